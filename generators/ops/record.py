@@ -1,0 +1,73 @@
+"""The record of one Relax operator: how to call it, and what it computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Scope
+
+FLOATS = ("float32", "float16", "float64")
+SIGNED = ("int32", "int64", "int8", "int16")
+INTEGERS = (*SIGNED, "uint8")
+NUMBERS = (*FLOATS, *INTEGERS)
+ALL = (*NUMBERS, "bool")
+
+Build = Callable[[Choices, Scope], relax.Expr]
+"""Choose operands (from the scope, or fresh) and attributes, and return the call, not bound yet.
+
+It must always succeed: `Scope.tensor` makes a fresh parameter or constant where nothing in scope
+fits. Guards that keep undefined behaviour out (a divisor that may be 0, say) are part of it.
+"""
+
+Reference = Callable[[Sequence[Any], Any], Any]
+"""`reference(args, attrs)` in NumPy.
+
+args: the call's operands, evaluated: tensors as ndarrays, tuples as Python tuples, shapes as tuples
+of int, primitive values as int or float, absent optional operands as None. attrs: the call's
+`attrs` node (None where the operator has none). Returns an ndarray, or a tuple of them, with the
+dtype and shape that TVM infers.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Bounds on |actual - expected| <= absolute + relative * |expected|, by result dtype."""
+
+    float16: float = 2e-2
+    float32: float = 1e-3
+    float64: float = 1e-6
+    reason: str = "sums and transcendental functions are evaluated in another order or precision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """Everything relaxfuzz knows of one operator; adding one touches this one place."""
+
+    name: str
+    """Registered name without the leading `relax.`, e.g. "nn.conv2d"."""
+
+    build: Build
+    reference: Reference
+
+    dtypes: tuple[str, ...]
+    """Dtypes that `build` may give to the data operands."""
+
+    domain: tuple[float, float] = (-math.inf, math.inf)
+    """Operand values on which TVM and the reference agree by definition (for `log`: (0, inf))."""
+
+    tolerance: Tolerance = Tolerance()
+
+    legalizes: bool = True
+    """False where the operator has no FLegalize; then `lowered_by` names what lowers it, if any."""
+
+    lowered_by: str | None = None
+    pure: bool = True
+
+    executes: bool = True
+    """False where no CPU build of the operator is expected to run."""

@@ -1,0 +1,66 @@
+"""Stages: a pass is fed modules as it meets them in the compilation pipeline."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+import tvm
+from tvm import relax
+
+
+class Stage(enum.StrEnum):
+    """How far a module has come on its way through the default pipeline, in order."""
+
+    RAW = "raw"
+    LEGALIZED = "legalized"
+    ANNOTATED = "annotated"
+    FUSED = "fused"
+    TIR_FUSED = "tir_fused"
+    IMPERATIVE = "imperative"
+    REWRITTEN = "rewritten"
+    PLANNED = "planned"
+    ALLOCATED = "allocated"
+    KILLED = "killed"
+    BUILTINS_LOWERED = "builtins_lowered"
+    LOWERED = "lowered"
+
+
+STEPS: Mapping[Stage, tuple[str, ...]] = {
+    Stage.RAW: (),
+    Stage.LEGALIZED: ("LegalizeOps",),
+    Stage.ANNOTATED: ("AnnotateTIROpPattern",),
+    Stage.FUSED: ("FuseOps",),
+    Stage.TIR_FUSED: ("FuseTIR",),
+    Stage.IMPERATIVE: ("ToNonDataflow", "RemovePurityChecking"),
+    Stage.REWRITTEN: ("CallTIRRewrite",),
+    Stage.PLANNED: ("StaticPlanBlockMemory",),
+    Stage.ALLOCATED: ("LowerAllocTensor",),
+    Stage.KILLED: ("KillAfterLastUse",),
+    Stage.BUILTINS_LOWERED: ("LowerRuntimeBuiltin", "ComputePrimValue"),
+    Stage.LOWERED: ("VMShapeLower", "AttachGlobalSymbol"),
+}
+"""The passes that take a module from the stage before to this one (none takes arguments)."""
+
+assert tuple(STEPS) == tuple(Stage), "STEPS lists every stage, in order"
+
+
+def step(mod: tvm.IRModule, name: str) -> tvm.IRModule:
+    """Apply one pass of `STEPS` for the CPU target; exceptions of the pass are not caught."""
+    with tvm.target.Target("llvm"):
+        return getattr(relax.transform, name)()(mod)
+
+
+def advance(mod: tvm.IRModule, to: Stage, since: Stage = Stage.RAW) -> tvm.IRModule:
+    """Take a module from stage `since` to stage `to`, later or equal.
+
+    Raises:
+        ValueError: `to` comes before `since`.
+    """
+    order = list(Stage)
+    if order.index(to) < order.index(since):
+        raise ValueError(f"Expected a stage from {since!s} on but got {to=!s}")
+    for stage in order[order.index(since) + 1 : order.index(to) + 1]:
+        for name in STEPS[stage]:
+            mod = step(mod, name)
+    return mod

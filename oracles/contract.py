@@ -1,0 +1,74 @@
+"""The contract of one pass: when it applies, what it promises, which exemptions it has."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import tvm
+
+from ..generators.choices import Choices
+from ..generators.stages import Stage
+from .passcall import PassCall
+
+Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
+"""Chooses arguments that fit the module; None where the module offers none (say, no parameter to bind)."""
+
+Requires = Callable[[tvm.IRModule], str | None]
+"""Why the pass does not apply to this module, or None."""
+
+Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
+"""`post(before, after, call)`: what is wrong with the result, or None. The text is part of the finding's
+key: it holds op and node kinds, never names of variables or numbers."""
+
+
+class Relation(enum.StrEnum):
+    """How the result is called and compared with the module before."""
+
+    SAME = "same"  # every public function: same signature, same values
+    NEW_SIGNATURE = "new signature"  # parameters change by the pass's purpose; the post-condition says how
+    LIFTED_PARAMS = "lifted params"  # main(x, *transform(w)) == main(x, *w)
+    BUNDLED_PARAMS = "bundled params"  # main(x, (w1, w2)) == main(x, w1, w2)
+    BOUND_PARAMS = "bound params"  # main(x) == main(x, w) with w bound
+    LOOSE = "loose"  # same signature, values to a loose tolerance (mixed precision, fast math)
+    ADJOINT = "adjoint"  # adds <fn>_adjoint, keeps the rest
+    LOWERED = "lowered"  # a lowered calling convention; executed rather than evaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """A promise of the strict contract that this pass does not make, and who says so."""
+
+    oracle: str
+    """Name of the oracle that is silent: "idempotent", ..."""
+    reason: str
+    source: str
+    """Where the limit is documented: a docstring, a documentation page, a message that names it."""
+    when: Callable[[tvm.IRModule, PassCall], bool] | None = None
+    """Only for these modules and arguments; None: always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A clean refusal: the message names what is not supported, and the pass may give it."""
+
+    pattern: str
+    """Regular expression searched in the exception's text."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassContract:
+    """What a pass promises. The defaults are the strict contract of a pass nobody described."""
+
+    name: str
+    variants: Variants
+    stages: tuple[Stage, ...] = tuple(Stage)
+    requires: Requires = lambda mod: None
+    relation: Relation = Relation.SAME
+    post: Post = lambda before, after, call: None
+    exemptions: tuple[Exemption, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    cost: float = 1.0
+    """Milliseconds of one bare application, roughly; dear passes get a smaller share of the checks."""

@@ -1,0 +1,1 @@
+"""Pass-level fuzzing and differential testing for Apache TVM's Relax IR."""
