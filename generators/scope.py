@@ -1,16 +1,24 @@
-"""What is in scope while one Relax function is being generated: values, dims, dtypes."""
+"""What is in scope while one Relax function is being generated: values, dims, bindings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+import tvm
+import tvm_ffi
 from tvm import relax, tirx
 
 from .choices import Choices
+from .traits import Trait
 
 Dim: TypeAlias = "int | tirx.PrimExpr"
+
+DEFAULT_DTYPE = "float32"
+DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +32,100 @@ class Value:
     """None where the dtype is not known."""
     ndim: int
     """-1 where the rank is not known."""
+    vdevice: relax.VDevice | None = None
 
     @property
     def static(self) -> bool:
         """Every dimension is a known integer."""
         return self.shape is not None and all(isinstance(d, int) for d in self.shape)
 
+    @property
+    def complete(self) -> bool:
+        """Shape and dtype are known."""
+        return self.shape is not None and self.dtype is not None
+
+
+def dims_of(shape: relax.ShapeExpr) -> tuple[Dim, ...]:
+    """The dims of a ShapeExpr, constants as Python ints."""
+    return tuple(int(d) if isinstance(d, tirx.IntImm) else d for d in shape.values)
+
+
+def value_of(expr: relax.Expr) -> Value | None:
+    """The value of a normalized expression, or None where it is no tensor."""
+    ty = expr.ty
+    if not isinstance(ty, relax.TensorType):
+        return None
+    shape = dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else None
+    dtype = str(ty.dtype) if ty.dtype is not None else None
+    return Value(expr, shape, dtype, ty.ndim, ty.vdevice)
+
+
+def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Dims equal one by one, symbolic ones structurally."""
+    return len(a) == len(b) and all(map(same_dim, a, b))
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Equal ints, or structurally equal expressions over the same variables."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    return a.same_as(b) or bool(tvm_ffi.structural_equal(a, b))
+
+
+@dataclass(slots=True)
+class ModuleScope:
+    """What the functions of one module share."""
+
+    traits: frozenset[Trait]
+    builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
+    functions: dict[relax.GlobalVar, tvm.ir.BaseFunc] = field(default_factory=dict)
+    vdevices: list[relax.VDevice] = field(default_factory=list)
+    shapes: dict[tuple[int, ...], relax.ShapeExpr] = field(default_factory=dict)
+    """ShapeExpr nodes that several functions use, by their static dims."""
+    names: dict[str, int] = field(default_factory=dict)
+    bindings: int = 0
+    """How many bindings there are so far; numbers the variables."""
+
+    def unique(self, name: str) -> str:
+        """The name, with a number behind it where it is taken."""
+        taken = self.names.get(name, 0)
+        self.names[name] = taken + 1
+        return name if taken == 0 else f"{name}_{taken}"
+
+    def add(self, name: str, func: tvm.ir.BaseFunc) -> relax.GlobalVar:
+        """Add a function under a fresh GlobalVar that carries its type."""
+        gvar = relax.GlobalVar(self.unique(name))
+        relax.expr._update_type(gvar, func.ty)
+        self.functions[gvar] = func
+        return gvar
+
 
 class Scope:
     """Values that the function under construction may use; makes fresh ones on demand."""
+
+    def __init__(self, module: ModuleScope, dims: Sequence[Dim], dtypes: Sequence[str]) -> None:
+        self.module = module
+        self.dims = tuple(dims)
+        self.dtypes = tuple(dtypes)
+        self.params: list[relax.Var] = []
+        self.values: list[Value] = []
+        self.tuples: list[relax.Var] = []
+        self.blocks: list[relax.BindingBlock] = []
+        self.pure = True
+        self.exporting = False
+        """What is bound now outlives its dataflow block."""
+        self.device: relax.VDevice | None = None
+        """Where the operands of the next binding live: there, or nowhere in particular."""
+        self._bindings: list[relax.Binding] = []
+        self._dataflow = False
+        self._local_from = 0
+        self._exports = False
+
+    def has(self, trait: Trait) -> bool:
+        """Whether the module under construction has the trait."""
+        return trait in self.module.traits
+
+    # Operands
 
     def tensor(
         self,
@@ -49,6 +142,7 @@ class Scope:
         """A tensor that meets all the conditions: one in scope, or a fresh parameter or constant.
 
         Args:
+            c: where the decisions come from.
             dtype: the dtype, or those allowed; None for any.
             ndim: the rank, or those allowed; None for any.
             shape: exactly this shape (symbolic dims compared structurally).
@@ -56,28 +150,210 @@ class Scope:
             complete: shape and dtype known. False also admits incomplete types (rank only,
                 unknown rank, unknown dtype) where the trait is on; then `Value.shape` or
                 `Value.dtype` may be None.
-            where: a further condition on candidates in scope (complete ones).
+            where: a further condition on candidates in scope.
             fresh_shape: the shape of a fresh tensor where none in scope fits; it must meet
                 the conditions. None: a shape of `shape(c, ...)`.
         """
-        raise NotImplementedError
+        dtypes = (dtype,) if isinstance(dtype, str) else dtype
+        ndims = (ndim,) if isinstance(ndim, int) else ndim
 
-    def constant(self, c: Choices, shape: Sequence[int], dtype: str, *, low: int = -3, high: int = 3) -> Value:
-        """A constant with small integer values in [low, high], exactly representable."""
-        raise NotImplementedError
+        def fits(value: Value) -> bool:
+            if value.vdevice is not None and value.vdevice != self.device:
+                return False
+            if value.shape is None or value.dtype is None:
+                if complete or shape is not None or static or where is not None:
+                    return False
+                return (value.dtype is None or dtypes is None or value.dtype in dtypes) and (
+                    value.ndim == -1 or ndims is None or value.ndim in ndims
+                )
+            return (
+                (dtypes is None or value.dtype in dtypes)
+                and (ndims is None or value.ndim in ndims)
+                and (shape is None or same_shape(value.shape, shape))
+                and (not static or value.static)
+                and (where is None or where(value))
+            )
+
+        candidates = [value for value in reversed(self.values) if fits(value)]
+        if candidates and not c.flag(0.12):
+            return c.pick(candidates)
+        fresh_dtype = self._dtype(c, dtypes)
+        if shape is None:
+            shape = fresh_shape
+        if shape is None:
+            rank = self._rank(c, ndims)
+            if (
+                not complete
+                and not static
+                and where is None
+                and self.has(Trait.INCOMPLETE_TYPES)
+                and c.flag(0.4)
+            ):
+                return self._incomplete(c, rank, fresh_dtype, ndims is None, dtypes is None)
+            shape = self.shape(c, rank, static=static)
+        return self.fresh(c, shape, fresh_dtype)
 
     def fresh(self, c: Choices, shape: Sequence[Dim], dtype: str) -> Value:
         """A new parameter of the function, or sometimes a constant where the shape is static."""
-        raise NotImplementedError
+        if self.has(Trait.CONSTANTS) and c.flag(0.3):
+            static = [d for d in shape if isinstance(d, int)]
+            if len(static) == len(shape) and np.prod(static) <= 256:
+                return self.constant(c, static, dtype)
+        vdevice = self.device if self.device is not None and c.flag() else None
+        ty = relax.TensorType(self.shape_expr(c, shape), dtype, vdevice)
+        return self._param(ty, tuple(shape))
+
+    def constant(
+        self, c: Choices, shape: Sequence[int], dtype: str, *, low: int = -3, high: int = 3
+    ) -> Value:
+        """A constant with small integer values in [low, high], exactly representable."""
+        if dtype == "bool":
+            low, high = 0, 1
+        elif dtype.startswith("uint"):
+            low, high = max(low, 0), max(high, 0)
+        size = int(np.prod(shape, dtype="int64"))
+        first, stride = c.below(high - low + 1), c.pick((1, 0, 2, 3))
+        values = low + (first + stride * np.arange(size)) % (high - low + 1)
+        data = values.astype(np.dtype(dtype)).reshape(tuple(shape))
+        return Value(relax.const(data, dtype), tuple(shape), dtype, len(shape))
 
     def shape(self, c: Choices, ndim: int, *, static: bool = False) -> tuple[Dim, ...]:
         """A shape from the function's palette: small dims, sometimes 1, 0 or symbolic."""
-        raise NotImplementedError
+        dims = [d for d in self.dims if isinstance(d, int)] if static else self.dims
+        return tuple(c.pick(dims) for _ in range(ndim))
 
     def shape_expr(self, c: Choices, dims: Sequence[Dim]) -> relax.ShapeExpr:
-        """A ShapeExpr of these dims; where the trait is on, sometimes a node that another function uses too."""
-        raise NotImplementedError
+        """A ShapeExpr of these dims.
 
-    def emit(self, expr: relax.Expr) -> Value:
-        """Bind an expression to a variable at the current place (for operands that need a guard)."""
-        raise NotImplementedError
+        Where the trait is on, sometimes a node that another function uses too.
+        """
+        static = tuple(d for d in dims if isinstance(d, int))
+        if self.has(Trait.SHARED_SHAPES) and len(static) == len(dims) and c.flag(0.7):
+            return self.module.shapes.setdefault(static, relax.ShapeExpr(static))
+        return relax.ShapeExpr(list(dims))
+
+    def param(self, ty: relax.Type, name: str = "x") -> relax.Var:
+        """A new parameter of any type; tensors are better made with `fresh`."""
+        var = relax.Var(f"{name}{len(self.params)}", ty)
+        self.params.append(var)
+        return var
+
+    def _param(self, ty: relax.TensorType, shape: tuple[Dim, ...] | None) -> Value:
+        dtype = str(ty.dtype) if ty.dtype is not None else None
+        value = Value(self.param(ty), shape, dtype, ty.ndim, ty.vdevice)
+        # Parameters go before what the current block defines: they outlive the block.
+        self.values.insert(self._local_from, value)
+        self._local_from += 1
+        return value
+
+    def _incomplete(
+        self, c: Choices, ndim: int, dtype: str, any_rank: bool, any_dtype: bool
+    ) -> Value:
+        unknown_rank = any_rank and c.flag(0.4)
+        known_dtype = None if any_dtype and c.flag(0.3) else dtype
+        rank = -1 if unknown_rank else ndim
+        ty = relax.TensorType(dtype=known_dtype or "", ndim=rank)
+        return self._param(ty, None)
+
+    def _dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
+        if allowed is None:
+            return c.pick(self.dtypes)
+        usual = [d for d in self.dtypes if d in allowed]
+        return c.pick(usual or list(allowed))
+
+    def _rank(self, c: Choices, allowed: Collection[int] | None) -> int:
+        return c.pick((2, 1, 3, 4, 0)) if allowed is None else c.pick(list(allowed))
+
+    # Bindings
+
+    def emit(self, expr: relax.Expr, *, export: bool = False) -> Value:
+        """Bind an expression to a variable at the current place; the result must be a tensor.
+
+        Args:
+            expr: a call or another expression that may stand on the right of a binding.
+            export: the variable must outlive its dataflow block.
+        """
+        value = value_of(self.bind(expr, export=export))
+        if value is None:
+            raise TypeError(f"Expected a tensor expression but got {expr=!s}")
+        return value
+
+    def bind(self, expr: relax.Expr, *, export: bool = False) -> relax.Var:
+        """Bind an expression of any type; tensors and tuples become values in scope."""
+        expr = self.module.builder.normalize(expr)
+        var = self._var(expr.ty, export)
+        self._bindings.append(relax.VarBinding(var, expr))
+        self._register(var)
+        return var
+
+    def match_cast(self, value: relax.Expr, ty: relax.Type) -> relax.Var:
+        """Bind `match_cast(value, ty)`."""
+        var = self._var(ty, export=False)
+        self._bindings.append(relax.MatchCast(var, value, ty))
+        self._register(var)
+        return var
+
+    def _var(self, ty: relax.Type, export: bool) -> relax.Var:
+        number = self.module.bindings
+        self.module.bindings += 1
+        if not self._dataflow:
+            return relax.Var(f"v{number}", ty)
+        if export or self.exporting:
+            self._exports = True
+            return relax.Var(f"gv{number}", ty)
+        return relax.DataflowVar(f"lv{number}", ty)
+
+    def _register(self, var: relax.Var) -> None:
+        value = value_of(var)
+        if value is not None:
+            self.values.append(value)
+        elif isinstance(var.ty, relax.TupleType):
+            self.tuples.append(var)
+
+    # Blocks
+
+    def dataflow(self, on: bool) -> None:
+        """Go on in a dataflow block (or an ordinary one), closing the current one if need be."""
+        if self._dataflow == on and (self._bindings or not on):
+            return
+        self.close()
+        self._dataflow = on
+        self._exports = False
+        self._local_from = len(self.values)
+
+    def close(self) -> None:
+        """End the current block; its DataflowVars leave the scope."""
+        if self._bindings:
+            if self._dataflow and not self._exports:
+                last = self._bindings[-1].var
+                self.bind(last, export=True)
+            kind = relax.DataflowBlock if self._dataflow else relax.BindingBlock
+            self.blocks.append(kind(self._bindings))
+            self._bindings = []
+        if self._dataflow:
+            self.values = [v for v in self.values if not isinstance(v.expr, relax.DataflowVar)]
+            self.tuples = [t for t in self.tuples if not isinstance(t, relax.DataflowVar)]
+        self._dataflow = False
+        self._exports = False
+        self._local_from = len(self.values)
+
+    @contextmanager
+    def nested(self) -> Iterator[Scope]:
+        """The scope of a branch or local function: sees these values, has bindings of its own.
+
+        Only outside dataflow blocks. Fresh tensors inside become parameters of this function.
+        """
+        inner = Scope(self.module, self.dims, self.dtypes)
+        inner.params = self.params
+        inner.values = list(self.values)
+        inner._local_from = self._local_from
+        inner.device = self.device
+        inner.tuples = list(self.tuples)
+        known = len(self.params)
+        yield inner
+        self.pure = self.pure and inner.pure
+        for var in self.params[known:]:
+            value = value_of(var)
+            if value is not None:
+                self.values.insert(self._local_from, value)
+                self._local_from += 1

@@ -1,0 +1,38 @@
+# `make fuzz` and `make test` set up everything they need in .venv.
+PYTHON ?= python3
+BUDGET ?= 60s
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: fuzz test lint types bench build clean
+
+fuzz: $(INSTALLED)
+	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
+
+test: $(INSTALLED)
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy -p relaxfuzz
+
+bench: $(INSTALLED)
+	$(BIN)/python -m relaxfuzz.fuzz.bench
+
+# The sdist first, then the wheel from it, as users of the sdist would.
+build: $(INSTALLED)
+	rm -rf dist
+	$(BIN)/python -m build --installer pip
+
+clean:
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[tvm]"
+	touch $@

@@ -1,0 +1,297 @@
+"""What a binding may be: operators of the table, calls, branches, tuples, aliases, TensorIR."""
+
+from __future__ import annotations
+
+import operator as operators
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+from tvm.sym import Analyzer
+
+from . import idioms, tensorir
+from .choices import Choices
+from .ops.record import Op
+from .scope import Dim, Scope, Value
+from .traits import Trait
+
+ARITHMETIC = ("float32", "float16", "float64", "int32", "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A Relax function of the module that later ones may call."""
+
+    gvar: relax.GlobalVar
+    func: relax.Function
+    symbolic: tuple[tirx.Var, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of binding: emits one or more bindings into the scope."""
+
+    emit: Callable[[Choices, Scope, Sequence[Op], Sequence[Callee]], None]
+    trait: Trait | None = None
+    """Only in modules with this trait; None: always."""
+    dataflow: bool = True
+    """May stand in a dataflow block."""
+    weight: int = 1
+
+
+Ops = Sequence[Op]
+Callees = Sequence[Callee]
+
+
+def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """One operator of the table."""
+    op = c.pick(ops)
+    if not op.pure:
+        s.dataflow(False)
+        s.pure = False
+    s.bind(op.build(c, s))
+
+
+def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """`y = x`, as frontends leave behind."""
+    s.bind(s.tensor(c, complete=False).expr)
+
+
+def make_tuple(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A tuple of tensors, sometimes with a tuple inside."""
+    fields: list[relax.Expr] = [s.tensor(c).expr for _ in range(1 + c.below(3))]
+    if s.tuples and c.flag(0.3):
+        fields.append(c.pick(s.tuples))
+    s.bind(relax.Tuple(fields))
+
+
+def get_item(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A field of a tuple in scope."""
+    if not s.tuples:
+        make_tuple(c, s, ops, callees)
+    source = s.tuples[-1 - c.below(len(s.tuples))]
+    if len(source.ty.fields):
+        s.bind(relax.TupleGetItem(source, c.below(len(source.ty.fields))))
+
+
+def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A match_cast to the type at hand, to a less known one, or to fresh symbolic dims."""
+    x = s.tensor(c, ndim=(2, 1, 3))
+    kind = c.below(3)
+    dtype = x.dtype or ""
+    if kind == 0 or x.shape is None:
+        ty = x.expr.ty
+    elif kind == 1:
+        ty = relax.TensorType(dtype=dtype, ndim=x.ndim)
+    else:
+        dims = [tirx.Var(s.module.unique("k"), "int64"), *x.shape[1:]]
+        ty = relax.TensorType(relax.ShapeExpr(dims), dtype)
+    s.match_cast(x.expr, ty)
+
+
+def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """An If whose branches compute different things of one type."""
+    cond = s.tensor(c, dtype="bool", ndim=0, fresh_shape=())
+    x = s.tensor(c, dtype=ARITHMETIC)
+    branches = [_branch_body(c, s, x, ops) for _ in range(2)]
+    s.bind(relax.If(cond.expr, *branches))
+
+
+_SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
+    relax.op.nn.relu,
+    relax.op.negative,
+    relax.op.abs,
+    lambda x: relax.op.add(x, x),
+    lambda x: relax.op.multiply(x, x),
+    lambda x: relax.op.maximum(x, x),
+)
+"""Operators whose result has the type of the operand."""
+
+
+def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops) -> relax.SeqExpr:
+    with s.nested() as inner:
+        if c.flag(0.3):
+            inner.bind(c.pick([op for op in ops if op.pure]).build(c, inner))
+        y = inner.emit(c.pick(_SAME_TYPE)(x.expr))
+        if c.flag(0.15) and y.complete:
+            branch(c, inner, ops, ())
+            y = inner.emit(c.pick(_SAME_TYPE)(y.expr))
+        inner.close()
+        return relax.SeqExpr(inner.blocks, y.expr)
+
+
+def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A call of an earlier function of the module."""
+    if not callees:
+        operator(c, s, ops, callees)
+        return
+    callee = callees[-1 - c.below(len(callees))]
+    if not callee.func.is_pure:
+        s.dataflow(False)
+        s.pure = False
+    dims = {var: c.pick(s.dims) for var in callee.symbolic}
+    args = [_argument(c, s, param.ty, dims) for param in callee.func.params]
+    s.bind(relax.Call(callee.gvar, args))
+
+
+def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -> relax.Expr:
+    if isinstance(ty, relax.TupleType):
+        return relax.Tuple([_argument(c, s, field, dims) for field in ty.fields])
+    if isinstance(ty, relax.ShapeType):
+        return relax.ShapeExpr(_substitute(ty.values, dims))
+    s.device = ty.vdevice
+    shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
+    dtype = str(ty.dtype) if ty.dtype is not None else None
+    x = s.tensor(c, dtype=dtype, ndim=ty.ndim if ty.ndim >= 0 else None, shape=shape)
+    if ty.vdevice is not None and x.vdevice is None:
+        return s.emit(relax.op.to_vdevice(x.expr, ty.vdevice)).expr
+    return x.expr
+
+
+def _substitute(values: Sequence[tirx.PrimExpr], dims: dict[tirx.Var, Dim]) -> list[Dim]:
+    """The dims of a parameter (sums and products of variables) with the variables replaced."""
+
+    def at(expr: tirx.PrimExpr) -> Dim:
+        if isinstance(expr, tirx.IntImm):
+            return int(expr)
+        if isinstance(expr, tirx.Var):
+            return dims[expr]
+        combine = _ARITHMETIC[type(expr)]
+        return combine(at(expr.a), at(expr.b))
+
+    simplify = Analyzer().simplify
+    out = [at(value) for value in values]
+    return [dim if isinstance(dim, int) else simplify(dim) for dim in out]
+
+
+_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+    tirx.Add: operators.add,
+    tirx.Mul: operators.mul,
+}
+
+
+def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A function inside the function, capturing a value or not, and a call of it."""
+    x = s.tensor(c, dtype=ARITHMETIC)
+    captured = s.tensor(c, dtype=x.dtype or "float32", shape=x.shape) if c.flag() else None
+    param = relax.Var("z", x.expr.ty)
+    with s.nested() as inner:
+        y = inner.emit(c.pick(_SAME_TYPE)(param))
+        if captured is not None:
+            y = inner.emit(relax.op.add(y.expr, captured.expr))
+        inner.close()
+        body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, y.expr))
+    local = s.bind(relax.Function([param], body, body.ty))
+    s.bind(relax.Call(local, [x.expr]))
+
+
+def call_tir(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A call of a TensorIR function."""
+    if c.flag(0.25):
+        x = s.tensor(c, dtype=ARITHMETIC, ndim=(2, 1, 3))
+        y = s.tensor(c, dtype=x.dtype, shape=x.shape)
+        gvar = s.module.add("tir_sum", tensorir.binary(x.shape or (), x.dtype or ""))
+        s.bind(relax.call_tir(gvar, (x.expr, y.expr), x.expr.ty))
+        return
+    template = c.pick(tensorir.TEMPLATES)
+    gvar, x, outputs = _call_template(c, s, template)
+    s.bind(relax.call_tir(gvar, (x.expr,), outputs))
+
+
+def _call_template(
+    c: Choices, s: Scope, template: tensorir.Template
+) -> tuple[relax.GlobalVar, Value, list[relax.TensorType]]:
+    x = s.tensor(c, dtype=ARITHMETIC, ndim=template.ranks, static=template.static)
+    assert x.shape is not None
+    gvar = s.module.add(template.name, tensorir.prim_func(template, x.shape, x.dtype or ""))
+    outputs = [
+        relax.TensorType(s.shape_expr(c, shape), x.dtype)
+        for shape in template.output_shapes(x.shape)
+    ]
+    return gvar, x, outputs
+
+
+def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """An in-place call on a value that nobody else uses, as its documentation demands."""
+    x = s.tensor(c, dtype=ARITHMETIC, ndim=(2, 1, 3), static=True)
+    fresh = s.emit(relax.op.add(x.expr, x.expr))
+    s.values.remove(fresh)
+    shape = [d for d in x.shape or () if isinstance(d, int)]
+    gvar = s.module.add("tir_inplace", tensorir.inplace(shape, x.dtype or ""))
+    s.bind(relax.op.call_tir_inplace(gvar, (fresh.expr,), [0], fresh.expr.ty))
+
+
+def call_tir_with_grad(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A TensorIR call that names its gradient function."""
+    template = c.pick(tensorir.TEMPLATES[:2])
+    gvar, x, outputs = _call_template(c, s, template)
+    s.bind(relax.op.call_tir_with_grad(gvar, (x.expr,), outputs, te_grad_name="te_grad"))
+
+
+def call_dps_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A call of an external function that writes into its last argument."""
+    x = s.tensor(c)
+    s.bind(relax.op.call_dps_packed("external.copy_to", (x.expr,), x.expr.ty))
+
+
+def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A pure call of a packed function of TVM's runtime."""
+    x = s.tensor(c)
+    s.bind(relax.op.call_pure_packed("vm.builtin.copy", x.expr, ty_args=[x.expr.ty]))
+
+
+def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A call with a visible effect; the function around it becomes impure."""
+    x = s.tensor(c, complete=False)
+    s.pure = False
+    if c.flag():
+        s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [x.expr.ty]))
+    else:
+        s.bind(relax.op.print(x.expr, format="{}"))
+
+
+def device_hint(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """`hint_on_device` or `to_vdevice`."""
+    x = s.tensor(c)
+    if c.flag(0.4):
+        s.bind(relax.op.to_vdevice(x.expr, c.pick(s.module.vdevices)))
+    else:
+        s.bind(relax.op.hint_on_device(x.expr, tvm.cpu(c.below(2)), "global"))
+
+
+def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A few bindings in the pattern that some pass looks for."""
+    c.pick(idioms.IDIOMS)(c, s)
+
+
+KINDS = (
+    Kind(operator, weight=10),
+    Kind(idiom, Trait.IDIOMS, weight=4),
+    Kind(alias, Trait.ALIASES),
+    Kind(make_tuple, Trait.TUPLES),
+    Kind(get_item, Trait.TUPLES, weight=2),
+    Kind(match_cast, Trait.MATCH_CAST),
+    Kind(branch, Trait.IF, dataflow=False, weight=2),
+    Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
+    Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
+    Kind(call_tir, Trait.CALL_TIR, weight=3),
+    Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
+    Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
+    Kind(call_dps_packed, Trait.CALL_DPS_PACKED),
+    Kind(call_packed, Trait.CALL_PACKED),
+    Kind(impure_call, Trait.IMPURE, dataflow=False),
+    Kind(device_hint, Trait.VDEVICES, weight=2),
+)
+"""All kinds of bindings, the simplest first."""
+
+
+def kinds(s: Scope) -> list[Kind]:
+    """The kinds that this module's traits allow, each as often as it weighs."""
+    return [
+        kind
+        for kind in KINDS
+        if kind.trait is None or s.has(kind.trait)
+        for _ in range(kind.weight)
+    ]

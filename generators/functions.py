@@ -1,0 +1,262 @@
+"""Relax functions: the general one, and the special shapes that passes know by attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm import relax, tirx
+
+from . import bindings, idioms
+from .bindings import Callee
+from .choices import Choices
+from .ops.record import Op
+from .scope import DEFAULT_DTYPE, DTYPES, Dim, ModuleScope, Scope
+from .traits import Trait
+
+
+def scope(c: Choices, module: ModuleScope) -> Scope:
+    """A scope with a palette of dims and dtypes of its own; symbolic variables are fresh ones."""
+    sizes: list[Dim] = [c.pick((2, 3, 4)), c.pick((3, 4, 8))]
+    if Trait.UNIT_DIMS in module.traits:
+        sizes.append(1)
+    if Trait.ZERO_SIZE in module.traits:
+        sizes.append(0)
+    if Trait.SYMBOLIC_SHAPES in module.traits and c.flag(0.8):
+        n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+        sizes += [n, m]
+        if Trait.COMPOSITE_DIMS in module.traits:
+            sizes.append(c.pick((n * 2, n * 4 + 1, n + m)))
+    dtypes = [DEFAULT_DTYPE]
+    if Trait.DTYPES in module.traits:
+        dtypes = [c.pick(DTYPES), c.pick(DTYPES)]
+    return Scope(module, sizes, dtypes)
+
+
+def general(
+    c: Choices,
+    module: ModuleScope,
+    body: Sequence[bytes],
+    ops: Sequence[Op],
+    callees: Sequence[Callee],
+) -> relax.Function:
+    """A function of any bindings, one for each byte string of the body."""
+    s = scope(c, module)
+    if s.has(Trait.TUPLES) and c.flag(0.3):
+        tuple_param(c, s)
+    dataflow = not (s.has(Trait.NON_DATAFLOW) and c.flag(0.3))
+    kinds = bindings.kinds(s)
+    for number, data in enumerate(body):
+        choices = Choices(data)
+        kind = choices.pick(kinds)
+        if s.has(Trait.NON_DATAFLOW) and choices.flag(0.15):
+            dataflow = not dataflow
+        s.dataflow(dataflow and kind.dataflow)
+        s.device = choices.pick([None, *module.vdevices])
+        s.exporting = number == len(body) - 1 or choices.flag(0.2)
+        kind.emit(choices, s, ops, callees)
+    s.close()
+    result = _result(c, s)
+    return finish(c, s, result)
+
+
+def tuple_param(c: Choices, s: Scope) -> relax.Var:
+    """A parameter that is a tuple of one to three tensors, sometimes with a tuple inside."""
+    fields: list[relax.Type] = [
+        relax.TensorType(s.shape(c, c.pick((2, 1))), c.pick(s.dtypes))
+        for _ in range(1 + c.below(3))
+    ]
+    if c.flag(0.25):
+        fields.append(relax.TupleType(fields[:1]))
+    var = s.param(relax.TupleType(fields), "params")
+    s.tuples.append(var)
+    return var
+
+
+def _result(c: Choices, s: Scope) -> relax.Expr:
+    """What the function returns: its last value, several of them, a parameter, a constant."""
+    values = [v.expr for v in s.values] or [s.tensor(c).expr]
+    if s.tuples and c.flag(0.2):
+        return s.tuples[-1]
+    kind = c.below(8)
+    if s.has(Trait.TRIVIAL_OUTPUTS):
+        if kind == 7 and s.params:
+            return c.pick(s.params)
+        if kind == 6:
+            return s.constant(c, (2,), DEFAULT_DTYPE).expr
+        if kind == 5:
+            return relax.Tuple([values[-1], values[0], values[-1]])
+    if kind in (3, 4):
+        return relax.Tuple([values[-1 - i] for i in range(min(len(values), kind))])
+    return values[-1]
+
+
+def finish(
+    c: Choices, s: Scope, result: relax.Expr, attrs: Mapping[str, Any] | None = None
+) -> relax.Function:
+    """Close the function over its parameters, defining the symbolic variables left open."""
+    s.close()
+    builder = s.module.builder
+    body = builder.normalize(relax.SeqExpr(s.blocks, result))
+    free = relax.analysis.free_symbolic_vars(relax.Function(s.params, body, body.ty))
+    if len(free):
+        s.param(relax.ShapeType(list(free)), "s")
+    ret = body.ty
+    if (
+        s.has(Trait.INCOMPLETE_TYPES)
+        and isinstance(ret, relax.TensorType)
+        and ret.ndim >= 0
+        and c.flag(0.2)
+    ):
+        ret = relax.TensorType(dtype=ret.dtype, ndim=ret.ndim)
+    function = relax.Function(s.params, body, ret, is_pure=s.pure)
+    for key, value in (attrs or {}).items():
+        function = function.with_attr(key, value)
+    return function
+
+
+def recursive(c: Choices, module: ModuleScope) -> relax.GlobalVar:
+    """Count down to 0, applying an operator at each step."""
+    dims = (c.pick((2, 3)), c.pick((3, 4)))
+    count = relax.Var("count", relax.TensorType((), "int64"))
+    x = relax.Var("x", relax.TensorType(dims, DEFAULT_DTYPE))
+    gvar = relax.GlobalVar(module.unique("loop"))
+    relax.expr._update_type(gvar, relax.FuncType([count.ty, x.ty], x.ty))
+
+    s = Scope(module, dims, (DEFAULT_DTYPE,))
+    s.params = [count, x]
+    zero, one = relax.const(0, "int64"), relax.const(1, "int64")
+    done = s.emit(relax.op.less_equal(count, zero))
+    with s.nested() as stop:
+        stop.bind(relax.op.nn.relu(x))
+        base = stop.emit(x)
+        stop.close()
+    with s.nested() as step:
+        y = step.emit(relax.op.add(x, x))
+        less = step.emit(relax.op.subtract(count, one))
+        again = step.bind(relax.Call(gvar, [less.expr, y.expr]))
+        step.close()
+    result = s.emit(
+        relax.If(
+            done.expr,
+            relax.SeqExpr(stop.blocks, base.expr),
+            relax.SeqExpr(step.blocks, again),
+        )
+    )
+    module.functions[gvar] = finish(c, s, result.expr)
+    return gvar
+
+
+PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
+BACKENDS = ("cutlass", "dnnl", "tensorrt")
+
+
+def composite(c: Choices, module: ModuleScope) -> relax.Function:
+    """A private function as FuseOpsByPattern leaves it: attribute Composite, a pattern inside."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    pattern = c.pick(PATTERNS[1:])
+    shape = (c.pick((2, 3)), 3)
+    x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
+    s.dataflow(True)
+    if pattern == "conv2d_relu":
+        s.exporting = False
+        idioms.conv_bias_relu(Choices(b""), s)
+    elif pattern == "multiply_relu":
+        y = s.emit(relax.op.multiply(x.expr, x.expr))
+        s.emit(relax.op.nn.relu(y.expr), export=True)
+    else:
+        s.emit(relax.op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
+    s.close()
+    attrs = {"Composite": f"{c.pick(BACKENDS)}.{pattern}"}
+    if c.flag():
+        attrs["Primitive"] = True
+    return finish(c, s, s.values[-1].expr, attrs)
+
+
+def primitive(c: Choices, module: ModuleScope) -> relax.Function:
+    """A private function as FuseOps leaves it: attribute Primitive, only TensorIR calls inside."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
+    s.dataflow(True)
+    for last in (False, True)[-1 - c.below(2) :]:
+        s.exporting = last
+        bindings.call_tir(c, s, (), ())
+    s.close()
+    return finish(c, s, s.values[-1].expr, {"Primitive": True})
+
+
+def codegen(c: Choices, module: ModuleScope, name: str) -> relax.Function:
+    """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside."""
+    backend = c.pick(BACKENDS)
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    x = s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
+    param = relax.Var("y", x.expr.ty)
+    inner = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    inner.params = [param]
+    inner.dataflow(True)
+    out = inner.emit(relax.op.nn.relu(param), export=True)
+    local = finish(c, inner, out.expr, {"Composite": f"{backend}.relu"})
+    s.dataflow(False)
+    call = s.bind(local)
+    s.bind(relax.Call(call, [x.expr]))
+    return finish(c, s, s.values[-1].expr, {"Codegen": backend, "global_symbol": name})
+
+
+def differentiable(c: Choices, module: ModuleScope) -> relax.Function:
+    """A function that Gradient takes: one dataflow block, float parameters, a scalar result."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    x = s.fresh(Choices(b""), (c.pick((2, 3)), 3), DEFAULT_DTYPE)
+    s.dataflow(True)
+    for _ in range(1 + c.below(4)):
+        step = c.pick(_DIFFERENTIABLE)
+        x = s.emit(step(s, x.expr, s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape).expr))
+    loss = s.emit(c.pick((relax.op.sum, relax.op.mean))(x.expr), export=True)
+    return finish(c, s, loss.expr)
+
+
+_DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ...] = (
+    lambda s, x, y: relax.op.add(x, y),
+    lambda s, x, y: relax.op.multiply(x, y),
+    lambda s, x, y: relax.op.subtract(x, y),
+    lambda s, x, y: relax.op.maximum(x, y),
+    lambda s, x, y: relax.op.exp(x),
+    lambda s, x, y: relax.op.nn.relu(x),
+    lambda s, x, y: relax.op.sigmoid(x),
+    lambda s, x, y: relax.op.where(s.emit(relax.op.greater(x, y)).expr, x, y),
+    lambda s, x, y: relax.op.nn.softmax(x),
+    lambda s, x, y: relax.op.cumsum(x, axis=0),
+    lambda s, x, y: relax.op.matmul(x, s.fresh(Choices(b""), (3, 3), DEFAULT_DTYPE).expr),
+)
+"""Steps that keep the type of the first operand, all with a registered gradient."""
+
+
+def transform_params(c: Choices, module: ModuleScope) -> relax.Function:
+    """A function from a tuple of weights to a tuple of weights, as LiftTransformParams makes."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    weights = tuple_param(c, s)
+    s.dataflow(True)
+    flat = [i for i, ty in enumerate(weights.ty.fields) if isinstance(ty, relax.TensorType)]
+    fields = [s.bind(relax.TupleGetItem(weights, i), export=True) for i in flat]
+    fields[0] = s.bind(relax.op.permute_dims(fields[0]), export=True)
+    return finish(c, s, relax.Tuple(fields), {"num_input": 0})
+
+
+def public(module: ModuleScope, name: str, func: relax.Function) -> relax.GlobalVar:
+    """Add a function under its own global symbol."""
+    name = module.unique(name)
+    gvar = relax.GlobalVar(name)
+    func = func.with_attr("global_symbol", name)
+    relax.expr._update_type(gvar, func.ty)
+    module.functions[gvar] = func
+    return gvar
+
+
+def callee(gvar: relax.GlobalVar, func: relax.Function) -> Callee:
+    """What a later function must know to call this one."""
+    defined = relax.analysis.defined_symbolic_vars(func)
+    return Callee(gvar, func, tuple(defined))
+
+
+def num_input(c: Choices, func: relax.Function) -> relax.Function:
+    """Mark the parameters from some number on as weights."""
+    return func.with_attr("num_input", c.below(len(func.params) + 1))

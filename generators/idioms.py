@@ -1,0 +1,237 @@
+"""Patterns of a few bindings that passes look for and that random operators seldom form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from tvm import relax
+
+from .choices import Choices
+from .scope import Scope, Value
+
+FLOAT = ("float32", "float16", "float64")
+
+
+def _static(x: Value) -> list[int]:
+    return [d for d in x.shape or () if isinstance(d, int)]
+
+
+def _matrix(c: Choices, s: Scope, dtype: str | tuple[str, ...] = FLOAT) -> tuple[relax.Expr, str]:
+    x = s.tensor(c, dtype=dtype, ndim=2, static=True)
+    return x.expr, x.dtype or "float32"
+
+
+def _columns(x: relax.Expr) -> int:
+    return int(x.ty.shape.values[-1])
+
+
+def _weight(c: Choices, s: Scope, rows: int, dtype: str) -> relax.Expr:
+    return s.fresh(c, (rows, c.pick((2, 3, 4))), dtype).expr
+
+
+def matmul_chain(c: Choices, s: Scope) -> None:
+    """(a @ b) @ c, or a @ (b @ c)."""
+    a, dtype = _matrix(c, s)
+    b = _weight(c, s, _columns(a), dtype)
+    d = _weight(c, s, _columns(b), dtype)
+    if c.flag():
+        s.emit(relax.op.matmul(a, s.emit(relax.op.matmul(b, d)).expr))
+    else:
+        s.emit(relax.op.matmul(s.emit(relax.op.matmul(a, b)).expr, d))
+
+
+def parallel_matmul(c: Choices, s: Scope) -> None:
+    """Two or three products of one left operand, sometimes with a bias or activation each."""
+    a, dtype = _matrix(c, s)
+    extra = c.below(3)
+    for _ in range(2 + c.below(2)):
+        w = _weight(c, s, _columns(a), dtype)
+        y = s.emit(relax.op.matmul(a, w)).expr
+        if extra >= 1:
+            y = s.emit(relax.op.add(y, s.fresh(c, (_columns(w),), dtype).expr)).expr
+        if extra == 2:
+            s.emit(relax.op.nn.relu(y))
+
+
+def matmul_of_sum(c: Choices, s: Scope) -> None:
+    """x @ (a + b)."""
+    x, dtype = _matrix(c, s)
+    a = _weight(c, s, _columns(x), dtype)
+    b = s.fresh(c, (_columns(x), _columns(a)), dtype).expr
+    s.emit(relax.op.matmul(x, s.emit(relax.op.add(a, b)).expr))
+
+
+def transposed_matmul(c: Choices, s: Scope) -> None:
+    """x @ permute_dims(w)."""
+    x, dtype = _matrix(c, s)
+    w = s.fresh(c, (c.pick((2, 3, 4)), _columns(x)), dtype).expr
+    axes = [None, [1, 0], [-1, -2]][c.below(3)]
+    s.emit(relax.op.matmul(x, s.emit(relax.op.permute_dims(w, axes)).expr))
+
+
+def take_after_matmul(c: Choices, s: Scope) -> None:
+    """x @ take(w, indices, axis=1)."""
+    x, dtype = _matrix(c, s)
+    w = _weight(c, s, _columns(x), dtype)
+    indices = s.constant(c, (2,), "int64", low=0, high=_columns(w) - 1).expr
+    s.emit(relax.op.matmul(x, s.emit(relax.op.take(w, indices, axis=1)).expr))
+
+
+def reshapes(c: Choices, s: Scope) -> None:
+    """Reshape after reshape, or to the shape at hand."""
+    # A 0 in the new shape stands for the dim of the old one.
+    x = s.tensor(
+        c, ndim=(2, 1, 3), static=True, where=lambda v: 0 not in _static(v), fresh_shape=(2, 3)
+    )
+    shape = _static(x)
+    flat = s.emit(relax.op.reshape(x.expr, s.shape_expr(c, [int(np.prod(shape))])))
+    s.emit(relax.op.reshape(flat.expr, s.shape_expr(c, c.pick((shape, shape[::-1])))))
+
+
+def concat_of_transposes(c: Choices, s: Scope) -> None:
+    """concat of permute_dims of several tensors."""
+    x = s.tensor(c, ndim=(2, 3), static=True)
+    y = s.tensor(c, dtype=x.dtype, shape=x.shape)
+    axes = list(reversed(range(x.ndim)))
+    parts = [s.emit(relax.op.permute_dims(t.expr, axes)).expr for t in (x, y)]
+    s.emit(relax.op.concat(parts, axis=c.below(x.ndim)))
+
+
+def split_and_concat(c: Choices, s: Scope) -> None:
+    """split, then concat of the parts."""
+    x = s.tensor(c, ndim=(2, 1), static=True, fresh_shape=(4, 2))
+    parts = s.bind(relax.op.split(x.expr, 2, axis=0))
+    if isinstance(parts.ty, relax.TupleType):
+        fields = [s.bind(relax.TupleGetItem(parts, i)) for i in range(len(parts.ty.fields))]
+        s.emit(relax.op.concat(fields, axis=0))
+
+
+def conv_bias_relu(c: Choices, s: Scope) -> None:
+    """conv2d, bias, relu."""
+    y, dtype, channels = _conv2d(c, s)
+    bias = s.fresh(c, (1, channels, 1, 1), dtype).expr
+    s.emit(relax.op.nn.relu(s.emit(relax.op.add(y, bias)).expr))
+
+
+def conv_batch_norm(c: Choices, s: Scope) -> None:
+    """conv2d, batch_norm, the first field of its result."""
+    y, dtype, channels = _conv2d(c, s)
+    gamma, beta, mean, var = (_positive(c, s, channels, dtype) for _ in range(4))
+    norm = s.bind(relax.op.nn.batch_norm(y, gamma, beta, mean, var, axis=1, training=False))
+    out = s.emit(relax.TupleGetItem(norm, 0)).expr
+    if c.flag():
+        s.emit(relax.op.nn.relu(out))
+
+
+def _positive(c: Choices, s: Scope, size: int, dtype: str) -> relax.Expr:
+    return s.constant(c, (size,), dtype, low=1, high=3).expr
+
+
+def _conv2d(c: Choices, s: Scope) -> tuple[relax.Expr, str, int]:
+    x = s.tensor(
+        c,
+        dtype=FLOAT,
+        ndim=4,
+        static=True,
+        where=lambda v: v.shape is not None and min(int(d) for d in v.shape) >= 3,
+        fresh_shape=(1, 3, 8, 8),
+    )
+    assert x.shape is not None
+    dtype, channels = x.dtype or "float32", c.pick((2, 4))
+    shape = (channels, _static(x)[1], c.pick((1, 3)), 1)
+    weight = s.constant(c, shape, dtype) if c.flag() else s.fresh(c, shape, dtype)
+    return s.emit(relax.op.nn.conv2d(x.expr, weight.expr)).expr, dtype, channels
+
+
+def common_subexpressions(c: Choices, s: Scope) -> None:
+    """The same call twice, and their sum."""
+    x = s.tensor(c, dtype=FLOAT)
+    y, z = (s.emit(relax.op.exp(x.expr)).expr for _ in range(2))
+    s.emit(relax.op.add(y, z))
+
+
+def constant_expression(c: Choices, s: Scope) -> None:
+    """An operator over constants only."""
+    dtype = c.pick(("float32", "int32"))
+    a, b = (s.constant(c, (2, 3), dtype).expr for _ in range(2))
+    folded = s.emit(relax.op.add(a, b)).expr
+    s.emit(relax.op.multiply(folded, s.tensor(c, dtype=dtype, shape=(2, 3)).expr))
+
+
+def attention_like(c: Choices, s: Scope) -> None:
+    """softmax(q @ k^T) @ v."""
+    q, dtype = _matrix(c, s)
+    k, v = (s.fresh(c, (4, _columns(q)), dtype).expr for _ in range(2))
+    scores = s.emit(relax.op.matmul(q, s.emit(relax.op.permute_dims(k)).expr)).expr
+    s.emit(relax.op.matmul(s.emit(relax.op.nn.softmax(scores)).expr, v))
+
+
+def weight_transform(c: Choices, s: Scope) -> None:
+    """x @ f(w), f a chain that needs nothing but the weight."""
+    x, dtype = _matrix(c, s)
+    w = s.fresh(c, (c.pick((2, 3, 4)), _columns(x)), dtype).expr
+    if c.flag():
+        w = s.emit(relax.op.add(w, w)).expr
+    w = s.emit(relax.op.permute_dims(w)).expr
+    if c.flag(0.3):
+        w = s.emit(relax.op.concat([w, w], axis=1)).expr
+    s.emit(relax.op.matmul(x, w))
+
+
+def layout_transforms(c: Choices, s: Scope) -> None:
+    """A layout_transform and its inverse, sometimes with an operator between."""
+    x = s.tensor(c, dtype=FLOAT, ndim=2, static=True).expr
+    there = s.emit(relax.op.layout_transform(x, lambda i, j: (j, i))).expr
+    if c.flag():
+        there = s.emit(relax.op.nn.relu(there)).expr
+    s.emit(relax.op.layout_transform(there, lambda i, j: (j, i)))
+
+
+def elementwise_math(c: Choices, s: Scope) -> None:
+    """exp, erf, tanh, softmax one after another."""
+    x = s.tensor(c, dtype="float32", ndim=(2, 1, 3)).expr
+    for op in c.subset((relax.op.exp, relax.op.erf, relax.op.tanh, relax.op.nn.softmax), 0.6):
+        x = s.emit(op(x)).expr
+
+
+def batched_matmul(c: Choices, s: Scope) -> None:
+    """Products of rank 3, or with a vector."""
+    x = s.tensor(c, dtype=FLOAT, ndim=3, static=True)
+    columns = _columns(x.expr)
+    shape = c.pick(((columns, 3), (_static(x)[0], columns, 2), (columns,)))
+    y = s.fresh(c, shape, x.dtype or "float32").expr
+    s.emit(relax.op.matmul(x.expr, y))
+
+
+def reduced(c: Choices, s: Scope) -> None:
+    """Normalisation by hand: x - mean(x), over sqrt(var)."""
+    x = s.tensor(c, dtype=FLOAT, ndim=(2, 3))
+    mean = s.emit(relax.op.mean(x.expr, axis=-1, keepdims=True)).expr
+    centred = s.emit(relax.op.subtract(x.expr, mean)).expr
+    var = s.emit(relax.op.variance(x.expr, axis=-1, keepdims=True)).expr
+    if c.flag():
+        s.emit(relax.op.divide(centred, s.emit(relax.op.sqrt(var)).expr))
+
+
+IDIOMS: tuple[Callable[[Choices, Scope], None], ...] = (
+    reshapes,
+    common_subexpressions,
+    constant_expression,
+    matmul_chain,
+    parallel_matmul,
+    matmul_of_sum,
+    transposed_matmul,
+    take_after_matmul,
+    concat_of_transposes,
+    split_and_concat,
+    conv_bias_relu,
+    conv_batch_norm,
+    attention_like,
+    weight_transform,
+    layout_transforms,
+    elementwise_math,
+    batched_matmul,
+    reduced,
+)
+"""All idioms, the simplest first."""

@@ -1,0 +1,184 @@
+"""`ir_modules`: the strategy for whole IRModules, valid by construction."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+
+import tvm
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+from tvm import relax
+
+from . import functions
+from .bindings import Callee
+from .choices import Choices
+from .ops import table
+from .ops.record import Op
+from .scope import ModuleScope
+from .stages import Stage, advance
+from .traits import CHANCE, IMPLIES, Trait
+
+FORMAT = 1
+"""Raised whenever the same draws give other modules than before."""
+
+HEADER = 96
+FUNCTION_HEADER = 24
+BINDING = 20
+
+Draws = tuple[bytes, list[tuple[bytes, list[bytes]]]]
+
+
+def ir_modules(
+    *,
+    stage: Stage | str = Stage.RAW,
+    force: Collection[Trait | str] = (),
+    without: Collection[Trait | str] = (),
+    ops: Collection[str] | None = None,
+    max_functions: int = 4,
+    max_bindings: int = 14,
+) -> st.SearchStrategy[tvm.IRModule]:
+    """Strategy for well-formed IRModules.
+
+    Args:
+        stage: how far the modules have come on their way through the default pipeline. Passes on
+            the way are TVM's own, so that an example for which one of them fails is discarded.
+        force: traits that every module has.
+        without: traits that no module has.
+        ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table.
+        max_functions: bound on the Relax functions of free form; special ones (recursive,
+            Composite, Codegen, Primitive) come on top.
+        max_bindings: bound on the draws for bindings in one function; some draws give two or
+            three bindings.
+
+    Raises:
+        InvalidArgument: an unknown trait, stage or operator, or bounds below 1.
+    """
+    forced, banned = _traits("force", force), _traits("without", without)
+    forced |= {implied for trait in forced for implied in IMPLIES.get(trait, ())}
+    if both := forced & banned:
+        raise InvalidArgument(
+            f"Expected a trait to be forced or left out, got {sorted(both)} in both"
+        )
+    if max_functions < 1 or max_bindings < 1:
+        raise InvalidArgument(f"Expected bounds >= 1 but got {max_functions=}, {max_bindings=}")
+    to = _named("stage", stage, Stage)
+    chosen = _ops(ops)
+    function = st.tuples(
+        st.binary(min_size=FUNCTION_HEADER, max_size=FUNCTION_HEADER),
+        st.lists(st.binary(min_size=BINDING, max_size=BINDING), min_size=1, max_size=max_bindings),
+    )
+    draws = st.tuples(
+        st.binary(min_size=HEADER, max_size=HEADER),
+        st.lists(function, min_size=1, max_size=max_functions),
+    )
+    raw = draws.map(lambda drawn: build(drawn, forced, banned, chosen))
+    if to is Stage.RAW:
+        return raw
+    return raw.map(lambda mod: _advanced(mod, to)).filter(lambda mod: mod is not None)
+
+
+def build(
+    draws: Draws, force: frozenset[Trait], without: frozenset[Trait], ops: Sequence[Op]
+) -> tvm.IRModule:
+    """The module that these draws stand for."""
+    header, bodies = draws
+    c = Choices(header)
+    traits = frozenset(
+        trait
+        for trait in Trait
+        if (c.flag(CHANCE[trait]) or trait in force) and trait not in without
+    )
+    traits -= {t for t, needs in IMPLIES.items() if not traits.issuperset(needs)}
+    module = ModuleScope(traits)
+    attrs: dict[str, object] = {}
+    infos: dict[str, list[relax.VDevice]] = {}
+    if Trait.SYSTEM_LIB_PREFIX in traits:
+        attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))
+    if Trait.VDEVICES in traits:
+        module.vdevices = [relax.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
+        infos["vdevice"] = module.vdevices
+    usable = [op for op in ops if op.legalizes or Trait.NO_LEGALIZE in traits] or list(ops)
+    if len(usable) > 12 and c.flag():
+        usable = [c.pick(usable) for _ in range(8)]
+
+    callees = _special(c, module)
+    if Trait.SEVERAL_FUNCTIONS not in traits:
+        bodies = bodies[:1]
+    for number, (data, body) in enumerate(bodies):
+        f = Choices(data)
+        private = Trait.PRIVATE_FUNCTIONS in traits and number < len(bodies) - 1 and f.flag(0.6)
+        name = "main" if number == len(bodies) - 1 and Trait.NO_MAIN not in traits else "func"
+        func = functions.general(f, module, body, usable, callees)
+        if Trait.NUM_INPUT in traits and not private and f.flag(0.8):
+            func = functions.num_input(f, func)
+        gvar = module.add(name, func) if private else functions.public(module, name, func)
+        callees.append(functions.callee(gvar, func))
+    return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos or None)
+
+
+def _special(c: Choices, module: ModuleScope) -> list[Callee]:
+    """The functions of special form, first in the module, for the others to call."""
+    made: list[Callee] = []
+
+    def keep(gvar: relax.GlobalVar) -> None:
+        made.append(functions.callee(gvar, module.functions[gvar]))
+
+    if Trait.RECURSION in module.traits:
+        keep(functions.recursive(c, module))
+    if Trait.PRIMITIVE in module.traits:
+        keep(module.add("fused", functions.primitive(c, module)))
+    if Trait.CODEGEN in module.traits:
+        name = module.unique("codegen")
+        gvar = relax.GlobalVar(name)
+        func = functions.codegen(c, module, name)
+        relax.expr._update_type(gvar, func.ty)
+        module.functions[gvar] = func
+        keep(gvar)
+    if Trait.DIFFERENTIABLE in module.traits:
+        func = functions.differentiable(c, module)
+        keep(functions.public(module, "loss", func))
+    if Trait.TRANSFORM_PARAMS in module.traits:
+        func = functions.transform_params(c, module)
+        keep(functions.public(module, "main_transform_params", func))
+    if Trait.COMPOSITE in module.traits:
+        for _ in range(1 + c.below(2)):
+            keep(module.add("composite", functions.composite(c, module)))
+    return made
+
+
+def _advanced(mod: tvm.IRModule, to: Stage) -> tvm.IRModule | None:
+    try:
+        return advance(mod, to)
+    except Exception:
+        return None
+
+
+def _traits(argument: str, names: Collection[Trait | str]) -> frozenset[Trait]:
+    return frozenset(_named(argument, name, Trait) for name in names)
+
+
+def _named(argument, name, kind):  # type: ignore[no-untyped-def]
+    try:
+        return kind(name)
+    except ValueError:
+        near = difflib.get_close_matches(str(name), list(kind), n=3)
+        hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(kind)}."
+        raise InvalidArgument(
+            f"Expected a {kind.__name__.lower()} in {argument}, got {name!r}.{hint}"
+        ) from None
+
+
+def _ops(names: Collection[str] | None) -> list[Op]:
+    if names is None:
+        return list(table.values())
+    for name in names:
+        if name not in table:
+            near = difflib.get_close_matches(name, table, n=3)
+            raise InvalidArgument(
+                f"Expected operators of the table in ops, got {name!r}. Near: {near}"
+            )
+    return [table[name] for name in names]
+
+
+st.register_type_strategy(tvm.IRModule, ir_modules())

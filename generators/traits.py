@@ -1,0 +1,102 @@
+"""Traits: orthogonal features of a module that can be switched on, off or forced."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+
+class Trait(enum.StrEnum):
+    """A feature of generated modules; the value is its spelling on the command line."""
+
+    # Functions
+    SEVERAL_FUNCTIONS = "several-functions"
+    PRIVATE_FUNCTIONS = "private-functions"
+    FUNCTION_CALLS = "function-calls"
+    RECURSION = "recursion"
+    NO_MAIN = "no-main"
+    CLOSURES = "closures"
+    COMPOSITE = "composite"
+    CODEGEN = "codegen"
+    PRIMITIVE = "primitive"
+    DIFFERENTIABLE = "differentiable"
+    TRANSFORM_PARAMS = "transform-params"
+    # Attributes
+    SYSTEM_LIB_PREFIX = "system-lib-prefix"
+    NUM_INPUT = "num-input"
+    VDEVICES = "vdevices"
+    # Types
+    SYMBOLIC_SHAPES = "symbolic-shapes"
+    COMPOSITE_DIMS = "composite-dims"
+    MATCH_CAST = "match-cast"
+    INCOMPLETE_TYPES = "incomplete-types"
+    SHARED_SHAPES = "shared-shapes"
+    ZERO_SIZE = "zero-size"
+    UNIT_DIMS = "unit-dims"
+    DTYPES = "dtypes"
+    # Bindings
+    NO_LEGALIZE = "no-legalize"
+    IF = "if"
+    TUPLES = "tuples"
+    CONSTANTS = "constants"
+    ALIASES = "aliases"
+    TRIVIAL_OUTPUTS = "trivial-outputs"
+    NON_DATAFLOW = "non-dataflow"
+    IMPURE = "impure"
+    CALL_TIR = "call-tir"
+    CALL_TIR_INPLACE = "call-tir-inplace"
+    CALL_TIR_WITH_GRAD = "call-tir-with-grad"
+    CALL_DPS_PACKED = "call-dps-packed"
+    CALL_PACKED = "call-packed"
+    IDIOMS = "idioms"
+
+
+CHANCE: Mapping[Trait, float] = {
+    Trait.SEVERAL_FUNCTIONS: 0.6,
+    Trait.PRIVATE_FUNCTIONS: 0.5,
+    Trait.FUNCTION_CALLS: 0.5,
+    Trait.RECURSION: 0.1,
+    Trait.NO_MAIN: 0.15,
+    Trait.CLOSURES: 0.2,
+    Trait.COMPOSITE: 0.3,
+    Trait.CODEGEN: 0.1,
+    Trait.PRIMITIVE: 0.15,
+    Trait.DIFFERENTIABLE: 0.12,
+    Trait.TRANSFORM_PARAMS: 0.1,
+    Trait.SYSTEM_LIB_PREFIX: 0.15,
+    Trait.NUM_INPUT: 0.4,
+    Trait.VDEVICES: 0.2,
+    Trait.SYMBOLIC_SHAPES: 0.35,
+    Trait.COMPOSITE_DIMS: 0.3,
+    Trait.MATCH_CAST: 0.25,
+    Trait.INCOMPLETE_TYPES: 0.2,
+    Trait.SHARED_SHAPES: 0.4,
+    Trait.ZERO_SIZE: 0.12,
+    Trait.UNIT_DIMS: 0.4,
+    Trait.DTYPES: 0.4,
+    Trait.NO_LEGALIZE: 0.15,
+    Trait.IF: 0.25,
+    Trait.TUPLES: 0.4,
+    Trait.CONSTANTS: 0.5,
+    Trait.ALIASES: 0.3,
+    Trait.TRIVIAL_OUTPUTS: 0.3,
+    Trait.NON_DATAFLOW: 0.3,
+    Trait.IMPURE: 0.15,
+    Trait.CALL_TIR: 0.4,
+    Trait.CALL_TIR_INPLACE: 0.2,
+    Trait.CALL_TIR_WITH_GRAD: 0.08,
+    Trait.CALL_DPS_PACKED: 0.12,
+    Trait.CALL_PACKED: 0.2,
+    Trait.IDIOMS: 0.6,
+}
+"""How often a module has a trait that is neither forced nor switched off. What keeps modules from
+the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve."""
+
+assert set(CHANCE) == set(Trait), "every trait has a chance"
+
+IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
+    Trait.PRIVATE_FUNCTIONS: (Trait.SEVERAL_FUNCTIONS,),
+    Trait.FUNCTION_CALLS: (Trait.SEVERAL_FUNCTIONS,),
+    Trait.COMPOSITE_DIMS: (Trait.SYMBOLIC_SHAPES,),
+}
+"""Traits that have no meaning without others."""

@@ -1,0 +1,162 @@
+"""The strategy `ir_modules`: valid, varied, the same in every process, and shrinkable."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import hypothesis
+import pytest
+import tvm
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+from tvm import relax
+
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.generators.traits import Trait
+
+EXAMPLES = settings(
+    max_examples=300,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def relax_functions(mod: tvm.IRModule) -> list[relax.Function]:
+    return [f for f in mod.functions.values() if isinstance(f, relax.Function)]
+
+
+def bindings(mod: tvm.IRModule) -> list[relax.Binding]:
+    return [b for f in relax_functions(mod) for block in f.body.blocks for b in block.bindings]
+
+
+def ops(mod: tvm.IRModule) -> list[str]:
+    values = [b.value for b in bindings(mod) if isinstance(b, relax.VarBinding)]
+    return [v.op.name for v in values if isinstance(v, tvm.ir.Call) and isinstance(v.op, tvm.ir.Op)]
+
+
+@given(ir_modules())
+@EXAMPLES
+def test_modules_are_well_formed(mod: tvm.IRModule) -> None:
+    relax.analysis.well_formed(mod)
+
+
+@pytest.mark.parametrize("trait", list(Trait))
+def test_a_forced_trait_gives_well_formed_modules(trait: Trait) -> None:
+    @given(ir_modules(force=[trait]))
+    @settings(EXAMPLES, max_examples=25)
+    def check(mod: tvm.IRModule) -> None:
+        relax.analysis.well_formed(mod)
+
+    check()
+
+
+OBSERVABLE = {
+    Trait.SYSTEM_LIB_PREFIX: lambda m: "system_lib_prefix" in (m.attrs or {}),
+    Trait.NUM_INPUT: lambda m: any("num_input" in (f.attrs or {}) for f in relax_functions(m)),
+    Trait.COMPOSITE: lambda m: any("Composite" in (f.attrs or {}) for f in relax_functions(m)),
+    Trait.CODEGEN: lambda m: any("Codegen" in (f.attrs or {}) for f in relax_functions(m)),
+    Trait.VDEVICES: lambda m: "vdevice" in m.global_infos,
+    Trait.IF: lambda m: any(isinstance(b.value, relax.If) for b in bindings(m)),
+    Trait.CALL_TIR: lambda m: "relax.call_tir" in ops(m),
+    Trait.CALL_TIR_INPLACE: lambda m: "relax.call_tir_inplace" in ops(m),
+    Trait.CALL_DPS_PACKED: lambda m: "relax.call_dps_packed" in ops(m),
+    Trait.CLOSURES: lambda m: any(isinstance(b.value, relax.Function) for b in bindings(m)),
+    Trait.MATCH_CAST: lambda m: any(isinstance(b, relax.MatchCast) for b in bindings(m)),
+    Trait.IMPURE: lambda m: any(not f.is_pure for f in relax_functions(m)),
+    Trait.RECURSION: lambda m: any(g.name_hint == "loop" for g in m.functions),
+}
+
+
+@pytest.mark.parametrize("trait", list(OBSERVABLE))
+def test_a_trait_can_be_forced_and_left_out(trait: Trait) -> None:
+    seen = OBSERVABLE[trait]
+    quick = settings(EXAMPLES, max_examples=2_000, phases=[hypothesis.Phase.generate])
+    assert hypothesis.find(ir_modules(force=[trait]), seen, settings=quick)
+    with pytest.raises(hypothesis.errors.NoSuchExample):
+        hypothesis.find(ir_modules(without=[trait]), seen, settings=settings(quick, max_examples=60))
+
+
+def test_functions_share_shape_expr_objects() -> None:
+    def shared(mod: tvm.IRModule) -> bool:
+        nodes: list[set[int]] = []
+        for func in relax_functions(mod):
+            found: set[int] = set()
+            relax.analysis.post_order_visit(
+                func,
+                lambda e, found=found: found.add(hash(e)) if isinstance(e, relax.ShapeExpr) else None,
+            )
+            nodes.append(found)
+        return any(a & b for i, a in enumerate(nodes) for b in nodes[:i])
+
+    strategy = ir_modules(force=[Trait.SHARED_SHAPES, Trait.SEVERAL_FUNCTIONS], ops=["reshape"])
+    assert hypothesis.find(strategy, shared, settings=settings(EXAMPLES, max_examples=2_000))
+
+
+DIGEST = """
+import hashlib, random, tvm
+from relaxfuzz.fuzz.draw import draw
+from relaxfuzz.generators.modules import ir_modules
+strategy = ir_modules()
+text = "".join(tvm.ir.save_json(draw(strategy, seed=7, index=i)) for i in range(30))
+print(hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+def test_the_same_seed_gives_the_same_modules_in_any_process() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1")
+    }
+    assert len(digests) == 1
+    assert len(digests.pop().strip()) == hashlib.sha256().digest_size * 2
+
+
+def test_shrinking_ends_at_a_small_module() -> None:
+    calls = 0
+
+    def wanted(mod: tvm.IRModule) -> bool:
+        nonlocal calls
+        calls += 1
+        return len(relax_functions(mod)) >= 2 and "relax.nn.conv2d" in ops(mod)
+
+    found = hypothesis.find(ir_modules(), wanted, settings=settings(EXAMPLES, max_examples=2_000))
+    assert len(bindings(found)) <= 4
+    assert calls <= 2_000
+
+
+@pytest.mark.parametrize("stage", [s for s in Stage if s is not Stage.RAW])
+def test_modules_of_later_stages(stage: Stage) -> None:
+    mod = hypothesis.find(ir_modules(stage=stage), lambda m: True, settings=EXAMPLES)
+    assert isinstance(mod, tvm.IRModule)
+
+
+def test_from_type_gives_modules() -> None:
+    assert hypothesis.find(st.from_type(tvm.IRModule), lambda m: True, settings=EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"force": ["symbolic-shape"]}, "symbolic-shapes"),
+        ({"stage": "legalised"}, "legalized"),
+        ({"ops": ["nn.conv2"]}, "nn.conv2d"),
+        ({"force": ["if"], "without": ["if"]}, "in both"),
+        ({"max_functions": 0}, "max_functions=0"),
+    ],
+)
+def test_bad_arguments_name_the_near_alternatives(arguments: dict, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        ir_modules(**arguments)
