@@ -1,0 +1,84 @@
+"""What a campaign tells of itself; terminal, JSON lines and reports are consumers of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..oracles.oracle import Violation
+from ..oracles.passcall import PassCall
+from .protocol import Origin, PassStats, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The workers are there."""
+
+    seed: int
+    workers: int
+    passes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A sign of life, a few times a second; counts include blocks under way."""
+
+    seconds: float
+    modules: int
+    checks: int
+    violations: int
+    """Duplicates included."""
+    distinct: int
+    current: tuple[str, ...]
+    """The pass (or "sequence", or pipeline) that each busy worker is at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A violation with an oracle, pass and key that this campaign has not seen before.
+
+    Not confirmed yet: it may be run again through the executor that the campaign uses.
+    """
+
+    violation: Violation
+    module: str
+    """TVM JSON of the module that the pass was given."""
+    origin: Origin
+    calls: tuple[PassCall, ...]
+    pipeline: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDone:
+    """A block is committed: all blocks before it are, too."""
+
+    number: int
+    modules: int
+    stats: Mapping[str, PassStats]
+    """By item of the schedule: a pass, "sequence", or a pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The harness itself failed (never a pass); the campaign goes on behind that place."""
+
+    text: str
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The budget is used up, or the campaign was stopped. Always the last event."""
+
+    seconds: float
+    modules: int
+    checks: int
+    stats: Mapping[str, PassStats]
+    occurrences: Mapping[tuple[str, str, tuple[str, ...]], int]
+    """How often each (oracle, pass, key) came."""
+    stopped: bool
+    """Before the budget was used up."""
+
+
+Event: TypeAlias = Started | Progress | Found | BlockDone | Fault | Finished

@@ -1,0 +1,375 @@
+"""What the driver, the zygote and its children say to each other: dataclasses as JSON lines.
+
+The driver submits and cancels jobs. A child works on one job and says what it found; the zygote
+passes that on, and adds how the child ended. For every job the last message is `Ended` or `Died`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..generators.stages import Stage
+from ..generators.traits import Trait
+from ..oracles.oracle import Violation
+from ..oracles.passcall import PassCall
+
+VERSION = 1
+"""Of the messages; driver and zygote refuse to talk across versions."""
+
+
+class ProtocolError(Exception):
+    """A line that is no message of this protocol version."""
+
+
+# What to check
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One pass to fuzz: with the variants of its contract, or with fixed arguments."""
+
+    name: str
+    """The catalogue name, or the label of a user's own pass."""
+    call: PassCall | None = None
+    """None: variants are drawn from the catalogue's contract."""
+    stages: tuple[Stage, ...] = ()
+    """Only at these stages; none: at those of the contract."""
+    exempt: tuple[str, ...] = ()
+    """Oracles whose promise this pass does not make (a user's own pass), e.g. "idempotent"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a generated module comes from: enough to make it again in any process."""
+
+    seed: int
+    index: int
+    stage: Stage = Stage.RAW
+    disabled: tuple[Trait, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a child is: what a dead one was doing."""
+
+    index: int
+    stage: Stage
+    ordinal: int
+    """Number of the check among those on this module at this stage; -1: not checking yet."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    step: str = ""
+    """The step named last, e.g. that of an oracle."""
+
+
+# Jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on behind a check that killed the process."""
+
+    index: int
+    stage: Stage
+    ordinal: int
+    """The first check to run on that module at that stage; -1: leave this module, take the next."""
+    checked: Mapping[str, int] = field(default_factory=dict)
+    """Checks by item of the stages before, for the balance of the schedule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Generate modules start, ..., start + count - 1 of a seed and check passes on them."""
+
+    seed: int
+    start: int
+    count: int
+    subjects: tuple[Subject, ...]
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones, dear ones on a sample."""
+    disabled: tuple[Trait, ...] = ()
+    compositions: bool = True
+    """Also sequences of passes and the named pipelines."""
+    resume: Resume | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check of one module; answered by `Checked`."""
+
+    module: str
+    """TVM JSON."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    oracles: tuple[str, ...] | None = None
+    exempt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerate:
+    """Make a generated module again; answered by `Regenerated`."""
+
+    origin: Origin
+
+
+Job: TypeAlias = Block | Check | Regenerate
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a child may go before it is killed."""
+
+    step_seconds: float = 10.0
+    """Without progress in the journal."""
+    memory_mb: int = 2048
+    """Growth over its size at the fork."""
+
+
+# Driver to zygote
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Fork a child for this job, now."""
+
+    id: int
+    job: Job
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Kill the child of a job; answered by `Ended`, with what it had said before."""
+
+    id: int
+
+
+Request: TypeAlias = Submit | Cancel
+
+
+# Child to driver
+
+
+@dataclass(frozen=True, slots=True)
+class Violated:
+    """An oracle spoke during a block."""
+
+    id: int
+    violation: Violation
+    origin: Origin
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    module: str | None = None
+    """TVM JSON; None where this block told the same oracle, pass and key before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassStats:
+    """Counts for one item of the schedule: a pass, "sequence", or a pipeline."""
+
+    checks: int = 0
+    changed: int = 0
+    """The pass gave another module than it got, before oracles ran."""
+    inapplicable: int = 0
+    """Modules that the contract's `requires` or `variants` turned down: no check."""
+    violations: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: PassStats) -> PassStats:
+        return PassStats(
+            self.checks + other.checks,
+            self.changed + other.changed,
+            self.inapplicable + other.inapplicable,
+            self.violations + other.violations,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StageDone:
+    """A module has been checked at one stage, or has left the block there."""
+
+    id: int
+    index: int
+    stage: Stage
+    stats: Mapping[str, PassStats]
+    last: bool
+    """This module is done with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The answer to `Check`."""
+
+    id: int
+    violations: tuple[Violation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerated:
+    """The answer to `Regenerate`."""
+
+    id: int
+    module: str
+    """TVM JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
+
+    id: int
+    traceback: str
+    place: Place | None = None
+
+
+# Zygote to driver
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The zygote has imported everything and takes jobs."""
+
+    version: int
+    pid: int
+    tvm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A job has its child."""
+
+    id: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A sign of life, about once a second: where the child is."""
+
+    id: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The child did all of its job, or was cancelled."""
+
+    id: int
+
+
+class Death(enum.StrEnum):
+    """How a child died; the value is the name of the oracle of that violation."""
+
+    SEGFAULT = "segfault"
+    ARITHMETIC = "arithmetic-signal"
+    ABORT = "abort"
+    SIGNAL = "signal"
+    HANG = "hang"
+    OUT_OF_MEMORY = "out-of-memory"
+    EXIT = "exit"
+    KILLED = "killed"
+    """By somebody outside: no violation, the job is done again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The child died at its job."""
+
+    id: int
+    death: Death
+    code: int
+    """As `subprocess` gives it: negative for a signal."""
+    place: Place | None
+    """None: before its first step."""
+    stderr: str = ""
+    """The end of what it wrote there; after a segfault TVM's C++ backtrace."""
+
+
+FromChild: TypeAlias = Violated | StageDone | Checked | Regenerated | Failed
+Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died
+Message: TypeAlias = Request | Reply
+
+
+# JSON lines
+
+
+def encode(message: Message | Place) -> bytes:
+    """The message as one line."""
+    fields = {"message": type(message).__name__, **_plain(message)}
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes | str) -> Message:
+    """Read one line.
+
+    Raises:
+        ProtocolError: it is no message.
+    """
+    try:
+        data = json.loads(line)
+        kind = _MESSAGES[data.pop("message")]
+        message: Message = _typed(data, kind)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ProtocolError(
+            f"Expected a message of protocol version {VERSION} but got {line[:200]!r}"
+        ) from error
+    return message
+
+
+_MESSAGES: Mapping[str, Any] = {
+    kind.__name__: kind for kind in (*typing.get_args(Request), *typing.get_args(Reply))
+}
+_JOBS: Mapping[str, Any] = {kind.__name__: kind for kind in typing.get_args(Job)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Job):
+        return {"job": type(value).__name__, **_fields(value)}
+    if dataclasses.is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+
+
+def _typed(data: Any, kind: Any) -> Any:
+    """Give plain JSON data the type that a dataclass's field declares."""
+    origin = typing.get_origin(kind)
+    if kind == Job:
+        data = dict(data)
+        return _typed(data, _JOBS[data.pop("job")])
+    if origin in (typing.Union, types.UnionType):
+        (other,) = (arg for arg in typing.get_args(kind) if arg is not types.NoneType)
+        return None if data is None else _typed(data, other)
+    if origin is tuple:
+        item = typing.get_args(kind)[0]
+        return tuple(_typed(element, item) for element in data)
+    if origin is not None and issubclass(origin, Mapping):
+        item = typing.get_args(kind)[1]
+        return {key: _typed(element, item) for key, element in data.items()}
+    if dataclasses.is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: _typed(element, hints[name]) for name, element in data.items()})  # type: ignore[operator]  # a class, not an instance
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return kind(data)
+    return data
+
+
+@functools.cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return typing.get_type_hints(kind)
