@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+import ast
+import difflib
+import functools
 import importlib
-import importlib.util
-from collections.abc import Mapping
+import inspect
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from types import CodeType
+from typing import Any, NoReturn
 
 import numpy as np
 import tvm
 from tvm import relax
+
+BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
+"""Passes of `tvm.relax.backend` that every CPU build runs."""
+
+
+class BadSpelling(ValueError):
+    """A text that spells no pass."""
+
+
+class BadPass(ValueError):
+    """A user's factory that cannot be loaded, raises, or returns no `tvm.transform.Pass`."""
+
+
+@functools.cache
+def public_passes() -> Mapping[str, str]:
+    """Every public pass of `tvm.relax.transform`, and `BACKEND_PASSES`: name to expression.
+
+    A pass is what makes one: a function or a class derived from Pass. The base classes
+    and the decorators (`function_pass`) are none.
+    """
+    bases = (relax.transform.FunctionPass, relax.transform.DataflowBlockPass)
+
+    def makes_pass(thing: object) -> bool:
+        if inspect.isclass(thing):
+            return issubclass(thing, tvm.transform.Pass) and thing not in bases
+        return inspect.isfunction(thing)
+
+    return {
+        name: name
+        for name, thing in vars(relax.transform).items()
+        if name[0].isupper() and makes_pass(thing)
+    } | {name: f"relax.backend.{name}" for name in BACKEND_PASSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +65,7 @@ class PassCall:
     """
 
     expr: str
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """PassContext options, e.g. {"relax.FuseOps.max_depth": 4}."""
     imports: tuple[str, ...] = ()
     """Import statements that `expr` needs besides, e.g. "from tvm.relax.dpl import is_op"."""
@@ -36,9 +77,219 @@ class PassCall:
         return self.expr.split("(", 1)[0].rsplit(".", 1)[-1]
 
     def build(self) -> tvm.transform.Pass:
-        """The pass object; exceptions of the expression or factory propagate."""
-        raise NotImplementedError
+        """The pass object.
+
+        Raises:
+            BadPass: the user's factory cannot be loaded, raises, or returns no Pass.
+            Exception: whatever the constructor of a pass of TVM raises for these arguments.
+        """
+        if self.factory is not None:
+            return _call_factory(self.factory)
+        made = eval(_compiled(self.expr), _namespace(self.imports))
+        if not isinstance(made, tvm.transform.Pass):
+            raise BadPass(f"Expected {self.expr} to be a tvm.transform.Pass but got {made!r}")
+        return made
+
+    @contextmanager
+    def context(self) -> Iterator[None]:
+        """What the pass runs in: its PassContext options, and the CPU target."""
+        with tvm.transform.PassContext(config=dict(self.config)), _cpu():
+            yield
 
     def run(self, mod: tvm.IRModule) -> tvm.IRModule:
         """Build and apply directly, under the call's PassContext and the CPU target."""
-        raise NotImplementedError
+        with self.context():
+            return self.build()(mod)
+
+    def source(self) -> tuple[tuple[str, ...], str]:
+        """Import statements and an expression for the pass, for a file of its own.
+
+        They need TVM, NumPy and, for a user's pass, the module that defines it.
+
+        Raises:
+            BadPass: the module that defines the user's factory cannot be found.
+        """
+        if self.factory is not None:
+            return _factory_source(self.factory)
+        names = {n.id for n in ast.walk(ast.parse(self.expr)) if isinstance(n, ast.Name)}
+        standard = {
+            "tvm": "import tvm",
+            "relax": "from tvm import relax",
+            "np": "import numpy as np",
+        }
+        transforms = sorted(name for name in names if hasattr(relax.transform, name))
+        imports = [text for name, text in standard.items() if name in names]
+        if transforms:
+            imports.append(f"from tvm.relax.transform import {', '.join(transforms)}")
+        return (*imports, *self.imports), self.expr
+
+    def __str__(self) -> str:
+        return f"{self.expr} with {dict(self.config)}" if self.config else self.expr
+
+
+def parse(text: str) -> PassCall:
+    """The pass that a user spelled.
+
+    Spellings: a public pass's name (`FuseOps`), one with literal arguments
+    (`FuseOps(fuse_opt_level=2)`), `path/to/file.py:factory`, `package.module:factory`. Nothing is
+    imported or evaluated: arguments are read as literals, factories are loaded by `build`.
+
+    Raises:
+        BadSpelling: the text is none of these; the message names what is wrong, and near names.
+    """
+    text = text.strip()
+    place, colon, factory = text.rpartition(":")
+    if colon and factory.isidentifier():
+        return _parse_factory(text, place, factory)
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise BadSpelling(
+            f"Expected a pass such as 'FuseOps', 'FuseOps(fuse_opt_level=2)' or "
+            f"'path/to/file.py:factory' but got {text!r} ({error.msg})"
+        ) from None
+    call = node if isinstance(node, ast.Call) else None
+    name = ast.unparse(call.func if call else node)
+    expression = _known(name, text)
+    if call is None:
+        return PassCall(f"{expression}()")
+    args = [_literal(arg, text) for arg in call.args]
+    kwargs = {keyword.arg: _literal(keyword.value, text) for keyword in call.keywords}
+    _check_arguments(expression, args, kwargs, text)
+    spelled = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
+    return PassCall(f"{expression}({', '.join(spelled)})")
+
+
+def _parse_factory(text: str, place: str, factory: str) -> PassCall:
+    if place.endswith(".py"):
+        path = Path(place)
+        if not path.is_file():
+            near = _near(path.name, (p.name for p in path.absolute().parent.glob("*.py")))
+            raise BadSpelling(f"No file {place!r} for the pass {text!r}{near}")
+        return PassCall(f"{factory}()", factory=f"{path.resolve()}:{factory}")
+    if not all(part.isidentifier() for part in place.split(".")):
+        raise BadSpelling(
+            f"Expected 'path/to/file.py:factory' or 'package.module:factory' but got {text!r}"
+        )
+    return PassCall(f"{factory}()", factory=f"{place}:{factory}")
+
+
+def _known(name: str, text: str) -> str:
+    for module in ("relax.transform.", "relax.backend."):
+        name = name.removeprefix("tvm.").removeprefix(module)
+    passes = public_passes()
+    if name not in passes:
+        raise BadSpelling(f"No pass {name!r} in tvm.relax.transform{_near(name, passes)}")
+    return passes[name]
+
+
+def _literal(node: ast.expr, text: str) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        raise BadSpelling(
+            f"Expected literal arguments but got {ast.unparse(node)!r} in {text!r}; "
+            f"for others write a factory: 'path/to/file.py:factory'"
+        ) from None
+
+
+def _check_arguments(
+    expression: str, args: list[Any], kwargs: Mapping[str | None, Any], text: str
+) -> None:
+    signature = inspect.signature(eval(_compiled(expression), _namespace(())))
+    if None in kwargs:
+        raise BadSpelling(f"Expected literal arguments but got ** in {text!r}")
+    try:
+        signature.bind(*args, **{str(key): value for key, value in kwargs.items()})
+    except TypeError as error:
+        unknown = [str(key) for key in kwargs if key not in signature.parameters]
+        near = _near(unknown[0], signature.parameters) if unknown else ""
+        raise BadSpelling(f"{text!r}: {error}; the signature is {signature}{near}") from None
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    lower = {other.lower(): other for other in known}
+    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
+    return f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+@functools.cache
+def _cpu() -> tvm.target.Target:
+    return tvm.target.Target("llvm")
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(expr: str) -> CodeType:
+    return compile(expr, "<pass>", "eval")
+
+
+@functools.lru_cache(maxsize=256)
+def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
+    names: dict[str, Any] = {"tvm": tvm, "relax": relax, "np": np, **vars(relax.transform)}
+    for line in imports:
+        exec(line, names)
+    return names
+
+
+def _call_factory(spelling: str) -> tvm.transform.Pass:
+    factory = _load(spelling)
+    if isinstance(factory, tvm.transform.Pass):
+        raise BadPass(
+            f"{spelling} is a Pass itself; expected a function without arguments that returns one"
+        )
+    try:
+        made = factory()
+    except Exception as error:
+        _fail(spelling, "raised", error)
+    if not isinstance(made, tvm.transform.Pass):
+        raise BadPass(
+            f"Expected {spelling} to return a tvm.transform.Pass but got {made!r} "
+            f"(type={type(made).__name__})"
+        )
+    return made
+
+
+@functools.cache
+def _load(spelling: str) -> Callable[[], object]:
+    """The factory; its module is executed once, as an import would."""
+    place, _, name = spelling.rpartition(":")
+    directory, module = _place(place)
+    if directory not in sys.path:
+        sys.path.insert(0, directory)
+    try:
+        imported = importlib.import_module(module) if module else None
+        names = vars(imported) if imported else runpy.run_path(place)
+    except Exception as error:
+        _fail(spelling, "cannot be loaded: importing it raised", error)
+    if name not in names:
+        raise BadPass(f"No {name!r} in {place}{_near(name, names)}")
+    if not callable(names[name]):
+        raise BadPass(f"Expected {spelling} to be a function but got {names[name]!r}")
+    factory: Callable[[], object] = names[name]
+    return factory
+
+
+def _place(place: str) -> tuple[str, str | None]:
+    """The directory that `sys.path` needs, and the module's dotted name (None for a file)."""
+    if place.endswith(".py"):
+        return str(Path(place).parent), None
+    return os.getcwd(), place
+
+
+def _fail(spelling: str, what: str, error: Exception) -> NoReturn:
+    raise BadPass(f"{spelling} {what} {type(error).__name__}: {error}") from error
+
+
+def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
+    _load(spelling)
+    place, _, name = spelling.rpartition(":")
+    directory, module = _place(place)
+    if module is None:
+        path = f"sys.path.insert(0, {directory!r})"
+        return ("import runpy", "import sys", path), f"runpy.run_path({place!r})[{name!r}]()"
+    file = sys.modules[module].__file__
+    if file is None or "site-packages" in file:
+        return (f"from {module} import {name}",), f"{name}()"
+    depth = len(module.split(".")) - (not file.endswith("__init__.py"))
+    path = f"sys.path.insert(0, {str(Path(file).resolve().parents[depth])!r})"
+    return ("import sys", path, f"from {module} import {name}"), f"{name}()"
