@@ -1,0 +1,234 @@
+"""Contracts of the passes that tidy a module up without changing what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import Exemption, PassContract
+from ..inspect import bindings_of, blocks_of, global_vars, has_dataflow, is_public, relax_functions
+from ..passcall import PassCall
+from .reading import argument, kind, named_functions, sequences, spelled
+
+PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
+"""The stages in which modules still have dataflow blocks and pure calls."""
+
+
+def _canonicalize_bindings(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall("CanonicalizeBindings()")
+
+
+def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: uses of an alias are replaced; redundant checks and tuple indices are removed."""
+    for _, func in relax_functions(after):
+        bindings = bindings_of(func)
+        values = {binding.var: binding.value for binding in bindings}
+        for binding in bindings:
+            var, value = binding.var, binding.value
+            if isinstance(binding, relax.MatchCast):
+                if tvm_ffi.structural_equal(var.ty, value.ty):
+                    return "a match_cast to the type that the value has anyway is left"
+            elif isinstance(value, relax.Var):
+                exported = isinstance(value, relax.DataflowVar) and not isinstance(
+                    var, relax.DataflowVar
+                )
+                if not exported and _used(func, var):
+                    return "a use of an alias of a variable is left"
+            elif (
+                isinstance(value, relax.TupleGetItem)
+                and isinstance(values.get(value.tuple_value), relax.Tuple)
+                and _used(func, var)
+            ):
+                return "a use of a TupleGetItem of a Tuple bound in the same function is left"
+    return None
+
+
+def _used(func: relax.Function, var: relax.Var) -> bool:
+    return any(
+        var in relax.analysis.free_vars(expr)
+        for seq in sequences(func.body)
+        for expr in (seq.body, *(b.value for block in seq.blocks for b in block.bindings))
+    )
+
+
+def _dead_code_elimination(c: Choices, mod: tvm.IRModule) -> PassCall:
+    entries = c.subset([name for name, _ in named_functions(mod)], 0.25)
+    return PassCall(spelled("DeadCodeElimination", entry_functions=entries or None))
+
+
+def _no_dead_code(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: unused VarBindings without impure operation and unreached functions go."""
+    for _, func in relax_functions(after):
+        for seq in sequences(func.body):
+            unused = _first_unused(seq)
+            if unused is not None:
+                return f"an unused pure binding of {kind(unused)} is left"
+    functions = {gvar.name_hint: func for gvar, func in after.functions_items()}
+    entries = argument(call, "entry_functions") or []
+    if not functions.keys() >= set(entries):
+        return "an entry function was removed"
+    dead = sorted(functions.keys() - _reachable(functions, entries))
+    return f"an unreachable {type(functions[dead[0]]).__name__} is left" if dead else None
+
+
+def _first_unused(seq: relax.SeqExpr) -> relax.Expr | None:
+    bindings = [binding for block in seq.blocks for binding in block.bindings]
+    used = set(relax.analysis.free_vars(seq.body))
+    for binding in bindings:
+        used.update(relax.analysis.free_vars(binding.value))
+    for binding in bindings:
+        if (
+            isinstance(binding, relax.VarBinding)
+            and binding.var not in used
+            # A primitive value may be used in a type.
+            and not isinstance(binding.var.ty, tvm.ir.PrimType)
+            and not relax.analysis.contains_impure_call(binding.value)
+        ):
+            value: relax.Expr = binding.value
+            return value
+    return None
+
+
+def _reachable(functions: dict[str, tvm.ir.BaseFunc], entries: Iterable[str]) -> set[str]:
+    """Names that can be called from an entry function or from outside."""
+    roots = (n for n, f in functions.items() if is_public(f) or isinstance(f, relax.ExternFunc))
+    todo = [*entries, *roots]
+    reached = set(todo)
+    while todo:
+        for gvar in global_vars(functions[todo.pop()]):
+            if gvar.name_hint in functions and gvar.name_hint not in reached:
+                reached.add(gvar.name_hint)
+                todo.append(gvar.name_hint)
+    return reached
+
+
+def _eliminate_common_subexpr(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall(spelled("EliminateCommonSubexpr", call_only=c.pick([None, True])))
+
+
+def _no_common_calls(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: common subexpressions within functions are eliminated (looked at by block)."""
+    for block in (block for _, func in relax_functions(after) for block in blocks_of(func)):
+        seen: dict[int, list[relax.Expr]] = {}
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(binding, relax.VarBinding) and _may_be_common(value):
+                twins = seen.setdefault(tvm_ffi.structural_hash(value), [])
+                if any(tvm_ffi.structural_equal(value, twin) for twin in twins):
+                    return f"two equal bindings of {kind(value)} are left in one block"
+                twins.append(value)
+    return None
+
+
+def _may_be_common(value: relax.Expr) -> bool:
+    """A pure call; two allocations are two buffers, however equal they look."""
+    return (
+        isinstance(value, relax.Call)
+        and not (isinstance(value.op, tvm.ir.Op) and value.op.get_attr("TAllocator"))
+        and not relax.analysis.contains_impure_call(value)
+    )
+
+
+def _convert_to_dataflow(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall(spelled("ConvertToDataflow", min_size=c.pick([None, 1, 3])))
+
+
+def _converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: min_size consecutive dataflow bindings of a binding block become a new block."""
+    limit = argument(call, "min_size") or 2
+    for block in (block for _, func in relax_functions(after) for block in blocks_of(func)):
+        if not isinstance(block, relax.DataflowBlock) and _longest_run(block) >= limit:
+            return "consecutive dataflow bindings are left outside a dataflow block"
+    return None
+
+
+def _longest_run(block: relax.BindingBlock) -> int:
+    longest = run = 0
+    for binding in block.bindings:
+        value = binding.value
+        pure = not isinstance(value, relax.If) and not relax.analysis.contains_impure_call(value)
+        run = run + 1 if pure else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _topological_sort(c: Choices, mod: tvm.IRModule) -> PassCall:
+    order = c.pick(["depth-first", "breadth-first"])
+    direction = c.pick(["from-inputs", "from-outputs"])
+    return PassCall(spelled("TopologicalSort", order=order, direction=direction))
+
+
+def _only_sorted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: bindings of dataflow blocks are sorted, so none appears, vanishes or moves out."""
+    results = dict(named_functions(after))
+    for name, func in named_functions(before):
+        old, new = blocks_of(func), blocks_of(results[name])
+        if [type(block) for block in old] != [type(block) for block in new]:
+            return "the blocks of a function changed"
+        for a, b in zip(old, new, strict=True):
+            if sorted(kind(x.value) for x in a.bindings) != sorted(
+                kind(x.value) for x in b.bindings
+            ):
+                return f"a {type(a).__name__} has not the bindings it had"
+    return None
+
+
+def _inventory(block: relax.BindingBlock) -> list[str]:
+    return sorted(kind(binding.value) for binding in block.bindings)
+
+
+def _without_dataflow(mod: tvm.IRModule) -> str | None:
+    return None if has_dataflow(mod) else "no dataflow block"
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="CanonicalizeBindings",
+        variants=_canonicalize_bindings,
+        stages=PURE,
+        post=_canonical,
+        cost=0.2,
+    ),
+    PassContract(
+        name="DeadCodeElimination",
+        variants=_dead_code_elimination,
+        stages=PURE,
+        post=_no_dead_code,
+        cost=0.2,
+    ),
+    PassContract(
+        name="EliminateCommonSubexpr",
+        variants=_eliminate_common_subexpr,
+        stages=PURE,
+        post=_no_common_calls,
+        cost=0.2,
+    ),
+    PassContract(
+        name="ConvertToDataflow",
+        variants=_convert_to_dataflow,
+        stages=PURE,
+        post=_converted,
+        cost=0.2,
+    ),
+    PassContract(
+        name="TopologicalSort",
+        variants=_topological_sort,
+        stages=PURE,
+        requires=_without_dataflow,
+        post=_only_sorted,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "bindings that neither order nor direction ranks may come in any order",
+                'docstring: order is "depth-first" or "breadth-first", direction "from-inputs" or '
+                '"from-outputs"; nothing more is said of the order',
+            ),
+        ),
+        cost=0.2,
+    ),
+)

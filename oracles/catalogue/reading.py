@@ -1,0 +1,53 @@
+"""What contracts read off a module and off a call's text, besides `inspect`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ..inspect import op_name, relax_functions
+from ..passcall import PassCall
+
+
+def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
+    """The Relax functions with their names, in order of name."""
+    return sorted(((g.name_hint, f) for g, f in relax_functions(mod)), key=lambda item: item[0])
+
+
+def sequences(seq: relax.SeqExpr) -> Iterator[relax.SeqExpr]:
+    """The sequence and all nested in it (branches and local functions), outer ones first."""
+    yield seq
+    for block in seq.blocks:
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(value, relax.If):
+                yield from sequences(value.true_branch)
+                yield from sequences(value.false_branch)
+            elif isinstance(value, relax.Function):
+                yield from sequences(value.body)
+
+
+def kind(node: object) -> str:
+    """The operator that a node calls, or the node's class: what a finding's key may name."""
+    return op_name(node) or type(node).__name__
+
+
+def argument(call: PassCall, keyword: str) -> Any:
+    """The literal given for a keyword in the call's text, or None."""
+    root = ast.parse(call.expr, mode="eval").body
+    if not isinstance(root, ast.Call):
+        raise ValueError(f"Expected a call but got expr={call.expr!r}")
+    for node in root.keywords:
+        if node.arg == keyword:
+            return ast.literal_eval(node.value)
+    return None
+
+
+def spelled(name: str, **arguments: object) -> str:
+    """The text of a call, without the arguments that are None (the pass's default)."""
+    given = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if value is not None)
+    return f"{name}({given})"

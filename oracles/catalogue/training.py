@@ -1,0 +1,104 @@
+"""Contracts of the passes for training and reduced precision."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import Exemption, PassContract, Relation
+from ..inspect import blocks_of, global_vars, local_functions, nodes
+from ..passcall import PassCall
+from .reading import argument, named_functions, spelled
+
+FLOAT32_ONLY = "docstring: the pass assumes the input module to be fp32 only"
+
+
+def _to_mixed_precision(c: Choices, mod: tvm.IRModule) -> PassCall:
+    names = c.subset(_convertible_inputs(mod)) if c.flag(0.25) else []
+    out_dtype = c.pick([None, "float16", "float32"])
+    return PassCall(
+        spelled("ToMixedPrecision", out_dtype=out_dtype, fp16_input_names=names or None)
+    )
+
+
+def _convertible_inputs(mod: tvm.IRModule) -> list[str]:
+    """Names of float32 parameters that only dataflow blocks of functions nobody calls use.
+
+    Elsewhere their uses are not rewritten; docstring: "Mainly operates within dataflow blocks.
+    ConvertToDataflow may need to be called first."
+    """
+    called = {gvar.name_hint for gvar in global_vars(mod)}
+    good: dict[str, None] = {}
+    bad: set[str] = set()
+    for name, func in named_functions(mod):
+        inside = name not in called and not local_functions(func) and not nodes(func, relax.If)
+        inside = inside and all(isinstance(b, relax.DataflowBlock) for b in blocks_of(func))
+        result = relax.analysis.free_vars(func.body.body)
+        for param in func.params:
+            tensor = isinstance(param.ty, relax.TensorType) and _float(param.ty) == "float32"
+            if inside and tensor and param not in result:
+                good[param.name] = None
+            else:
+                bad.add(param.name)
+    return [name for name in good if name not in bad]
+
+
+def _float(ty: relax.TensorType) -> str | None:
+    """The tensor's dtype if it is a floating one."""
+    dtype = "" if ty.dtype is None else str(ty.dtype)
+    return dtype if "float" in dtype else None
+
+
+def _other_floats(mod: tvm.IRModule) -> str | None:
+    found = {_float(ty) for ty in nodes(mod, relax.TensorType)} - {None, "float32"}
+    return f"the module is not fp32 only ({FLOAT32_ONLY})" if found else None
+
+
+def _inputs_converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the parameters of the given names become fp16, no other one changes."""
+    named = argument(call, "fp16_input_names") or []
+    results = dict(named_functions(after))
+    for name, func in named_functions(before):
+        for old, new in zip(func.params, results[name].params, strict=True):
+            if not isinstance(old.ty, relax.TensorType):
+                continue
+            if old.name in named:
+                if _float(new.ty) != "float16":
+                    return "a parameter of fp16_input_names is not float16"
+            elif _float(new.ty) != _float(old.ty):
+                return "a parameter that is not of fp16_input_names changed its dtype"
+    return None
+
+
+def _renames_inputs(mod: tvm.IRModule, call: PassCall) -> bool:
+    return argument(call, "fp16_input_names") is not None
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="ToMixedPrecision",
+        variants=_to_mixed_precision,
+        stages=(Stage.RAW,),
+        requires=_other_floats,
+        relation=Relation.LOOSE,
+        post=_inputs_converted,
+        exemptions=(
+            Exemption("idempotent", "its result is not fp32 only", FLOAT32_ONLY),
+            Exemption(
+                "signature",
+                "the parameters that are named become float16",
+                "docstring: the function signature would change accordingly",
+                _renames_inputs,
+            ),
+            Exemption(
+                "values",
+                "the parameters that are named become float16",
+                "docstring: the function signature would change accordingly",
+                _renames_inputs,
+            ),
+        ),
+        cost=0.4,
+    ),
+)
