@@ -1,0 +1,175 @@
+"""Contracts of the passes that hand parts of a module to an external backend."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import PassContract
+from ..inspect import attr, bindings_of, has_dataflow, ops_used, relax_functions
+from ..passcall import PassCall
+from .reading import argument, kind, named_functions, spelled
+
+HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
+
+DPL = ("from tvm.relax.dpl import is_const, is_op, wildcard",)
+
+# Operand patterns by operator; the first is the general one.
+PATTERNS: dict[str, tuple[str, ...]] = {
+    "relax.add": ("(wildcard(), wildcard())", "(wildcard(), is_const())"),
+    "relax.multiply": ("(wildcard(), wildcard())", "(wildcard(), is_const())"),
+    "relax.subtract": ("(wildcard(), wildcard())",),
+    "relax.divide": ("(wildcard(), wildcard())",),
+    "relax.maximum": ("(wildcard(), wildcard())",),
+    "relax.matmul": (
+        "(wildcard(), wildcard())",
+        "(wildcard(), is_op('relax.permute_dims')(wildcard()))",
+    ),
+    "relax.nn.conv2d": ("(wildcard(), wildcard())", "(wildcard(), is_const())"),
+    "relax.nn.relu": ("(wildcard())", "(is_op('relax.add')(wildcard(), wildcard()))"),
+    "relax.nn.softmax": ("(wildcard())",),
+    "relax.exp": ("(wildcard())",),
+    "relax.tanh": ("(wildcard())",),
+    "relax.negative": ("(wildcard())",),
+    "relax.sqrt": ("(wildcard())",),
+    "relax.permute_dims": ("(wildcard())",),
+    "relax.astype": ("(wildcard())",),
+    "relax.sum": ("(wildcard())",),
+    "relax.split": ("(wildcard())",),
+}
+
+
+def _fuse_ops_by_pattern(c: Choices, mod: tvm.IRModule) -> PassCall:
+    present = sorted(ops_used(mod) & PATTERNS.keys()) or ["relax.add"]
+    chosen = [c.pick(present)] + c.subset(present, 0.3)
+    rules = [
+        f"({_rule_name(c, op)!r}, is_op({op!r}){c.pick(PATTERNS[op])})"
+        for op in dict.fromkeys(chosen)
+    ]
+    entries = [name for name, func in named_functions(mod) if not _offloaded(func)]
+    options = spelled(
+        "",
+        bind_constants=False if c.flag(0.4) else None,
+        annotate_codegen=True if c.flag(0.4) else None,
+        entry_functions=c.subset(entries, 0.7) or None if c.flag(0.2) else None,
+    )[1:-1]
+    arguments = ", ".join(part for part in (f"[{', '.join(rules)}]", options) if part)
+    return PassCall(f"FuseOpsByPattern({arguments})", imports=DPL)
+
+
+def _rule_name(c: Choices, op: str) -> str:
+    return f"{c.pick(['cutlass', 'dnnl'])}.{op.rsplit('.', 1)[-1]}"
+
+
+def _offloaded(func: relax.Function) -> bool:
+    return any(attr(func, name) is not None for name in ("Composite", "Codegen", "Primitive"))
+
+
+def _fused_by_pattern(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring of annotate_codegen: the wrapper holds only a call of its composite function.
+
+    "The 'Codegen' attribute is set as the prefix of the corresponding pattern name."
+    """
+    old = {name for name, _ in named_functions(before)}
+    annotated = bool(argument(call, "annotate_codegen"))
+    for name, func in named_functions(after):
+        if name in old:
+            continue
+        if not annotated:
+            if attr(func, "Composite") is None:
+                return "a new function has no attribute Composite"
+            continue
+        codegen = attr(func, "Codegen")
+        if codegen is None or attr(func, "global_symbol") is None:
+            return "a new function lacks the attribute Codegen or global_symbol"
+        problem = _holds_only_composites(func, str(codegen))
+        if problem is not None:
+            return problem
+    return None
+
+
+def _holds_only_composites(func: relax.Function, codegen: str) -> str | None:
+    """Every call of a Codegen function is one of a local Composite function of that codegen."""
+    local = {
+        binding.var: binding.value
+        for block in func.body.blocks
+        for binding in block.bindings
+        if isinstance(binding.value, relax.Function)
+    }
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            value = binding.value
+            if not isinstance(value, relax.Call):
+                continue
+            callee = value.op if isinstance(value.op, relax.Function) else local.get(value.op)
+            composite = attr(callee, "Composite") if callee is not None else None
+            if composite is None:
+                return f"a Codegen function calls {kind(value)}, no Composite function"
+            if str(composite).split(".", 1)[0] != codegen:
+                return "a Codegen function calls a Composite function of another codegen"
+    return None
+
+
+def _without_dataflow(mod: tvm.IRModule) -> str | None:
+    return None if has_dataflow(mod) else "no dataflow block"
+
+
+def _merge_composite_functions(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall("MergeCompositeFunctions()")
+
+
+def _without_composites(mod: tvm.IRModule) -> str | None:
+    for _, func in relax_functions(mod):
+        if attr(func, "Composite") is not None:
+            return None
+    return "no Composite function, so nothing that FuseOpsByPattern made (docstring)"
+
+
+def _merged(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: composite functions are grouped into functions with Codegen and global_symbol."""
+    old = {name for name, _ in named_functions(before)}
+    functions = dict(named_functions(after))
+    for name, func in functions.items():
+        codegen = attr(func, "Codegen")
+        if codegen is None:
+            if attr(func, "Composite") is None and _calls_composite(func, functions):
+                return "a call of a Composite function is left outside of all Codegen functions"
+        elif name not in old:
+            if attr(func, "global_symbol") is None:
+                return "a Codegen function has no global_symbol"
+            problem = _holds_only_composites(func, str(codegen))
+            if problem is not None:
+                return problem
+    return None
+
+
+def _calls_composite(func: relax.Function, functions: dict[str, relax.Function]) -> bool:
+    for binding in bindings_of(func):
+        value = binding.value
+        if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+            callee = functions.get(value.op.name_hint)
+            if callee is not None and attr(callee, "Composite") is not None:
+                return True
+    return False
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="FuseOpsByPattern",
+        variants=_fuse_ops_by_pattern,
+        stages=HIGH_LEVEL,
+        requires=_without_dataflow,
+        post=_fused_by_pattern,
+        cost=0.4,
+    ),
+    PassContract(
+        name="MergeCompositeFunctions",
+        variants=_merge_composite_functions,
+        stages=HIGH_LEVEL,
+        requires=_without_composites,
+        post=_merged,
+        cost=0.5,
+    ),
+)
