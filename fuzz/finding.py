@@ -1,0 +1,94 @@
+"""The finding: one confirmed (or not confirmed) bug, as a value that can be stored and re-run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..oracles.oracle import Violation
+from ..oracles.passcall import PassCall
+
+FORMAT = 1
+"""Version of the stored form; a reader refuses any other."""
+
+
+class UnknownFormat(ValueError):
+    """A stored finding was written by a version of relaxfuzz that this one does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What an oracle found wrong, with everything that is needed to see it again."""
+
+    oracle: str
+    pass_name: str
+    title: str
+    detail: str
+    key: tuple[str, ...]
+    fingerprint: tuple[str, ...]
+    module: str
+    """The module, as TVM JSON of the TVM version that found it."""
+    source: str
+    """The same module as Python source that rebuilds it; empty where it could not be written."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    seed: int | None = None
+    """Seed and index of the generated module; None for a module of the user's."""
+    index: int | None = None
+    stage: str = "raw"
+    versions: Mapping[str, str]
+    confirmed: bool = False
+    """It came out again, with the same key, in a fresh process."""
+    reproducer: str | None = None
+    """File name in the `reproducers` folder of the store; None until one is seen to fail."""
+
+    @property
+    def id(self) -> str:
+        """Short and stable: the same bug in the same TVM build has the same id in every run."""
+        return identify(self.oracle, self.pass_name, self.key)
+
+    @property
+    def violation(self) -> Violation:
+        """The oracle's own account."""
+        return Violation(
+            oracle=self.oracle,
+            pass_name=self.pass_name,
+            title=self.title,
+            detail=self.detail,
+            key=self.key,
+            fingerprint=self.fingerprint,
+        )
+
+    def to_json(self) -> str:
+        """The stored form."""
+        return json.dumps({"format": FORMAT, **dataclasses.asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Finding:
+        """Read the stored form.
+
+        Raises:
+            UnknownFormat: it was written in another format version.
+        """
+        data: dict[str, Any] = json.loads(text)
+        version = data.pop("format", None)
+        if version != FORMAT:
+            raise UnknownFormat(
+                f"Expected a finding in format {FORMAT} but got format={version!r}; "
+                "read it with the relaxfuzz version that wrote it"
+            )
+        for name in ("key", "fingerprint"):
+            data[name] = tuple(data[name])
+        data["calls"] = tuple(
+            PassCall(**{**call, "imports": tuple(call["imports"])}) for call in data["calls"]
+        )
+        return cls(**data)
+
+
+def identify(oracle: str, pass_name: str, key: tuple[str, ...]) -> str:
+    """The id of the finding with this oracle, pass and key."""
+    return hashlib.sha256(json.dumps([oracle, pass_name, *key]).encode()).hexdigest()[:10]

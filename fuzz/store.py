@@ -1,0 +1,180 @@
+"""Where findings are kept: a folder with a SQLite file that survives the death of any process."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .finding import FORMAT, Finding
+
+APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: tells our files from others'
+
+DATABASE = "findings.sqlite"
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS findings (
+    id TEXT PRIMARY KEY,
+    pass TEXT NOT NULL,
+    oracle TEXT NOT NULL,
+    title TEXT NOT NULL,
+    confirmed INTEGER NOT NULL,
+    finding TEXT NOT NULL
+) STRICT;
+"""
+
+
+class BadStore(Exception):
+    """The folder cannot serve as a store; the text says why in one sentence."""
+
+
+class Store:
+    """Findings in a folder: `findings.sqlite`, `reproducers/*.py`, `modules/*.py`.
+
+    Every change is on the disk (WAL, synchronous=FULL) when the method returns. Files are written
+    before the row that names them, so that a row never names a file that is not whole.
+    """
+
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
+        """Open the store in `folder`; make it where `create` is set.
+
+        Raises:
+            BadStore: not ours, not writable, not there, or written in an unknown format.
+        """
+        self.folder = folder
+        database = folder / DATABASE
+        if create:
+            _prepare(folder)
+        elif not database.is_file():
+            raise BadStore(f"no findings in '{folder}': it has no {DATABASE}")
+        fresh = not database.exists()
+        try:
+            self._db = sqlite3.connect(database, timeout=30, isolation_level=None)
+            self._db.execute("PRAGMA busy_timeout = 30000")
+            if not fresh:
+                self._check_header()
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(SCHEMA)
+            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version = {FORMAT}")
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise BadStore(f"cannot use '{database}' as a store of findings: {error}") from error
+
+    def _check_header(self) -> None:
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application == 0 and tables == 0:
+            return  # a run was killed before it could write the header
+        if application != APPLICATION_ID:
+            raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
+        if version != FORMAT:
+            raise BadStore(
+                f"'{self.folder / DATABASE}' has format {version}, this relaxfuzz reads {FORMAT}"
+            )
+
+    def close(self) -> None:
+        """Close the file; whatever was added is on the disk already."""
+        self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def put(self, finding: Finding) -> None:
+        """Add a finding, or replace the one with its id. Never turns confirmed into unconfirmed."""
+        self._db.execute(
+            "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " title = excluded.title, confirmed = excluded.confirmed, finding = excluded.finding"
+            " WHERE excluded.confirmed >= findings.confirmed",
+            (
+                finding.id,
+                finding.pass_name,
+                finding.oracle,
+                finding.title,
+                int(finding.confirmed),
+                finding.to_json(),
+            ),
+        )
+
+    def publish(self, finding: Finding, reproducer: str) -> Finding:
+        """Write a finding's files and then its row; returns it with the reproducer's file name."""
+        name = file_name(finding)
+        _write(self.folder / "reproducers" / name, reproducer)
+        if finding.source:
+            _write(self.folder / "modules" / name, finding.source)
+        published = dataclasses.replace(finding, reproducer=name)
+        self.put(published)
+        return published
+
+    def get(self, id: str) -> Finding | None:
+        """The finding with this id, or None."""
+        row = self._db.execute("SELECT finding FROM findings WHERE id = ?", (id,)).fetchone()
+        return None if row is None else Finding.from_json(row[0])
+
+    def findings(self, *, confirmed: bool = True) -> Iterator[Finding]:
+        """All confirmed (or all unconfirmed) findings, ordered by pass, oracle and title.
+
+        Raises:
+            UnknownFormat: one was written in another format version.
+        """
+        rows = self._db.execute(
+            "SELECT finding FROM findings WHERE confirmed = ? ORDER BY pass, oracle, title, id",
+            (int(confirmed),),
+        )
+        for (text,) in rows.fetchall():
+            yield Finding.from_json(text)
+
+    def reproducer(self, finding: Finding) -> Path | None:
+        """The path of the finding's reproducer, or None where there is none (any more)."""
+        if finding.reproducer is None:
+            return None
+        path = self.folder / "reproducers" / finding.reproducer
+        return path if path.is_file() else None
+
+
+def file_name(finding: Finding) -> str:
+    """`<pass>-<oracle>-<id>.py`, safe on every file system."""
+    stem = f"{finding.pass_name}-{finding.oracle}-{finding.id}"
+    return re.sub(r"[^\w.-]+", "_", stem, flags=re.ASCII) + ".py"
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, or refuse one that holds something else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        entries = {entry.name for entry in folder.iterdir()}
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadStore(f"cannot write to '{folder}': {error.strerror or error}") from error
+    if entries and DATABASE not in entries:
+        raise BadStore(
+            f"'{folder}' is not empty and holds no {DATABASE}: relaxfuzz does not mix its findings "
+            "with other files; choose another --out"
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
