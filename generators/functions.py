@@ -167,7 +167,7 @@ def composite(c: Choices, module: ModuleScope) -> relax.Function:
     else:
         s.emit(relax.op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
     s.close()
-    attrs = {"Composite": f"{c.pick(BACKENDS)}.{pattern}"}
+    attrs: dict[str, Any] = {"Composite": f"{c.pick(BACKENDS)}.{pattern}"}
     if c.flag():
         attrs["Primitive"] = True
     return finish(c, s, s.values[-1].expr, attrs)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import enum
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 import tvm
 from hypothesis import strategies as st
@@ -25,6 +27,8 @@ FORMAT = 1
 HEADER = 96
 FUNCTION_HEADER = 24
 BINDING = 20
+
+E = TypeVar("E", bound=enum.StrEnum)
 
 Draws = tuple[bytes, list[tuple[bytes, list[bytes]]]]
 
@@ -158,7 +162,7 @@ def _traits(argument: str, names: Collection[Trait | str]) -> frozenset[Trait]:
     return frozenset(_named(argument, name, Trait) for name in names)
 
 
-def _named(argument, name, kind):  # type: ignore[no-untyped-def]
+def _named(argument: str, name: str, kind: type[E]) -> E:
     try:
         return kind(name)
     except ValueError:

@@ -206,12 +206,17 @@ class Scope:
     def constant(
         self, c: Choices, shape: Sequence[int], dtype: str, *, low: int = -3, high: int = 3
     ) -> Value:
-        """A constant with small integer values in [low, high], exactly representable."""
+        """A constant with small integer values in [low, high], exactly representable.
+
+        Without elements it is a parameter instead: TVM cannot load such a constant from JSON.
+        """
+        size = int(np.prod(shape, dtype="int64"))
+        if size == 0:
+            return self._param(relax.TensorType(list(shape), dtype), tuple(shape))
         if dtype == "bool":
             low, high = 0, 1
         elif dtype.startswith("uint"):
             low, high = max(low, 0), max(high, 0)
-        size = int(np.prod(shape, dtype="int64"))
         first, stride = c.below(high - low + 1), c.pick((1, 0, 2, 3))
         values = low + (first + stride * np.arange(size)) % (high - low + 1)
         data = values.astype(np.dtype(dtype)).reshape(tuple(shape))

@@ -1,0 +1,123 @@
+"""Twins: modules that mean the same as a given one, so that a pass must treat them the same."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from .graph import EXPRESSION_FIELDS, Graph
+from .inspect import has_dataflow
+
+STRANGER = "relaxfuzz_stranger"
+
+
+def unshared(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module with a ShapeExpr node of its own at every use; None where none is shared."""
+    graph = Graph(mod)
+    shapes = {i for i, node in enumerate(graph.nodes) if node["type"] == "relax.expr.ShapeExpr"}
+    used: set[int] = set()
+    copied = False
+
+    def own(index: int) -> int:
+        nonlocal copied
+        if index not in shapes:
+            return index
+        if index not in used:
+            used.add(index)
+            return index
+        copied = True
+        node = graph.nodes[index]
+        return graph.add(node["type"], dict(node["data"]))
+
+    for node in list(graph.nodes):
+        if node["type"] == "ffi.Array":
+            node["data"] = [own(index) for index in node["data"]]
+        for field in EXPRESSION_FIELDS.get(node["type"], ()):
+            node["data"][field] = own(node["data"][field])
+    return graph.load() if copied else None
+
+
+def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module with one node for all equal static ShapeExprs; None where nothing changes."""
+    graph = Graph(mod)
+    first: dict[tuple[int, ...], int] = {}
+    replace: dict[int, int] = {}
+    for index, node in enumerate(graph.nodes):
+        if node["type"] == "relax.expr.ShapeExpr":
+            dims = [graph.nodes[i] for i in graph.nodes[node["data"]["values"]]["data"]]
+            if all(dim["type"] == "ir.IntImm" for dim in dims):
+                values = tuple(graph.nodes[dim["data"]["value"]]["data"] for dim in dims)
+                replace[index] = first.setdefault(values, index)
+    if all(old == new for old, new in replace.items()):
+        return None
+    for node in graph.nodes:
+        if node["type"] == "ffi.Array":
+            node["data"] = [replace.get(index, index) for index in node["data"]]
+        for field in EXPRESSION_FIELDS.get(node["type"], ()):
+            node["data"][field] = replace.get(node["data"][field], node["data"][field])
+    return graph.load()
+
+
+def renamed(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with other names for private functions and for bound variables.
+
+    Parameters keep their names, since passes may be told of them by name.
+    """
+    graph = Graph(mod)
+    params = {
+        index
+        for node in graph.nodes
+        if node["type"] in ("relax.expr.Function", "tirx.PrimFunc")
+        for index in graph.nodes[node["data"]["params"]]["data"]
+    }
+    for binding in list(graph.nodes):
+        if binding["type"] in ("relax.expr.VarBinding", "relax.expr.MatchCast"):
+            index = binding["data"]["var"]
+            if index not in params:
+                data = graph.nodes[index]["data"]
+                data["name"] = graph.add("ffi.String", f"renamed_{graph.text(data['name'])}")
+    functions = graph.functions()
+    for gvar, func in functions:
+        if not graph.is_public(func):
+            graph.rename(gvar, f"renamed_{graph.name(gvar)}")
+    graph.set_functions(functions)
+    return graph.load()
+
+
+def reordered(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module with its functions in the opposite order; None where there is only one."""
+    functions = list(mod.functions_items())
+    if len(functions) < 2:
+        return None
+    return tvm.IRModule(
+        dict(reversed(functions)), attrs=mod.attrs or None, global_infos=mod.global_infos or None
+    )
+
+
+def with_stranger(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with one more public function that has nothing to do with the others.
+
+    It has a binding where the module has dataflow blocks still, and none in later stages, whose
+    functions follow rules of their own.
+    """
+    x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+    blocks: list[relax.BindingBlock] = []
+    body: relax.Expr = x
+    if has_dataflow(mod):
+        body = relax.Var("gv", x.ty)
+        call = relax.BlockBuilder().normalize(relax.op.nn.relu(x))
+        blocks = [relax.DataflowBlock([relax.VarBinding(body, call)])]
+    seq = relax.BlockBuilder().normalize(relax.SeqExpr(blocks, body))
+    func = relax.Function([x], seq, x.ty).with_attr("global_symbol", STRANGER)
+    twin = mod.clone()
+    twin[STRANGER] = func
+    return twin
+
+
+def without_stranger(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with the public functions that the stranger brought taken away again."""
+    return tvm.IRModule(
+        {gv: f for gv, f in mod.functions_items() if STRANGER not in str(gv.name_hint)},
+        attrs=mod.attrs or None,
+        global_infos=mod.global_infos or None,
+    )
