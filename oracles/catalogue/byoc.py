@@ -10,7 +10,7 @@ from ...generators.stages import Stage
 from ..contract import PassContract
 from ..inspect import attr, bindings_of, has_dataflow, ops_used, relax_functions
 from ..passcall import PassCall
-from .reading import argument, kind, named_functions, spelled
+from .reading import always, argument, kind, named_functions, spelled
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
@@ -116,10 +116,6 @@ def _without_dataflow(mod: tvm.IRModule) -> str | None:
     return None if has_dataflow(mod) else "no dataflow block"
 
 
-def _merge_composite_functions(c: Choices, mod: tvm.IRModule) -> PassCall:
-    return PassCall("MergeCompositeFunctions()")
-
-
 def _without_composites(mod: tvm.IRModule) -> str | None:
     for _, func in relax_functions(mod):
         if attr(func, "Composite") is not None:
@@ -166,7 +162,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="MergeCompositeFunctions",
-        variants=_merge_composite_functions,
+        variants=always("MergeCompositeFunctions()"),
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,

@@ -9,18 +9,10 @@ import tvm_ffi
 from tvm import relax
 
 from ...generators.choices import Choices
-from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..inspect import bindings_of, blocks_of, global_vars, has_dataflow, is_public, relax_functions
 from ..passcall import PassCall
-from .reading import argument, kind, named_functions, sequences, spelled
-
-PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
-"""The stages in which modules still have dataflow blocks and pure calls."""
-
-
-def _canonicalize_bindings(c: Choices, mod: tvm.IRModule) -> PassCall:
-    return PassCall("CanonicalizeBindings()")
+from .reading import PURE, always, argument, kind, named_functions, sequences, spelled
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -189,7 +181,7 @@ def _without_dataflow(mod: tvm.IRModule) -> str | None:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="CanonicalizeBindings",
-        variants=_canonicalize_bindings,
+        variants=always("CanonicalizeBindings()"),
         stages=PURE,
         post=_canonical,
         cost=0.2,

@@ -9,8 +9,23 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import Variants
 from ..inspect import op_name, relax_functions
 from ..passcall import PassCall
+
+PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
+"""The stages in which modules still have dataflow blocks and pure calls."""
+
+
+def always(text: str) -> Variants:
+    """The only variant of a pass that takes no arguments."""
+
+    def variants(c: Choices, mod: tvm.IRModule) -> PassCall:
+        return PassCall(text)
+
+    return variants
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
@@ -38,13 +53,27 @@ def kind(node: object) -> str:
 
 def argument(call: PassCall, keyword: str) -> Any:
     """The literal given for a keyword in the call's text, or None."""
-    root = ast.parse(call.expr, mode="eval").body
-    if not isinstance(root, ast.Call):
-        raise ValueError(f"Expected a call but got expr={call.expr!r}")
-    for node in root.keywords:
+    for node in _parsed(call).keywords:
         if node.arg == keyword:
             return ast.literal_eval(node.value)
     return None
+
+
+def positional(call: PassCall) -> list[Any]:
+    """The positional arguments in the call's text; of a dictionary its keys."""
+    return [
+        [ast.literal_eval(key) for key in node.keys if key is not None]
+        if isinstance(node, ast.Dict)
+        else ast.literal_eval(node)
+        for node in _parsed(call).args
+    ]
+
+
+def _parsed(call: PassCall) -> ast.Call:
+    root = ast.parse(call.expr, mode="eval").body
+    if not isinstance(root, ast.Call):
+        raise ValueError(f"Expected a call but got expr={call.expr!r}")
+    return root
 
 
 def spelled(name: str, **arguments: object) -> str:

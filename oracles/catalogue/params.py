@@ -1,0 +1,514 @@
+"""Contracts of the passes that bind, lift, bundle, lazily load, or retype parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import Exemption, PassContract, Rejection, Relation
+from ..inspect import attr, global_vars, is_public, public_functions, relax_functions
+from ..passcall import PassCall
+from .reading import PURE, always, argument, named_functions, positional, sequences, spelled
+
+NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstring)'
+
+
+def _with_weights(mod: tvm.IRModule) -> list[tuple[str, relax.Function, int]]:
+    """Functions that say how many of their parameters are inputs; the others are weights."""
+    return [
+        (name, func, int(number))
+        for name, func in named_functions(mod)
+        if (number := attr(func, "num_input")) is not None
+    ]
+
+
+def _without_weights(mod: tvm.IRModule) -> str | None:
+    return _impossible_inputs(mod) or (None if _with_weights(mod) else NUM_INPUT)
+
+
+def _impossible_inputs(mod: tvm.IRModule) -> str | None:
+    """BundleModelParams: "Function was declared to have 3 runtime inputs, but only has 2"."""
+    if all(0 <= number <= len(func.params) for _, func, number in _with_weights(mod)):
+        return None
+    return "a num_input that is no number of parameters (message of BundleModelParams)"
+
+
+def _bundle(params: Sequence[relax.Var]) -> relax.TupleType:
+    return relax.TupleType([param.ty for param in params])
+
+
+def _same(a: object, b: object) -> bool:
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))
+
+
+# LiftTransformParams
+
+
+def _liftable(mod: tvm.IRModule) -> list[tuple[str, relax.Function, int]]:
+    return [item for item in _with_weights(mod) if not item[0].endswith("transform_params")]
+
+
+def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
+    targets = _liftable(mod)
+    alternatives: list[object] = [None]
+    for _, func, number in targets[:1]:
+        weights = _bundle(func.params[number:])
+        agreeing = [n for n, f, k in targets if _same(_bundle(f.params[k:]), weights)]
+        alternatives.append(agreeing)
+        if len(agreeing) == len(targets):
+            alternatives.append(True)
+    config = {"relax.lift_transform_params.consume_params": True} if c.flag(0.1) else {}
+    return PassCall(
+        spelled("LiftTransformParams", shared_transform=c.pick(alternatives)), config=config
+    )
+
+
+def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: transform_params makes from the weights what the rewritten function accepts."""
+    shared = argument(call, "shared_transform")
+    functions = dict(named_functions(after))
+    for name, func, number in _liftable(before):
+        if isinstance(shared, list) and name not in shared:
+            continue
+        transform_name = "transform_params" if shared else f"{name}_transform_params"
+        transform = functions.get(transform_name)
+        if transform is None:
+            return "there is no function that transforms the parameters"
+        if not is_public(transform):
+            return "the function that transforms the parameters cannot be called from outside"
+        accepted = functions[name].params
+        if not _same(_bundle(accepted[:number]), _bundle(func.params[:number])):
+            return "a runtime input of a function changed"
+        if not _same(_bundle(accepted[number:]), transform.ret_ty):
+            return "what transform_params returns is not what the function accepts"
+        if transform_name not in before and not (
+            len(transform.params) == 1
+            and _same(transform.params[0].ty, _bundle(func.params[number:]))
+        ):
+            return "transform_params does not take a tuple of the original parameters"
+    return None
+
+
+# BundleModelParams, LazyGetInput, LazySetOutput, LazyTransformParams
+
+
+def _bundle_model_params(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall(
+        spelled("BundleModelParams", param_tuple_name=c.pick([None, "params", "weights"]))
+    )
+
+
+def _bundled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the parameters after the first num_input become one tuple of the given name."""
+    wanted = argument(call, "param_tuple_name") or "model_params"
+    functions = dict(named_functions(after))
+    for name, func, number in _with_weights(before):
+        params = functions[name].params
+        if len(params) != number + 1 or not isinstance(params[number].ty, relax.TupleType):
+            return "a function does not take its inputs and one tuple"
+        if params[number].name != wanted:
+            return "the tuple of parameters has another name than asked for"
+        if not _same(_bundle(params[:number]), _bundle(func.params[:number])):
+            return "a runtime input of a function changed"
+        if not _same(params[number].ty, _bundle(func.params[number:])):
+            return "the types of the bundled parameters changed"
+    return None
+
+
+def _gets_lazily(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: a function takes its inputs and a callback that loads the weights."""
+    functions = dict(named_functions(after))
+    for gvar, func in public_functions(before):
+        number = int(attr(func, "num_input") or 0)
+        params = functions[gvar.name_hint].params
+        if len(params) != number + 1 or not isinstance(params[number].ty, relax.FuncType):
+            return "a function does not take its inputs and one callback"
+        if not _same(_bundle(params[:number]), _bundle(func.params[:number])):
+            return "a runtime input of a function changed"
+    return None
+
+
+def _sets_lazily(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: a function takes an additional callback and returns the empty tuple."""
+    functions = dict(named_functions(after))
+    for gvar, func in public_functions(before):
+        result = functions[gvar.name_hint]
+        if not _same(result.ret_ty, relax.TupleType([])):
+            return "a function does not return the empty tuple"
+        callbacks = [p for p in result.params if isinstance(p.ty, relax.FuncType)]
+        if len(result.params) != len(func.params) + 1 or not callbacks:
+            return "a function does not take one callback more"
+    return None
+
+
+def _lazy_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
+    holder = "[relax.Var('loader', relax.AnyType())]"
+    extra = c.pick(["", f"extra_get_item_params={holder}", f"extra_set_item_params={holder}"])
+    return PassCall(f"LazyTransformParams({extra})")
+
+
+def _transforms(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
+    return [item for item in named_functions(mod) if item[0].endswith("transform_params")]
+
+
+def _without_transforms(mod: tvm.IRModule) -> str | None:
+    for _, func in _transforms(mod):
+        number = int(attr(func, "num_input") or 0)
+        params = func.params[number:]
+        tuples = (*(param.ty for param in params), func.ret_ty)
+        if len(params) != 1 or not all(isinstance(ty, relax.TupleType) for ty in tuples):
+            return (
+                "a transform_params function that does not make a tuple from a tuple "
+                "(docstring of LiftTransformParams)"
+            )
+    return None if _transforms(mod) else "no transform_params function (docstring)"
+
+
+def _transforms_lazily(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the input is loaded on demand, so no tuple of weights is taken or returned."""
+    for _, func in _transforms(after):
+        if any(isinstance(param.ty, relax.TupleType) for param in func.params):
+            return "a transform_params function still takes a tuple of weights"
+        if isinstance(func.ret_ty, relax.TupleType) and len(func.ret_ty.fields):
+            return "a transform_params function still returns a tuple of weights"
+    return None
+
+
+# BindParams, BindSymbolicVars
+
+
+def _called(mod: tvm.IRModule) -> set[str]:
+    return {gvar.name_hint for gvar in global_vars(mod)}
+
+
+def _bind_params(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+    """Constants for some parameters of one function, one that no other one calls if possible."""
+    called = _called(mod)
+    bindable = {name: params for name, func in named_functions(mod) if (params := _bindable(func))}
+    if not bindable:
+        return None
+    name = c.pick(sorted(bindable, key=lambda name: (name in called, name)))
+    values = bindable[name]
+    chosen = c.subset(list(values)) or [c.pick(list(values))]
+    params = ", ".join(f"{param!r}: {values[param]}" for param in chosen)
+    return PassCall(f"BindParams({name!r}, {{{params}}})")
+
+
+SYMBOLIC_EXTENT = 3
+"""What every symbolic dimension of a bound parameter is: one value, so that they agree."""
+
+
+def _bindable(func: relax.Function) -> dict[str, str]:
+    """NumPy expressions that fit the tensor parameters, by name."""
+    names = [param.name for param in func.params]
+    texts = {}
+    for param in func.params:
+        ty = param.ty
+        if names.count(param.name) > 1 or not isinstance(ty, relax.TensorType) or ty.dtype is None:
+            continue
+        dims = [_extent(dim) for dim in ty.shape.values] if _has_shape(ty) else [None]
+        if None not in dims:
+            dtype = str(ty.dtype).removeprefix("T.")
+            texts[param.name] = f"np.resize(np.arange(3), {tuple(dims)}).astype({dtype!r})"
+    return texts
+
+
+def _has_shape(ty: relax.TensorType) -> bool:
+    return isinstance(ty.shape, relax.ShapeExpr)
+
+
+def _extent(dim: tirx.PrimExpr) -> int | None:
+    if isinstance(dim, tirx.IntImm):
+        return int(dim.value)
+    return SYMBOLIC_EXTENT if isinstance(dim, tirx.Var) else None
+
+
+def _params_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """The bound parameters go, the others stay in order; other functions stay as they are."""
+    target, bound = positional(call)
+    old, new = dict(named_functions(before)), dict(named_functions(after))
+    if old.keys() != new.keys():
+        return "the functions of the module changed"
+    for name, func in old.items():
+        gone = bound if name == target else ()
+        expected = [param.name for param in func.params if param.name not in gone]
+        if [param.name for param in new[name].params] != expected:
+            return "the parameters that are left are not the ones that were not bound"
+    return None
+
+
+def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+    """Values for symbolic variables; only of functions that nobody calls.
+
+    A call passes shapes that the bound function no longer takes, which is the user's intent.
+    """
+    called = _called(mod)
+    variables = {name: _symbolic(func) for name, func in named_functions(mod)}
+    taken = {var for name, found in variables.items() if name in called for var in found}
+    free = {name: found for name, found in variables.items() if name not in called and found}
+    if not free:
+        return None
+    name = c.pick(sorted(free))
+    everywhere = [var for var in free[name] if var not in taken]
+    whole_module = bool(everywhere) and c.flag(0.6)
+    chosen = c.subset(everywhere if whole_module else free[name])
+    chosen = chosen or [c.pick(everywhere if whole_module else free[name])]
+    values = ", ".join(f"{var!r}: {_value(c)}" for var in chosen)
+    target = "" if whole_module else f", {name!r}"
+    return PassCall(f"BindSymbolicVars({{{values}}}{target})")
+
+
+def _symbolic(func: relax.Function) -> list[str]:
+    """Names of the symbolic dimensions of the parameters, those that no other variable has."""
+    defined = [str(var.name) for var in relax.analysis.defined_symbolic_vars(func)]
+    dims = relax.analysis.definable_tir_vars_in_type(_bundle(func.params))
+    names = dict.fromkeys(str(var.name) for var in dims if var not in func.params)
+    return [name for name in names if defined.count(name) == 1]
+
+
+def _value(c: Choices) -> str:
+    return c.pick(["4", "1", "2", "7", "tvm.tirx.Var('renamed', 'int64')"])
+
+
+def _vars_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """The bound variables are gone from the function that is named, or from all."""
+    bound, *target = positional(call)
+    for name, func in named_functions(after):
+        if (not target or name in target) and set(bound) & set(_symbolic(func)):
+            return "a symbolic variable that was bound is left"
+    return None
+
+
+# UpdateParamType
+
+
+def _update_param_type(c: Choices, mod: tvm.IRModule) -> PassCall:
+    function = c.pick(["lambda var: var.ty", "lambda var: None"])
+    return PassCall(f"UpdateParamType({function})")
+
+
+# ExpandTupleArguments, RemoveUnusedParameters, RemoveUnusedOutputs
+
+
+def _without_private(mod: tvm.IRModule) -> str | None:
+    if any(not is_public(func) for _, func in relax_functions(mod)):
+        return None
+    return "no internal function (docstring)"
+
+
+def _expanded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: tuple arguments to internal functions are expanded."""
+    for _, func in relax_functions(after):
+        if not is_public(func) and any(isinstance(p.ty, relax.TupleType) for p in func.params):
+            return "an internal function takes a tuple"
+    return None
+
+
+def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: unused arguments to internal functions are removed."""
+    for _, func in relax_functions(after):
+        if is_public(func):
+            continue
+        used = set(relax.analysis.free_vars(func.body))
+        for param in func.params:
+            if param not in used and not relax.analysis.definable_tir_vars_in_type(param.ty):
+                return "an internal function has a parameter that it does not use"
+    return None
+
+
+def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: unused outputs from internal functions are removed."""
+    outputs = {
+        gvar.name_hint: len(func.ret_ty.fields)
+        for gvar, func in relax_functions(after)
+        if not is_public(func) and isinstance(func.ret_ty, relax.TupleType)
+    }
+    if not outputs:
+        return None
+    used: dict[str, set[int]] = {}
+    for _, func in relax_functions(after):
+        _collect_used_outputs(func, outputs, used)
+    if any(len(indices) < outputs[name] for name, indices in used.items()):
+        return "an internal function returns a field that no caller uses"
+    return None
+
+
+def _collect_used_outputs(
+    func: relax.Function, outputs: dict[str, int], used: dict[str, set[int]]
+) -> None:
+    bound: dict[relax.Var, str] = {}
+    for seq in sequences(func.body):
+        bindings = [binding for block in seq.blocks for binding in block.bindings]
+        for binding in bindings:
+            value = binding.value
+            if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+                name = value.op.name_hint
+                if name in outputs:
+                    bound[binding.var] = name
+                    used.setdefault(name, set())
+        for expr in (*(binding.value for binding in bindings), seq.body):
+            if isinstance(expr, relax.TupleGetItem) and expr.tuple_value in bound:
+                used[bound[expr.tuple_value]].add(int(expr.index))
+                continue
+            for var in relax.analysis.free_vars(expr):
+                if var in bound:
+                    used[bound[var]].update(range(outputs[bound[var]]))
+
+
+CONTRADICTIONS = (
+    Rejection(
+        r"convertible from the old|should equal to the product|to be divisible|"
+        r"type mismatch|cannot be broadcasted|must have the same",
+        "the message names the types that contradict each other for the bound extents",
+    ),
+)
+
+LAZY = (Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.IMPERATIVE)
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="LiftTransformParams",
+        variants=_lift_transform_params,
+        stages=PURE,
+        requires=_without_weights,
+        relation=Relation.LIFTED_PARAMS,
+        post=_lifted,
+        rejections=(
+            Rejection("MatchCast is not supported in global lifting", "the message itself"),
+        ),
+        cost=0.8,
+    ),
+    PassContract(
+        name="BundleModelParams",
+        variants=_bundle_model_params,
+        stages=PURE,
+        requires=_without_weights,
+        relation=Relation.BUNDLED_PARAMS,
+        post=_bundled,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "the tuple is itself a parameter after the first num_input ones",
+                "docstring: run-time parameters are the first num_input ones, the remainder are "
+                "weights",
+            ),
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="LazyGetInput",
+        variants=always("LazyGetInput()"),
+        stages=LAZY,
+        requires=_impossible_inputs,
+        relation=Relation.NEW_SIGNATURE,
+        post=_gets_lazily,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "each application adds a callback",
+                "docstring: the function accepts a callback argument",
+            ),
+        ),
+        cost=0.4,
+    ),
+    PassContract(
+        name="LazySetOutput",
+        variants=always("LazySetOutput()"),
+        stages=LAZY,
+        requires=_impossible_inputs,
+        relation=Relation.NEW_SIGNATURE,
+        post=_sets_lazily,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "each application adds a callback",
+                "docstring: the function accepts an additional callback argument",
+            ),
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="LazyTransformParams",
+        variants=_lazy_transform_params,
+        # Docstring: ToNonDataflow and RemovePurityTracking should be invoked before this pass.
+        stages=(Stage.IMPERATIVE,),
+        requires=_without_transforms,
+        relation=Relation.NEW_SIGNATURE,
+        post=_transforms_lazily,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "a lazy function no longer makes a tuple from a tuple",
+                "docstring: converts transform_params functions",
+            ),
+        ),
+        cost=2.0,
+    ),
+    PassContract(
+        name="BindParams",
+        variants=_bind_params,
+        stages=PURE,
+        relation=Relation.BOUND_PARAMS,
+        post=_params_bound,
+        rejections=CONTRADICTIONS,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "the parameters are bound already",
+                'the message "Function does not have parameter with name"',
+            ),
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="BindSymbolicVars",
+        variants=_bind_symbolic_vars,
+        stages=PURE,
+        relation=Relation.NEW_SIGNATURE,
+        post=_vars_bound,
+        rejections=CONTRADICTIONS,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "the variables are bound already",
+                'the message "Function does not use symbolic var with name"',
+            ),
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="UpdateParamType",
+        variants=_update_param_type,
+        stages=PURE,
+        cost=0.3,
+    ),
+    PassContract(
+        name="ExpandTupleArguments",
+        variants=always("ExpandTupleArguments()"),
+        stages=PURE,
+        requires=_without_private,
+        post=_expanded,
+        cost=0.3,
+    ),
+    PassContract(
+        name="RemoveUnusedParameters",
+        variants=always("RemoveUnusedParameters()"),
+        stages=PURE,
+        requires=_without_private,
+        post=_no_unused_parameters,
+        cost=0.2,
+    ),
+    PassContract(
+        name="RemoveUnusedOutputs",
+        variants=always("RemoveUnusedOutputs()"),
+        stages=PURE,
+        requires=_without_private,
+        post=_no_unused_outputs,
+        cost=0.3,
+    ),
+)
