@@ -95,7 +95,7 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """An If whose branches compute different things of one type."""
     cond = s.tensor(c, dtype="bool", ndim=0, fresh_shape=())
     x = s.tensor(c, dtype=ARITHMETIC)
-    branches = [_branch_body(c, s, x, ops) for _ in range(2)]
+    branches = [_branch_body(c, s, x, ops, callees) for _ in range(2)]
     s.bind(relax.If(cond.expr, *branches))
 
 
@@ -110,10 +110,14 @@ _SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
 """Operators whose result has the type of the operand."""
 
 
-def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops) -> relax.SeqExpr:
+def _branch_body(
+    c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees
+) -> relax.SeqExpr:
     with s.nested() as inner:
         if c.flag(0.3):
             inner.bind(c.pick([op for op in ops if op.pure]).build(c, inner))
+        if callees and s.has(Trait.FUNCTION_CALLS) and c.flag(0.2):
+            call_function(c, inner, ops, callees)
         y = inner.emit(c.pick(_SAME_TYPE)(x.expr))
         if c.flag(0.15) and y.complete:
             branch(c, inner, ops, ())
@@ -205,7 +209,10 @@ def _call_template(
 ) -> tuple[relax.GlobalVar, Value, list[relax.TensorType]]:
     x = s.tensor(c, dtype=ARITHMETIC, ndim=template.ranks, static=template.static)
     assert x.shape is not None
-    gvar = s.module.add(template.name, tensorir.prim_func(template, x.shape, x.dtype or ""))
+    func = tensorir.prim_func(template, x.shape, x.dtype or "")
+    if c.flag(0.2):
+        func = func.with_attr("operator_name", f"relax.{template.name}")
+    gvar = s.module.add(template.name, func)
     outputs = [
         relax.TensorType(s.shape_expr(c, shape), x.dtype)
         for shape in template.output_shapes(x.shape)

@@ -230,6 +230,36 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
 """Steps that keep the type of the first operand, all with a registered gradient."""
 
 
+def weighted(c: Choices, module: ModuleScope) -> relax.Function:
+    """A function of one input and two weights, `num_input` 1.
+
+    All such functions of a module agree in their weights, as a shared parameter transformation
+    demands. What is made of weights alone may be used, returned or left unused.
+    """
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    square, row = (3, 3), (3,)
+    x = s.param(relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE))
+    w1, w2 = (s.param(relax.TensorType(shape, DEFAULT_DTYPE), "w") for shape in (square, row))
+    s.dataflow(True)
+    s.exporting = True
+    w: relax.Expr = w1
+    for _ in range(c.below(3)):
+        w = s.emit(c.pick(_WEIGHT_STEPS)(w)).expr
+    y = s.emit(relax.op.matmul(x, w)).expr
+    if c.flag():
+        y = s.emit(relax.op.add(y, s.emit(relax.op.multiply(w2, w2)).expr)).expr
+    outputs = [y, *c.subset((w, w1, w2), 0.25)]
+    return finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
+
+
+_WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
+    relax.op.permute_dims,
+    lambda w: relax.op.add(w, w),
+    lambda w: relax.op.multiply(w, relax.const(2.0, DEFAULT_DTYPE)),
+    lambda w: w,
+)
+
+
 def transform_params(c: Choices, module: ModuleScope) -> relax.Function:
     """A function from a tuple of weights to a tuple of weights, as LiftTransformParams makes."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))

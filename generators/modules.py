@@ -142,6 +142,9 @@ def _special(c: Choices, module: ModuleScope) -> list[Callee]:
     if Trait.DIFFERENTIABLE in module.traits:
         func = functions.differentiable(c, module)
         keep(functions.public(module, "loss", func))
+    if Trait.NUM_INPUT in module.traits and c.flag(0.6):
+        for _ in range(1 + c.below(2)):
+            keep(functions.public(module, "model", functions.weighted(c, module)))
     if Trait.TRANSFORM_PARAMS in module.traits:
         func = functions.transform_params(c, module)
         keep(functions.public(module, "main_transform_params", func))
