@@ -63,7 +63,8 @@ class Place:
     index: int
     stage: Stage
     ordinal: int
-    """Number of the check among those on this module at this stage; -1: not checking yet."""
+    """Number of the check among those on this module at this stage; -1: on the way from this stage
+    to the next."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     step: str = ""
@@ -75,14 +76,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on behind a check that killed the process."""
+    """Where to go on with the first module of a block: behind a check that killed the process."""
 
-    index: int
     stage: Stage
     ordinal: int
-    """The first check to run on that module at that stage; -1: leave this module, take the next."""
-    checked: Mapping[str, int] = field(default_factory=dict)
-    """Checks by item of the stages before, for the balance of the schedule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +95,11 @@ class Block:
     disabled: tuple[Trait, ...] = ()
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
+    checked: Mapping[str, int] = field(default_factory=dict)
+    """Checks by item that another process did for this block before it died."""
     resume: Resume | None = None
+    banned: tuple[str, ...] = ()
+    """Items left out because they have killed too many processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +134,10 @@ class Limits:
     """Growth over its size at the fork."""
 
 
+LIMITS = Limits()
+"""The usual ones."""
+
+
 # Driver to zygote
 
 
@@ -142,7 +147,7 @@ class Submit:
 
     id: int
     job: Job
-    limits: Limits = Limits()
+    limits: Limits = LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +181,6 @@ class PassStats:
     """Counts for one item of the schedule: a pass, "sequence", or a pipeline."""
 
     checks: int = 0
-    changed: int = 0
-    """The pass gave another module than it got, before oracles ran."""
     inapplicable: int = 0
     """Modules that the contract's `requires` or `variants` turned down: no check."""
     violations: int = 0
@@ -186,7 +189,6 @@ class PassStats:
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
             self.checks + other.checks,
-            self.changed + other.changed,
             self.inapplicable + other.inapplicable,
             self.violations + other.violations,
             self.seconds + other.seconds,
@@ -195,14 +197,21 @@ class PassStats:
 
 @dataclass(frozen=True, slots=True)
 class StageDone:
-    """A module has been checked at one stage, or has left the block there."""
+    """A module of a block has been checked at one stage."""
 
     id: int
     index: int
     stage: Stage
     stats: Mapping[str, PassStats]
-    last: bool
-    """This module is done with."""
+    """By item of the schedule; items that a dead process checked there are counted, not timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleDone:
+    """A block is done with one module."""
+
+    id: int
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +303,7 @@ class Died:
     """The end of what it wrote there; after a segfault TVM's C++ backtrace."""
 
 
-FromChild: TypeAlias = Violated | StageDone | Checked | Regenerated | Failed
+FromChild: TypeAlias = Violated | StageDone | ModuleDone | Checked | Regenerated | Failed
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died
 Message: TypeAlias = Request | Reply
 
@@ -363,7 +372,7 @@ def _typed(data: Any, kind: Any) -> Any:
         item = typing.get_args(kind)[1]
         return {key: _typed(element, item) for key, element in data.items()}
     if dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
+        hints = _hints(typing.cast("type", kind))
         return kind(**{name: _typed(element, hints[name]) for name, element in data.items()})  # type: ignore[operator]  # a class, not an instance
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind(data)
@@ -371,5 +380,5 @@ def _typed(data: Any, kind: Any) -> Any:
 
 
 @functools.cache
-def _hints(kind: Any) -> Mapping[str, Any]:
+def _hints(kind: type) -> Mapping[str, Any]:
     return typing.get_type_hints(kind)

@@ -1,0 +1,349 @@
+"""The campaign: blocks of modules through the workers, until the budget is used up."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import queue
+import threading
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..oracles.oracle import Violation
+from . import death, schedule
+from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
+from .executor import Executor, ExecutorError, regenerate
+from .protocol import (
+    LIMITS,
+    Beat,
+    Block,
+    Death,
+    Died,
+    Ended,
+    Failed,
+    Limits,
+    ModuleDone,
+    Origin,
+    PassStats,
+    Place,
+    Reply,
+    Resume,
+    StageDone,
+    Subject,
+    Violated,
+)
+
+AHEAD = 2
+"""Blocks under way for each worker: the next one waits when a worker becomes free."""
+
+BUFFER = 8
+"""Blocks for each worker that may wait for an earlier one to be committed."""
+
+DEATHS = 5
+"""A pass that has killed so many processes of a block is left out of the rest of it; one hang or
+one memory blow-up counts as many, because they take seconds."""
+
+TICK = 0.25
+"""Seconds between two signs of progress."""
+
+PATIENCE = 5.0
+"""Seconds that cancelled jobs have to say that they have ended."""
+
+Identity = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignConfig:
+    """What to fuzz, and how long."""
+
+    seed: int
+    subjects: tuple[Subject, ...]
+    seconds: float | None = None
+    modules: int | None = None
+    """At least one of both budgets; with both, the one that is used up first."""
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones, dear ones on a sample."""
+    compositions: bool = True
+    """Also sequences of passes and the named pipelines."""
+    limits: Limits = LIMITS
+
+    def __post_init__(self) -> None:
+        if not self.subjects:
+            raise ValueError("Expected at least one pass to fuzz but got subjects=()")
+        for name in ("seconds", "modules"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"Expected a budget above 0 but got {name}={value!r}")
+        if self.seconds is None and self.modules is None:
+            raise ValueError("Expected a budget but got seconds=None, modules=None")
+
+
+def run(
+    config: CampaignConfig, executor: Executor, stop: threading.Event | None = None
+) -> Iterator[Event]:
+    """Run a campaign; the last event is `Finished`.
+
+    With a budget of modules the events but `Progress` are the same for any number of workers:
+    blocks are committed in order, and each is a function of the seed and its number.
+
+    Args:
+        stop: set it to end the campaign soon; what has been found until then is reported.
+
+    Raises:
+        ExecutorError: the workers cannot be kept alive.
+    """
+    return _Campaign(config, executor, stop or threading.Event()).run()
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block in flight, and all that was said about it so far."""
+
+    number: int
+    part: Block
+    """What runs now: all of it at first, after a death what is left."""
+    end: int
+    job: int = 0
+    settled: list[Reply] = field(default_factory=list)
+    """From processes that have ended."""
+    heard: list[Reply] = field(default_factory=list)
+    """From the one that runs now: void if that has to start again."""
+    place: Place | None = None
+    done: bool = False
+
+    @property
+    def replies(self) -> list[Reply]:
+        return self.settled + self.heard
+
+    def stats(self) -> dict[str, PassStats]:
+        stats: dict[str, PassStats] = defaultdict(PassStats)
+        for reply in self.replies:
+            if isinstance(reply, StageDone):
+                for name, more in reply.stats.items():
+                    stats[name] += more
+        return stats
+
+    def modules(self) -> int:
+        return len({reply.index for reply in self.replies if isinstance(reply, ModuleDone)})
+
+    def rest(self, died: Died) -> Block | None:
+        """What is left of the block after a death; None where that is nothing."""
+        place = died.place
+        if place is None:
+            return None
+        resume = None
+        start = place.index + 1
+        if _checking(place):
+            start, resume = place.index, Resume(place.stage, place.ordinal + 1)
+        if start == self.end:
+            return None
+        return dataclasses.replace(
+            self.part,
+            start=start,
+            count=self.end - start,
+            checked={name: stats.checks for name, stats in self.stats().items()},
+            resume=resume,
+            banned=self._banned(),
+        )
+
+    def _banned(self) -> tuple[str, ...]:
+        deaths: Counter[str] = Counter()
+        for reply in self.settled:
+            if isinstance(reply, Died) and reply.place is not None:
+                dear = reply.death in (Death.HANG, Death.OUT_OF_MEMORY)
+                deaths[death.culprit(reply.place)] += DEATHS if dear else 1
+        return tuple(name for name, count in deaths.items() if count >= DEATHS)
+
+
+def _checking(place: Place) -> bool:
+    """The child was running a check; not making a module, or asking whether a pass applies."""
+    return place.ordinal >= 0 and not place.step.startswith("requires ")
+
+
+class _Campaign:
+    """The loop: submit blocks, listen, commit in order."""
+
+    def __init__(self, config: CampaignConfig, executor: Executor, stop: threading.Event) -> None:
+        self._config = config
+        self._executor = executor
+        self._stop = stop
+        self._replies: queue.SimpleQueue[tuple[_Block, Reply | None]] = queue.SimpleQueue()
+        self._todo = enumerate(schedule.blocks(config.modules))
+        self._in_flight: deque[_Block] = deque()
+        self._occurrences: Counter[Identity] = Counter()
+        self._stats: dict[str, PassStats] = defaultdict(PassStats)
+        self._modules = 0
+        self._faults: set[str] = set()
+        self._begin = time.monotonic()
+
+    def run(self) -> Iterator[Event]:
+        names = tuple(subject.name for subject in self._config.subjects)
+        yield Started(self._config.seed, self._executor.workers, names)
+        try:
+            yield from self._blocks()
+            self._cancel()
+            while self._in_flight:
+                yield from self._commit(self._in_flight.popleft())
+        finally:
+            self._cancel()
+        yield Finished(
+            self._seconds(),
+            self._modules,
+            sum(stats.checks for stats in self._stats.values()),
+            dict(self._stats),
+            dict(self._occurrences),
+            self._stop.is_set(),
+        )
+
+    def _blocks(self) -> Iterator[Event]:
+        """Until the budget is used up; blocks that are not done then stay in flight."""
+        tick = 0.0
+        self._submit()
+        while self._in_flight and not self._over():
+            with contextlib.suppress(queue.Empty):
+                self._hear(*self._replies.get(timeout=TICK))
+            while self._in_flight and self._in_flight[0].done:
+                yield from self._commit(self._in_flight.popleft())
+            self._submit()
+            if self._seconds() - tick >= TICK:
+                tick = self._seconds()
+                yield self._progress()
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._begin
+
+    def _over(self) -> bool:
+        limit = self._config.seconds
+        return self._stop.is_set() or (limit is not None and self._seconds() >= limit)
+
+    def _submit(self) -> None:
+        workers = self._executor.workers
+        while (
+            len(self._in_flight) < BUFFER * workers
+            and sum(not block.done for block in self._in_flight) < AHEAD * workers
+            and (todo := next(self._todo, None)) is not None
+        ):
+            number, (start, count) = todo
+            part = Block(
+                seed=self._config.seed,
+                start=start,
+                count=count,
+                subjects=self._config.subjects,
+                oracles=self._config.oracles,
+                disabled=schedule.disabled(self._config.seed, number),
+                compositions=self._config.compositions,
+            )
+            block = _Block(number, part, start + count)
+            self._in_flight.append(block)
+            self._send(block)
+
+    def _send(self, block: _Block) -> None:
+        def sink(reply: Reply | None) -> None:
+            self._replies.put((block, reply))
+
+        block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
+
+    def _hear(self, block: _Block, reply: Reply | None) -> None:
+        match reply:
+            case None:
+                block.heard.clear()
+            case Beat():
+                block.place = reply.place
+            case Ended():
+                block.done = True
+            case Died():
+                block.settled += [*block.heard, reply]
+                block.heard = []
+                rest = block.rest(reply)
+                if rest is None:
+                    block.done = True
+                else:
+                    block.part = rest
+                    self._send(block)
+            case _:
+                block.heard.append(reply)
+
+    def _cancel(self) -> None:
+        """End what runs, and hear it out."""
+        running = [block for block in self._in_flight if not block.done]
+        for block in running:
+            self._executor.cancel(block.job)
+        deadline = time.monotonic() + PATIENCE
+        while not all(block.done for block in running) and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):
+                block, reply = self._replies.get(timeout=TICK)
+                if isinstance(reply, Died):
+                    block.settled += [*block.heard, reply]
+                    block.heard, block.done = [], True
+                else:
+                    self._hear(block, reply)
+
+    def _commit(self, block: _Block) -> Iterator[Event]:
+        for reply in block.replies:
+            match reply:
+                case Violated(_, violation, origin, calls, pipeline, module):
+                    if self._is_new(violation):
+                        assert module is not None, "the first of its kind in a block has a module"
+                        yield Found(violation, module, origin, calls, pipeline)
+                case Failed():
+                    yield from self._fault(reply.traceback, reply.place)
+                case Died():
+                    yield from self._death(block, reply)
+        stats = block.stats()
+        for name, more in stats.items():
+            self._stats[name] += more
+        self._modules += block.modules()
+        yield BlockDone(block.number, block.modules(), stats)
+
+    def _is_new(self, violation: Violation) -> bool:
+        identity = (violation.oracle, violation.pass_name, violation.key)
+        self._occurrences[identity] += 1
+        return self._occurrences[identity] == 1
+
+    def _death(self, block: _Block, died: Died) -> Iterator[Event]:
+        violation, place = death.violation(died), died.place
+        if place is None or not (place.calls or place.pipeline):
+            yield from self._fault(f"The harness died: {violation.detail}", place)
+        elif self._is_new(violation):
+            part = block.part
+            origin = Origin(part.seed, place.index, place.stage, part.disabled)
+            try:
+                module = regenerate(self._executor, origin, limits=self._config.limits)
+            except ExecutorError as error:
+                yield from self._fault(f"Cannot make {origin} again: {error}", place)
+            else:
+                yield Found(violation, module, origin, place.calls, place.pipeline)
+
+    def _fault(self, text: str, place: Place | None) -> Iterator[Event]:
+        """Once for each text: a fault in an oracle would otherwise come with every check."""
+        if text not in self._faults:
+            self._faults.add(text)
+            yield Fault(text, place)
+
+    def _progress(self) -> Progress:
+        replies = [reply for block in self._in_flight for reply in block.replies]
+        stats = [stats for block in self._in_flight for stats in block.stats().values()]
+        stats += self._stats.values()
+        return Progress(
+            seconds=self._seconds(),
+            modules=self._modules + sum(block.modules() for block in self._in_flight),
+            checks=sum(each.checks for each in stats),
+            violations=sum(self._occurrences.values())
+            + sum(isinstance(reply, Violated | Died) for reply in replies),
+            distinct=len(self._occurrences),
+            current=tuple(
+                _doing(block.place)
+                for block in self._in_flight
+                if block.place is not None and not block.done
+            ),
+        )
+
+
+def _doing(place: Place) -> str:
+    if place.ordinal < 0:
+        return place.step
+    if place.pipeline is not None:
+        return place.pipeline
+    return place.calls[0].name if len(place.calls) == 1 else "sequence"

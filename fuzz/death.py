@@ -1,0 +1,72 @@
+"""The death of a child as a violation: who is blamed, and what tells it from other deaths."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import Counter
+
+from ..oracles.oracle import Violation
+from .protocol import Death, Died, Place
+
+_FRAME = re.compile(r'File "[^"\n]*", line \d+,? in ([^\n]+)')
+_PLUMBING = re.compile(
+    r"tvm::ffi::|tvm::transform::|TVMFFI|Functor|Visitor::|Mutator::|tvm::runtime::|std::"
+)
+"""Frames that lie between any two functions of TVM, and tell nothing of the cause."""
+
+RECURSION = 10
+"""A function on the stack so often has not stopped calling itself."""
+
+
+def violation(died: Died) -> Violation:
+    """What a death says of the pass that was running."""
+    blamed = culprit(died.place) if died.place is not None else ""
+    at = _function(died.stderr) if died.death in (Death.SEGFAULT, Death.ABORT) else ""
+    title = f"{_title(died)}{f' in {at}' if at else ''}"
+    step = died.place.step if died.place is not None else "start"
+    detail = f"{title}\nstep: {step}\n{died.stderr}".rstrip()
+    key = (at,) if at else ()
+    return Violation(died.death.value, blamed, title, detail, key, key)
+
+
+def culprit(place: Place) -> str:
+    """The pass to blame: the one that the step names, or the last one."""
+    words = re.findall(r"\w+", place.step)
+    for call in place.calls:
+        if call.name in words:
+            return call.name
+    if place.calls:
+        return place.calls[-1].name
+    return words[-1] if words and place.pipeline is not None else place.pipeline or place.step
+
+
+def _title(died: Died) -> str:
+    match died.death:
+        case Death.HANG:
+            return "no progress within the time limit"
+        case Death.OUT_OF_MEMORY:
+            return "memory grew beyond the limit"
+        case Death.EXIT:
+            return f"ended the process with exit code {died.code}"
+        case _:
+            return f"killed the process with {signal.Signals(-died.code).name}"
+
+
+def _function(stderr: str) -> str:
+    """The function of TVM at the top of a C++ backtrace, without arguments; empty where none is."""
+    names = [_plain(symbol) for symbol in _FRAME.findall(stderr)]
+    names = [name for name in names if name.startswith("tvm::") and not _PLUMBING.search(name)]
+    recursive = sorted(name for name, count in Counter(names).items() if count >= RECURSION)
+    return f"endless recursion of {recursive[0]}" if recursive else names[0] if names else ""
+
+
+def _plain(symbol: str) -> str:
+    """`tvm::relax::Foo::Visit` of `tvm::relax::Foo::Visit(tvm::relax::Expr const&)`."""
+    symbol = symbol.strip().removeprefix("non-virtual thunk to ")
+    depth = 0
+    for at, char in enumerate(symbol):
+        if char == "(" and depth == 0:
+            return symbol[:at]
+        depth += {"<": 1, ">": -1}.get(char, 0)
+    return symbol

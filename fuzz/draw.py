@@ -1,0 +1,50 @@
+"""Examples of a strategy by number, fresh and independent of each other.
+
+The only file that touches Hypothesis' internals. `@given` mutates and repeats examples; a campaign
+wants each (seed, index) to be a new draw, the same in every process, at the cost of the draw alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from random import Random
+from typing import TypeVar
+
+from hypothesis.control import BuildContext
+from hypothesis.errors import StopTest, UnsatisfiedAssumption
+from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.strategies import SearchStrategy
+
+T = TypeVar("T")
+
+FORMAT = 1
+"""Raised whenever the same seed and index mean another example than before."""
+
+ATTEMPTS = 100
+
+
+class NoExample(Exception):
+    """The strategy turned down every attempt."""
+
+
+def example(strategy: SearchStrategy[T], seed: int, index: int) -> T:
+    """Example number `index` of the strategy under `seed`.
+
+    Raises:
+        NoExample: none of 100 attempts met the strategy's filters.
+    """
+    for attempt in range(ATTEMPTS):
+        data = ConjectureData(random=Random(entropy("example", FORMAT, seed, index, attempt)))
+        try:
+            with BuildContext(data, is_final=False, wrapped_test=example):
+                return data.draw(strategy)
+        except (StopTest, UnsatisfiedAssumption):
+            continue
+    raise NoExample(
+        f"Expected an example within {ATTEMPTS} attempts, got none: {seed=}, {index=}, {strategy!r}"
+    )
+
+
+def entropy(*names: object) -> int:
+    """A number that depends on these names alone (`hash` differs between processes)."""
+    return int.from_bytes(hashlib.sha256(repr(names).encode()).digest())

@@ -1,0 +1,134 @@
+"""The journal: a child's last words, in memory shared with the zygote.
+
+A child writes where it is before each step; the zygote reads it when the child is dead, or watches
+the counter of steps to see that it hangs. Writing costs about a microsecond and survives any death.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+
+from ..generators.stages import Stage
+from ..oracles.passcall import PassCall
+from .protocol import Place
+
+# The place is written to the half that is not in use, then the header is switched over to it:
+# a child killed while it writes leaves the place before, never a torn one.
+_HEADER = struct.Struct("<QBBHIIH")  # steps, finished, memory, half, length of place 0, 1, of step
+_STEPS = struct.Struct("<Q")
+_STEP_AT = 64
+_STEP_MAX = 960
+_PLACE_AT = (1024, 1024 + 31 * 512)
+_PLACE_MAX = 31 * 512
+_SIZE = 32 * 1024
+
+
+class Journal:
+    """Shared between one child, which writes, and the zygote, which made it before the fork."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _SIZE)
+        self._steps = 0
+        self._half = 0
+        self._lengths = [0, 0]
+        self._step = 0
+        self._pid = os.getpid()
+
+    def adopt(self) -> None:
+        """Make the calling process the one that writes."""
+        self._pid = os.getpid()
+
+    def place(
+        self,
+        index: int,
+        stage: Stage,
+        ordinal: int = -1,
+        calls: tuple[PassCall, ...] = (),
+        pipeline: str | None = None,
+    ) -> None:
+        """Enter a place; the step is empty until named."""
+        self.guard()
+        text = json.dumps(
+            (index, stage, ordinal, [_plain(call) for call in calls], pipeline)
+        ).encode()
+        if len(text) > _PLACE_MAX:  # very long arguments: better a death without them than no death
+            text = json.dumps((index, stage, ordinal, (), pipeline)).encode()
+        half = 1 - self._half
+        start = _PLACE_AT[half]
+        self._memory[start : start + len(text)] = text
+        self._lengths[half] = len(text)
+        self._half = half
+        self._step = 0
+        self._commit()
+
+    def step(self, name: str) -> None:
+        """Name the step that is about to be taken."""
+        self.guard()
+        text = name.encode()[:_STEP_MAX]
+        self._memory[_STEP_AT : _STEP_AT + len(text)] = text
+        self._step = len(text)
+        self._commit()
+
+    def out_of_memory(self) -> None:
+        """The process is about to end because it was refused memory."""
+        self.guard()
+        self._commit(memory=1)
+
+    def finish(self) -> None:
+        """All of the job is done: what ends the process now is no death."""
+        self.guard()
+        self._commit(finished=1)
+
+    def guard(self) -> None:
+        """End the calling process at once unless it is the one that writes."""
+        # A pass may fork, and both processes may come back to us: only one of them is the child.
+        if os.getpid() != self._pid:
+            os._exit(0)
+
+    def _commit(self, finished: int = 0, memory: int = 0) -> None:
+        self._steps += 1
+        _HEADER.pack_into(
+            self._memory, 0, self._steps, finished, memory, self._half, *self._lengths, self._step
+        )
+
+    @property
+    def steps(self) -> int:
+        """Grows with every step; a child whose count stands still hangs."""
+        count: int = _STEPS.unpack_from(self._memory)[0]
+        return count
+
+    @property
+    def finished(self) -> bool:
+        """The child did all of its job."""
+        return self._memory[8] == 1
+
+    @property
+    def refused_memory(self) -> bool:
+        """The child ended itself for lack of memory."""
+        return self._memory[9] == 1
+
+    def last(self) -> Place | None:
+        """The place and step last named; None before the first."""
+        _, _, _, half, *lengths, step_length = _HEADER.unpack_from(self._memory)
+        text = self._memory[_PLACE_AT[half] : _PLACE_AT[half] + lengths[half]]
+        if not text:
+            return None
+        index, stage, ordinal, calls, pipeline = json.loads(text)
+        step = self._memory[_STEP_AT : _STEP_AT + step_length].decode(errors="replace")
+        return Place(index, Stage(stage), ordinal, tuple(map(_call, calls)), pipeline, step)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._memory.close()
+
+
+def _plain(call: PassCall) -> tuple[object, ...]:
+    return (call.expr, dict(call.config), call.imports, call.factory)
+
+
+def _call(plain: list[object]) -> PassCall:
+    expr, config, imports, factory = plain
+    return PassCall(expr, config, tuple(imports), factory)  # type: ignore[arg-type]  # JSON of `_plain`

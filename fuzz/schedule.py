@@ -1,0 +1,115 @@
+"""What is checked next: the items of a campaign, the share of checks each shall get, the sample of
+dear oracles, the features that a block goes without.
+
+Everything here is a function of the seed, the block and what the block itself has checked so far,
+never of the clock or of other blocks: any number of workers checks the same.
+"""
+
+from __future__ import annotations
+
+import enum
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from ..generators.stages import Stage
+from ..generators.traits import Trait
+from ..oracles.contract import PassContract
+from .draw import entropy
+from .protocol import Subject
+
+MODULES_IN_BLOCK = 16
+"""A child's life: long enough to pay for its fork, short enough to keep it small."""
+
+CHECKS_AT_RAW = 10
+CHECKS_AT_LATER = 4
+"""Checks of one module at one stage. More passes are at home at the first."""
+
+DEAR = 4.0
+"""A pass that costs so many times the median gets the least share."""
+LEAST = 0.01
+SEQUENCES = 0.08
+PIPELINES = ("zero", "default", "cpu_generic")
+
+SWARM = 0.15
+"""Chance of a trait to be left out of all modules of a block."""
+SEQUENCE_LENGTHS = (2, 5)
+
+
+class Kind(enum.Enum):
+    """What an item of the schedule is."""
+
+    PASS = enum.auto()
+    SEQUENCE = enum.auto()
+    PIPELINE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that gets a share of the checks."""
+
+    name: str
+    kind: Kind
+    share: float
+    stages: frozenset[Stage]
+
+
+def items(
+    subjects: Sequence[Subject], contracts: Mapping[str, PassContract], compositions: bool
+) -> list[Item]:
+    """The items of a campaign; their shares sum up to 1.
+
+    Dear passes get 1 % each, pipelines too, sequences 8 %; cheap passes share the rest equally.
+    """
+    costs = [contracts[subject.name].cost for subject in subjects]
+    dear = [cost > DEAR * statistics.median(costs) for cost in costs]
+    composed = SEQUENCES + LEAST * len(PIPELINES) if compositions else 0.0
+    cheap = (1 - composed - LEAST * sum(dear)) / max(1, len(dear) - sum(dear))
+    chosen = [
+        Item(
+            subject.name,
+            Kind.PASS,
+            LEAST if is_dear else cheap,
+            frozenset(subject.stages or contracts[subject.name].stages),
+        )
+        for subject, is_dear in zip(subjects, dear, strict=True)
+    ]
+    if compositions:
+        everywhere = frozenset().union(*(item.stages for item in chosen))
+        chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
+        chosen += [Item(name, Kind.PIPELINE, LEAST, frozenset({Stage.RAW})) for name in PIPELINES]
+    return chosen
+
+
+def neediest(items: Sequence[Item], checked: Mapping[str, int], random: Random) -> list[Item]:
+    """The items, those first that lag furthest behind their share; ties in random order."""
+    return sorted(items, key=lambda item: (checked.get(item.name, 0) / item.share, random.random()))
+
+
+def destination(items: Sequence[Item], checked: Mapping[str, int], random: Random) -> Stage:
+    """The last stage that the next module is taken to: one where the neediest item is at home."""
+    return random.choice(sorted(neediest(items, checked, random)[0].stages, key=list(Stage).index))
+
+
+def checks_at(stage: Stage) -> int:
+    """How many checks a module gets at this stage."""
+    return CHECKS_AT_RAW if stage is Stage.RAW else CHECKS_AT_LATER
+
+
+def disabled(seed: int, block: int) -> tuple[Trait, ...]:
+    """The traits that no module of this block has.
+
+    A block without some traits reaches corners that modules with a bit of everything do not.
+    """
+    random = Random(entropy("swarm", seed, block))
+    return tuple(trait for trait in Trait if random.random() < SWARM)
+
+
+def blocks(modules: int | None) -> Iterator[tuple[int, int]]:
+    """First index and count of each block of a campaign; endless where `modules` is None."""
+    start = 0
+    while modules is None or start < modules:
+        count = MODULES_IN_BLOCK if modules is None else min(MODULES_IN_BLOCK, modules - start)
+        yield start, count
+        start += count

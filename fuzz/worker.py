@@ -1,0 +1,311 @@
+"""What a child does: it works on one job, and says in the journal where it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from ..generators import stages
+from ..generators.choices import Choices
+from ..generators.modules import ir_modules
+from ..generators.stages import STEPS, Stage
+from ..oracles.catalogue import catalogue
+from ..oracles.check import check
+from ..oracles.contract import Exemption, PassContract
+from ..oracles.oracle import Case, Violation
+from ..oracles.passcall import PassCall
+from . import schedule
+from .draw import entropy, example
+from .journal import Journal
+from .protocol import (
+    Block,
+    Check,
+    Checked,
+    Failed,
+    FromChild,
+    Job,
+    ModuleDone,
+    Origin,
+    PassStats,
+    Regenerate,
+    Regenerated,
+    Resume,
+    StageDone,
+    Subject,
+    Violated,
+)
+from .schedule import Item, Kind
+
+Say = Callable[[FromChild], None]
+
+CHOICES = 64
+"""Bytes for the choices of one check; beyond them a variant is the simplest one."""
+
+
+def run(id: int, job: Job, journal: Journal, say: Say) -> None:
+    """Do a job. Exceptions are the harness's fault; those of passes are violations."""
+    match job:
+        case Block():
+            _Block(id, job, journal, say).run()
+        case Check():
+            journal.place(0, Stage.RAW, 0, job.calls, job.pipeline)
+            contract = None
+            if job.exempt:
+                contract = contract_of(Subject(job.calls[0].name, job.calls[0], (), job.exempt))
+            case = Case(tvm.ir.load_json(job.module), job.calls, job.pipeline)
+            say(Checked(id, tuple(_check(case, job.oracles, contract, journal))))
+        case Regenerate(origin):
+            journal.place(origin.index, origin.stage)
+            say(Regenerated(id, tvm.ir.save_json(regenerate(origin))))
+
+
+def warm_up() -> None:
+    """Fill the caches that all children share, without running a kernel."""
+    stages.step(example(ir_modules(), 0, 0), "LegalizeOps")
+
+
+def regenerate(origin: Origin) -> tvm.IRModule:
+    """The module that comes from there, the same in every process."""
+    mod = example(ir_modules(without=origin.disabled), origin.seed, origin.index)
+    return stages.advance(mod, origin.stage)
+
+
+def contract_of(subject: Subject) -> PassContract:
+    """The catalogue's contract, or the strict one; without the promises the subject does not make.
+
+    Raises:
+        ValueError: not in the catalogue, and no call to make it from.
+    """
+    contract = catalogue.get(subject.name)
+    if subject.call is None:
+        if contract is None:
+            raise ValueError(f"Expected a pass of the catalogue or a call but got {subject!r}")
+        return contract
+    call = subject.call
+    base = contract or PassContract(name=subject.name, variants=lambda choices, mod: call)
+    exemptions = tuple(Exemption(name, "its author says so", "") for name in subject.exempt)
+    return dataclasses.replace(
+        base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions
+    )
+
+
+def _check(
+    case: Case,
+    oracles: tuple[str, ...] | None,
+    contract: PassContract | None,
+    journal: Journal,
+) -> list[Violation]:
+    violations = check(case, oracles=oracles, journal=journal.step, contract=contract)
+    # What a process says that has been refused memory is worth nothing.
+    if any("std::bad_alloc" in v.detail or "MemoryError" in v.key for v in violations):
+        raise MemoryError
+    return violations
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """One check, ready to run."""
+
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    contract: PassContract | None = None
+
+
+class _Block:
+    """Modules of a block, each taken from stage to stage and checked on its way."""
+
+    def __init__(self, id: int, job: Block, journal: Journal, say: Say) -> None:
+        self._id = id
+        self._job = job
+        self._journal = journal
+        self._say = say
+        self._contracts = {subject.name: contract_of(subject) for subject in job.subjects}
+        self._items = schedule.items(job.subjects, self._contracts, job.compositions)
+        self._strategy = ir_modules(without=job.disabled)
+        self._checked = Counter(job.checked)
+        self._told: set[tuple[str, str, tuple[str, ...]]] = set()
+
+    def run(self) -> None:
+        resume = self._job.resume
+        for index in range(self._job.start, self._job.start + self._job.count):
+            try:
+                self._module(index, resume)
+            except MemoryError:
+                raise
+            except Exception:
+                self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
+            self._say(ModuleDone(self._id, index))
+            resume = None
+
+    def _module(self, index: int, resume: Resume | None) -> None:
+        self._journal.place(index, Stage.RAW)
+        self._journal.step("generate")
+        mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
+        random = Random(entropy("destination", self._job.seed, index))
+        to = schedule.destination(self._items, self._checked, random)
+        first = Stage.RAW if resume is None else resume.stage
+        order = list(Stage)
+        for stage in order[: max(order.index(to), order.index(first)) + 1]:
+            if stage is not Stage.RAW:
+                mod = self._advance(mod, index, stage)
+            if mod is None:
+                return
+            if order.index(stage) < order.index(first):
+                continue
+            begin = resume.ordinal if resume is not None and stage is first else 0
+            if not self._stage(mod, index, stage, begin):
+                return
+
+    def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
+        """The module at the next stage; None where one of TVM's passes fails or breaks it.
+
+        That pass gets its share of checks like any other, so nothing is reported here.
+        """
+        before = list(Stage)[list(Stage).index(to) - 1]
+        names = STEPS[to]
+        for count, name in enumerate(names, 1):
+            calls = tuple(PassCall(f"{each}()") for each in names[:count])
+            self._journal.place(index, before, -1, calls)
+            self._journal.step("advance")
+            try:
+                mod = stages.step(mod, name)
+            except MemoryError:
+                raise
+            except Exception:
+                return None
+        return mod if relax.analysis.check_well_formed(mod) else None
+
+    def _stage(self, mod: tvm.IRModule, index: int, stage: Stage, begin: int) -> bool:
+        """Check the module at one stage; False where a pass has changed it under our hands."""
+        random = Random(entropy("order", self._job.seed, index, stage))
+        here = [item for item in self._items if stage in item.stages]
+        origin = Origin(self._job.seed, index, stage, self._job.disabled)
+        pristine = tvm_ffi.structural_hash(mod, map_free_vars=True)
+        stats: dict[str, PassStats] = defaultdict(PassStats)
+        left = schedule.checks_at(stage)
+        intact = True
+        for ordinal, item in enumerate(schedule.neediest(here, self._checked, random)):
+            if not left or not intact:
+                break
+            started = time.perf_counter()
+            prepared = self._prepare(item, mod, origin, ordinal, skip=ordinal < begin)
+            if prepared is None:
+                stats[item.name] += PassStats(inapplicable=1)
+                continue
+            left -= 1
+            self._checked[item.name] += 1
+            if ordinal < begin:
+                stats[item.name] += PassStats(checks=1)
+                continue
+            violations = self._check(mod, prepared, origin, ordinal)
+            if violations:
+                intact = tvm_ffi.structural_hash(mod, map_free_vars=True) == pristine
+                self._report(violations, prepared, origin, mod if intact else regenerate(origin))
+            stats[item.name] += PassStats(
+                checks=1,
+                violations=len(violations),
+                seconds=time.perf_counter() - started,
+            )
+        self._say(StageDone(self._id, index, stage, stats))
+        return intact
+
+    def _prepare(
+        self, item: Item, mod: tvm.IRModule, origin: Origin, ordinal: int, skip: bool
+    ) -> _Prepared | None:
+        """The check that an item stands for here; None where it does not apply to this module."""
+        if item.name in self._job.banned:
+            return None
+        if item.kind is Kind.PIPELINE:
+            return _Prepared(pipeline=item.name)
+        self._journal.place(origin.index, origin.stage, ordinal)
+        random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
+        if item.kind is Kind.PASS:
+            call = self._call(item.name, mod, random)
+            return None if call is None else _Prepared((call,), None, self._contracts[item.name])
+        # A dead process may have died of putting the sequence together.
+        return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)
+
+    def _call(self, name: str, mod: tvm.IRModule, random: Random) -> PassCall | None:
+        self._journal.step(f"requires {name}")
+        contract = self._contracts[name]
+        if contract.requires(mod) is not None:
+            return None
+        return contract.variants(Choices(random.randbytes(CHOICES)), mod)
+
+    def _sequence(
+        self, mod: tvm.IRModule, origin: Origin, ordinal: int, random: Random
+    ) -> _Prepared | None:
+        """Two to five passes, each of which applies to what the ones before it make."""
+        at_home = [
+            item
+            for item in self._items
+            if item.kind is Kind.PASS
+            and origin.stage in item.stages
+            and item.name not in self._job.banned
+        ]
+        if not at_home:
+            return None
+        length = random.randint(*schedule.SEQUENCE_LENGTHS)
+        calls: tuple[PassCall, ...] = ()
+        for item in random.choices(at_home, [item.share for item in at_home], k=length):
+            call = self._call(item.name, mod, random)
+            if call is None:
+                continue
+            calls = (*calls, call)
+            self._journal.place(origin.index, origin.stage, ordinal, calls)
+            self._journal.step("sequence")
+            try:
+                mod = call.run(mod)
+            except MemoryError:
+                raise
+            except Exception:
+                return None  # the pass by itself gets its own checks
+        return _Prepared(calls) if len(calls) > 1 else None
+
+    def _check(
+        self, mod: tvm.IRModule, prepared: _Prepared, origin: Origin, ordinal: int
+    ) -> list[Violation]:
+        calls, pipeline = prepared.calls, prepared.pipeline
+        self._journal.place(origin.index, origin.stage, ordinal, calls, pipeline)
+        case = Case(mod, calls, pipeline)
+        try:
+            return _check(case, self._job.oracles, prepared.contract, self._journal)
+        except MemoryError:
+            raise
+        except Exception:
+            self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
+            return []
+
+    def _report(
+        self,
+        violations: list[Violation],
+        prepared: _Prepared,
+        origin: Origin,
+        mod: tvm.IRModule,
+    ) -> None:
+        text: str | None = None
+        for violation in violations:
+            identity = (violation.oracle, violation.pass_name, violation.key)
+            new = identity not in self._told
+            self._told.add(identity)
+            if new and text is None:
+                text = tvm.ir.save_json(mod)
+            self._say(
+                Violated(
+                    self._id,
+                    violation,
+                    origin,
+                    prepared.calls,
+                    prepared.pipeline,
+                    text if new else None,
+                )
+            )

@@ -1,0 +1,343 @@
+"""The zygote: one process that imports everything once, and forks a child for each job.
+
+Run as `python -m relaxfuzz.fuzz.zygote`, with requests on stdin and replies on stdout (see
+`protocol`). It has one thread and never runs a kernel, because a fork after either may hang. It
+watches its children's journals and memory, reaps them and says how they ended. It ends with its
+driver, when stdin does, and its children end with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import math
+import os
+import resource
+import selectors
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import psutil
+import tvm
+
+from . import worker
+from .journal import Journal
+from .protocol import (
+    VERSION,
+    Beat,
+    Cancel,
+    Death,
+    Died,
+    Ended,
+    Failed,
+    Forked,
+    Limits,
+    Ready,
+    Reply,
+    Request,
+    Submit,
+    decode,
+    encode,
+)
+
+WATCH = 0.05
+"""Seconds between two looks at memory: the fastest writer fills about 200 MB meanwhile."""
+BEAT = 0.5
+LAST_WORDS = 1.0
+"""Seconds that a process that hangs has to write where."""
+STDERR_KEPT = 16_384
+MEGABYTE = 1 << 20
+
+_DEATHS = {
+    signal.SIGSEGV: Death.SEGFAULT,
+    signal.SIGBUS: Death.SEGFAULT,
+    signal.SIGFPE: Death.ARITHMETIC,
+    signal.SIGABRT: Death.ABORT,
+}
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(slots=True, eq=False)
+class Child:
+    """One forked process and what the zygote knows of it."""
+
+    submit: Submit
+    pid: int
+    journal: Journal
+    out: int
+    err: int
+    process: psutil.Process
+    rss: int
+    """At the fork."""
+    buffer: bytes = b""
+    stderr: bytes = b""
+    steps: int = 0
+    progress: float = field(default_factory=time.monotonic)
+    beat: float = field(default_factory=time.monotonic)
+    verdict: Death | None = None
+    """Why the zygote killed it."""
+    cancelled: bool = False
+    deadline: float = math.inf
+    """For its last words."""
+
+
+class Zygote:
+    """The loop over requests, children's output, their ends, and the clock."""
+
+    def __init__(self, requests: int, replies: int) -> None:
+        self._requests = requests
+        self._replies = replies
+        self._children: dict[int, Child] = {}  # by process id
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(requests, selectors.EVENT_READ, self._read_requests)
+        self._pending = b""
+        self._wakeup, waker = os.pipe()
+        os.set_blocking(self._wakeup, False)
+        os.set_blocking(waker, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker)
+        self._selector.register(self._wakeup, selectors.EVENT_READ, self._reap)
+        self._open = True
+
+    def run(self) -> None:
+        """Serve until the driver closes the requests."""
+        self._say(Ready(VERSION, os.getpid(), tvm.__version__))
+        while self._open:
+            for key, _ in self._selector.select(WATCH if self._children else None):
+                key.data()
+            self._watch()
+        for child in self._children.values():
+            _kill(child)
+        while self._children:
+            self._reap(wait=True)
+
+    def _read_requests(self) -> None:
+        data = os.read(self._requests, MEGABYTE)
+        self._open = bool(data)
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in lines:
+            self._obey(decode(line))  # type: ignore[arg-type]  # the driver sends requests only
+
+    def _obey(self, request: Request) -> None:
+        if isinstance(request, Submit):
+            self._fork(request)
+        elif isinstance(request, Cancel):
+            for child in self._children.values():
+                if child.submit.id == request.id:
+                    child.cancelled = True
+                    _kill(child)
+
+    def _fork(self, submit: Submit) -> None:
+        journal = Journal()
+        out, child_out = os.pipe()
+        err, child_err = os.pipe()
+        zygote = os.getpid()
+        foreign = [self._replies, out, err]
+        foreign += [key.fd for key in self._selector.get_map().values()]
+        pid = os.fork()
+        if pid == 0:
+            _child(submit, journal, zygote, child_out, child_err, foreign)
+        os.close(child_out)
+        os.close(child_err)
+        for end in (out, err):
+            os.set_blocking(end, False)
+        process = psutil.Process(pid)
+        child = Child(submit, pid, journal, out, err, process, process.memory_info().rss)
+        self._children[pid] = child
+        self._selector.register(out, selectors.EVENT_READ, lambda: self._read_out(child))
+        self._selector.register(err, selectors.EVENT_READ, lambda: self._read_err(child))
+        self._say(Forked(submit.id, pid))
+
+    def _read_out(self, child: Child) -> None:
+        # Only whole lines go on: a child may die in the middle of one.
+        data = self._read(child.out)
+        *lines, child.buffer = (child.buffer + data).split(b"\n")
+        if lines:
+            _write(self._replies, b"\n".join(lines) + b"\n")
+
+    def _read_err(self, child: Child) -> None:
+        child.stderr = (child.stderr + self._read(child.err))[-STDERR_KEPT:]
+
+    def _read(self, end: int) -> bytes:
+        try:
+            data = os.read(end, MEGABYTE)
+        except BlockingIOError:
+            return b""
+        if not data and end in self._selector.get_map():
+            self._selector.unregister(end)
+        return data
+
+    def _reap(self, wait: bool = False) -> None:
+        if not wait:
+            os.read(self._wakeup, 4096)
+        options = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
+        while self._children or not wait:
+            try:
+                ended = os.waitid(os.P_ALL, 0, options)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            child = self._children.pop(ended.si_pid, None)
+            if child is not None:  # else a grandchild that a pass left behind
+                _kill(child)  # its whole group, before the process id is free again
+            _, status = os.waitpid(ended.si_pid, 0)
+            if child is not None:
+                self._bury(child, os.waitstatus_to_exitcode(status))
+
+    def _bury(self, child: Child, code: int) -> None:
+        while data := self._read(child.out):
+            child.buffer += data
+        *lines, _ = child.buffer.split(b"\n")
+        if lines:
+            _write(self._replies, b"\n".join(lines) + b"\n")
+        while data := self._read(child.err):
+            child.stderr = (child.stderr + data)[-STDERR_KEPT:]
+        for end in (child.out, child.err):
+            if end in self._selector.get_map():
+                self._selector.unregister(end)
+            os.close(end)
+        id = child.submit.id
+        if child.cancelled or (child.journal.finished and code == 0):
+            self._say(Ended(id))
+        else:
+            stderr = child.stderr.decode(errors="replace")
+            death = _death(child, code, stderr)
+            self._say(Died(id, death, code, child.journal.last(), stderr))
+        child.journal.close()
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        for child in self._children.values():
+            limits = child.submit.limits
+            steps = child.journal.steps
+            if steps != child.steps:
+                child.steps, child.progress = steps, now
+            if child.verdict is not None or child.cancelled:
+                if now > child.deadline:
+                    _kill(child)
+                continue
+            if now - child.progress > limits.step_seconds:
+                child.verdict = Death.HANG
+                child.deadline = now + LAST_WORDS
+                os.kill(child.pid, signal.SIGSEGV)  # the handlers say where it hangs
+                continue
+            try:
+                grown = child.process.memory_info().rss - child.rss
+            except psutil.Error:  # it has ended, and is to be reaped
+                continue
+            if grown > limits.memory_mb * MEGABYTE:
+                child.verdict = Death.OUT_OF_MEMORY
+                _kill(child)
+            elif now - child.beat > BEAT and (place := child.journal.last()) is not None:
+                child.beat = now
+                self._say(Beat(child.submit.id, place))
+
+    def _say(self, reply: Reply) -> None:
+        _write(self._replies, encode(reply))
+
+
+def _death(child: Child, code: int, stderr: str) -> Death:
+    if child.verdict is not None:
+        return child.verdict
+    if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
+        return Death.OUT_OF_MEMORY
+    if code >= 0:
+        return Death.EXIT
+    if -code in _FROM_OUTSIDE:
+        return Death.KILLED
+    return _DEATHS.get(signal.Signals(-code), Death.SIGNAL)
+
+
+def _kill(child: Child) -> None:
+    for kill in (os.killpg, os.kill):  # the group is there only once the child has made it
+        try:
+            kill(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+        except PermissionError:
+            # macOS says so of a group whose only member is a zombie.
+            continue
+
+
+def _write(end: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(end, data) :]
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _child(
+    submit: Submit, journal: Journal, zygote: int, out: int, err: int, foreign: Sequence[int]
+) -> NoReturn:
+    """The forked process, to its end."""
+    code = 1
+
+    def say(reply: Reply) -> None:
+        journal.guard()
+        _write(out, encode(reply))
+
+    try:
+        _isolate(submit.limits, zygote, err, foreign)
+        journal.adopt()
+        worker.run(submit.id, submit.job, journal, say)
+        code = 0
+    except SystemExit as exit:  # a pass said so: as silent an end as `os._exit`
+        code = exit.code if isinstance(exit.code, int) else 1
+    except MemoryError:
+        journal.out_of_memory()
+    except BaseException:
+        say(Failed(submit.id, traceback.format_exc(), journal.last()))
+        code = 0
+    finally:
+        if code == 0:
+            journal.finish()
+        os._exit(code)
+
+
+def _isolate(limits: Limits, zygote: int, err: int, foreign: Sequence[int]) -> None:
+    os.setsid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != zygote:  # it died before we asked to die with it
+        os._exit(1)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for end in foreign:
+        os.close(end)
+    os.dup2(err, 2)
+    faulthandler.enable(2, all_threads=False)  # then TVM's own handler adds the C++ backtrace
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        limit = psutil.Process().memory_info().data + limits.memory_mb * MEGABYTE
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def main() -> None:
+    """Take stdin and stdout for the protocol, and leave /dev/null to everybody else."""
+    requests, replies = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    worker.warm_up()
+    gc.collect()
+    gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page
+    Zygote(requests, replies).run()
+
+
+if __name__ == "__main__":
+    main()
