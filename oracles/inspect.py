@@ -7,6 +7,7 @@ shapes and local functions too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,6 +75,12 @@ def op_name(expr: Any) -> str | None:
         if isinstance(op, Op):
             return str(op.name)
     return None
+
+
+@functools.cache
+def has_op_attr(op: str, name: str) -> bool:
+    """The registered operator has the attribute, e.g. "FLegalize" or "FLowerBuiltin"."""
+    return Op.get(op).get_attr(name) is not None
 
 
 def ops_used(root: Any) -> set[str]:
