@@ -8,7 +8,7 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import PassContract
-from ..inspect import attr, bindings_of, has_dataflow, ops_used, relax_functions
+from ..inspect import attr, bindings_of, global_vars, has_dataflow, ops_used, relax_functions
 from ..passcall import PassCall
 from .reading import always, argument, kind, named_functions, spelled
 
@@ -151,6 +151,49 @@ def _calls_composite(func: relax.Function, functions: dict[str, relax.Function])
     return False
 
 
+# RunCodegen
+
+# A backend that takes every function and compiles it to nothing.
+REGISTER = (
+    "tvm_ffi.register_global_func('relax.ext.{0}', lambda functions, options, constants: "
+    "[], override=True)"
+)
+
+
+def _run_codegen(c: Choices, mod: tvm.IRModule) -> PassCall:
+    found = {str(codegen) for _, func in named_functions(mod) if (codegen := _codegen(func))}
+    backends = sorted(found) or ["dnnl"]
+    entries = [name for name, func in named_functions(mod) if not _offloaded(func)]
+    call = spelled(
+        "RunCodegen",
+        target_options={backends[0]: {"level": 1}} if c.flag(0.2) else None,
+        entry_functions=c.subset(entries) or None if c.flag(0.3) else None,
+    )
+    return PassCall(
+        call, imports=("import tvm_ffi", *(REGISTER.format(backend) for backend in backends))
+    )
+
+
+def _codegen(func: relax.Function) -> object:
+    return attr(func, "Codegen")
+
+
+def _without_codegens(mod: tvm.IRModule) -> str | None:
+    if any(_codegen(func) is not None for _, func in relax_functions(mod)):
+        return None
+    return "no function with an annotated codegen (docstring)"
+
+
+def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the functions with an annotated codegen become runtime modules."""
+    functions = dict(named_functions(after))
+    for gvar in global_vars(after):
+        callee = functions.get(gvar.name_hint)
+        if callee is not None and _codegen(callee) is not None:
+            return "a function with an annotated codegen is still called"
+    return None
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FuseOpsByPattern",
@@ -166,6 +209,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,
+        cost=0.5,
+    ),
+    PassContract(
+        name="RunCodegen",
+        variants=_run_codegen,
+        stages=HIGH_LEVEL,
+        requires=_without_codegens,
+        post=_compiled,
         cost=0.5,
     ),
 )

@@ -193,9 +193,9 @@ def _bind_params(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     if not bindable:
         return None
     name = c.pick(sorted(bindable, key=lambda name: (name in called, name)))
-    values = bindable[name]
-    chosen = c.subset(list(values)) or [c.pick(list(values))]
-    params = ", ".join(f"{param!r}: {values[param]}" for param in chosen)
+    texts = bindable[name]
+    chosen = c.subset(list(texts)) or [c.pick(list(texts))]
+    params = ", ".join(f"{param!r}: {texts[param]}" for param in chosen)
     return PassCall(f"BindParams({name!r}, {{{params}}})")
 
 
@@ -258,9 +258,9 @@ def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     whole_module = bool(everywhere) and c.flag(0.6)
     chosen = c.subset(everywhere if whole_module else free[name])
     chosen = chosen or [c.pick(everywhere if whole_module else free[name])]
-    values = ", ".join(f"{var!r}: {_value(c)}" for var in chosen)
+    bound = ", ".join(f"{var!r}: {_value(c)}" for var in chosen)
     target = "" if whole_module else f", {name!r}"
-    return PassCall(f"BindSymbolicVars({{{values}}}{target})")
+    return PassCall(f"BindSymbolicVars({{{bound}}}{target})")
 
 
 def _symbolic(func: relax.Function) -> list[str]:

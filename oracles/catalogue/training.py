@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Relation
+from ..contract import Exemption, PassContract, Rejection, Relation
 from ..inspect import blocks_of, global_vars, local_functions, nodes
 from ..passcall import PassCall
-from .reading import argument, named_functions, spelled
+from .reading import argument, named_functions, positional, spelled
 
 FLOAT32_ONLY = "docstring: the pass assumes the input module to be fp32 only"
 
@@ -76,6 +77,67 @@ def _renames_inputs(mod: tvm.IRModule, call: PassCall) -> bool:
     return argument(call, "fp16_input_names") is not None
 
 
+# Gradient
+
+
+def _gradient(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+    targets = {name: found for name, func in named_functions(mod) if (found := _targets(func))}
+    if not targets:
+        return None
+    name = c.pick(sorted(targets))
+    index = c.pick(targets[name])
+    return PassCall(f"Gradient({name!r}, target_index={index})" if index else f"Gradient({name!r})")
+
+
+def _targets(func: relax.Function) -> list[int]:
+    """Which results can be differentiated (docstring and messages of the pass).
+
+    One dataflow block; the target a float scalar that is a variable; all parameters floats,
+    since without `require_grads` (variables, which no text can name) all of them are meant.
+    """
+    blocks = func.body.blocks
+    if len(blocks) != 1 or not isinstance(blocks[0], relax.DataflowBlock):
+        return []
+    if not all(_differentiable(param.ty) for param in func.params):
+        return []
+    result = func.body.body
+    results = result.fields if isinstance(result, relax.Tuple) else [result]
+    return [
+        i
+        for i, value in enumerate(results)
+        if isinstance(value, relax.Var)
+        and isinstance(value.ty, relax.TensorType)
+        and value.ty.ndim == 0
+        and _float(value.ty)
+    ]
+
+
+def _differentiable(ty: tvm.ir.Type) -> bool:
+    if isinstance(ty, relax.TupleType):
+        return all(_differentiable(field) for field in ty.fields)
+    return isinstance(ty, relax.TensorType) and _float(ty) is not None
+
+
+def _adjoint_added(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: <fn>_adjoint returns the original value and a tuple of gradients."""
+    name: str = positional(call)[0]
+    old, new = dict(named_functions(before)), dict(named_functions(after))
+    adjoint = new.get(f"{name}_adjoint")
+    if adjoint is None:
+        return "there is no adjoint function"
+    for other, func in old.items():
+        if other in new and not tvm_ffi.structural_equal(func, new[other]):
+            return "a function other than the adjoint one changed"
+    if f"{name}_adjoint" in old:
+        return None
+    params = [param.ty for param in old[name].params]
+    promised = relax.FuncType(params, relax.TupleType([old[name].ret_ty, relax.TupleType(params)]))
+    found = relax.FuncType([param.ty for param in adjoint.params], adjoint.ret_ty)
+    if not tvm_ffi.structural_equal(promised, found, map_free_vars=True):
+        return "the adjoint function has not the promised type"
+    return None
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ToMixedPrecision",
@@ -100,5 +162,26 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         cost=0.4,
+    ),
+    PassContract(
+        name="Gradient",
+        variants=_gradient,
+        stages=(Stage.RAW,),
+        relation=Relation.ADJOINT,
+        post=_adjoint_added,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "each application adds a function",
+                "docstring: it generates a new function",
+            ),
+        ),
+        rejections=(
+            Rejection(
+                r"[Nn]ow (only support|does not support)|is not supported yet|FPrimalGradient",
+                "the message itself",
+            ),
+        ),
+        cost=1.0,
     ),
 )

@@ -1,0 +1,119 @@
+"""Contracts of the passes that rewrite expressions by algebraic laws, matmuls above all."""
+
+from __future__ import annotations
+
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import PassContract, Relation
+from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
+from ..passcall import PassCall
+from .reading import always
+
+OPERATORS = (Stage.RAW,)
+"""The stage in which modules still call operators."""
+
+NOTHING_COMBINED = "CombineParallelMatmul(check=lambda *_: False)"
+
+
+def _combine_parallel_matmul(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall(
+        c.pick(
+            [
+                "CombineParallelMatmul()",
+                "CombineParallelMatmul(check=lambda x, rhs, bias, bindings: len(rhs) > 2)",
+                NOTHING_COMBINED,
+            ]
+        )
+    )
+
+
+def _filtered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: `check` filters out unwanted branches."""
+    if call.expr == NOTHING_COMBINED and _matmuls(before) != _matmuls(after):
+        return "matmuls were combined although check refuses all"
+    return None
+
+
+def _matmuls(mod: tvm.IRModule) -> int:
+    return len(calls_of(mod, "relax.matmul"))
+
+
+def _made_fast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: expensive non-linear functions become their fast counterparts."""
+    slow = ops_used(after) & {"relax.exp", "relax.erf", "relax.tanh", "relax.nn.softmax"}
+    return f"{min(slow)} is left" if slow else None
+
+
+def _no_redundant_reshape(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: a reshape to the shape that the tensor has anyway is removed."""
+    for _, func in relax_functions(after):
+        if attr(func, "Primitive"):
+            continue
+        for binding in bindings_of(func):
+            for reshape in calls_of(binding.value, "relax.reshape"):
+                tensor, shape = reshape.args
+                if isinstance(tensor.ty, relax.TensorType) and tvm_ffi.structural_equal(
+                    tensor.ty.shape, shape
+                ):
+                    return "a reshape to the same shape is left"
+    return None
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="AdjustMatmulOrder",
+        variants=always("AdjustMatmulOrder()"),
+        stages=OPERATORS,
+        cost=0.5,
+    ),
+    PassContract(
+        name="ExpandMatmulOfSum",
+        variants=always("ExpandMatmulOfSum()"),
+        stages=OPERATORS,
+        cost=0.3,
+    ),
+    PassContract(
+        name="ReorderPermuteDimsAfterConcat",
+        variants=always("ReorderPermuteDimsAfterConcat()"),
+        stages=OPERATORS,
+        cost=0.3,
+    ),
+    PassContract(
+        name="ReorderTakeAfterMatmul",
+        variants=always("ReorderTakeAfterMatmul()"),
+        stages=OPERATORS,
+        cost=0.3,
+    ),
+    PassContract(
+        name="CombineParallelMatmul",
+        variants=_combine_parallel_matmul,
+        stages=OPERATORS,
+        post=_filtered,
+        cost=0.3,
+    ),
+    PassContract(
+        name="RemoveRedundantReshape",
+        variants=always("RemoveRedundantReshape()"),
+        stages=OPERATORS,
+        post=_no_redundant_reshape,
+        cost=0.3,
+    ),
+    PassContract(
+        name="FoldBatchnormToConv2D",
+        variants=always("FoldBatchnormToConv2D()"),
+        stages=OPERATORS,
+        cost=0.3,
+    ),
+    PassContract(
+        name="FastMathTransform",
+        variants=always("FastMathTransform()"),
+        stages=OPERATORS,
+        relation=Relation.LOOSE,
+        post=_made_fast,
+        cost=0.5,
+    ),
+)

@@ -1,0 +1,147 @@
+"""Contracts of the passes that change the layout of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tvm
+from tvm import tirx
+
+from ...generators.choices import Choices
+from ...generators.stages import Stage
+from ..contract import PassContract
+from ..inspect import attr, calls_of, ops_used, prim_funcs
+from ..passcall import PassCall
+from .reading import always
+
+# Desired layouts of data, weight and (as a third one) output; the first is the usual one.
+LAYOUTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "relax.nn.conv2d": (
+        ("NHWC", "OHWI"),
+        ("NHWC", "HWIO"),
+        ("NHWC", "OHWI", "NHWC"),
+        ("NCHW", "OIHW"),
+        ("NCHW4c", "OIHW4o"),
+    ),
+    "relax.nn.conv1d": (("NWC", "OWI"), ("NCW", "OIW")),
+    "relax.nn.conv3d": (("NDHWC", "ODHWI"), ("NCDHW", "OIDHW")),
+    "relax.nn.conv1d_transpose": (("NWC", "IWO"), ("NCW", "IOW")),
+    "relax.nn.conv2d_transpose": (("NHWC", "IHWO"), ("NCHW", "IOHW")),
+    "relax.nn.conv3d_transpose": (("NDHWC", "IDHWO"), ("NCDHW", "IODHW")),
+    "relax.image.resize2d": (("NHWC",), ("NCHW",)),
+}
+
+
+def _convert_layout(c: Choices, mod: tvm.IRModule) -> PassCall:
+    present = [op for op in LAYOUTS if op in ops_used(mod)] or ["relax.nn.conv2d"]
+    desired = {op: list(c.pick(LAYOUTS[op])) for op in (c.subset(present, 0.8) or present)}
+    if c.flag(0.2):
+        return PassCall(f"ConvertLayout({{}}, layout_cb=lambda call: {desired})")
+    return PassCall(f"ConvertLayout({desired})")
+
+
+# AlterOpImpl
+
+# What the PrimFuncs compute that the generator gives an operator_name: one input, one output.
+ELEMENTWISE = {
+    "relax.tir_add_one": "a(*i) + tvm.tirx.const(1, a.dtype)",
+    "relax.tir_square": "a(*i) * a(*i)",
+}
+
+# Layouts by rank, as (function of the indices, shape after it).
+TRANSFORMS: dict[int, tuple[tuple[str, str], ...]] = {
+    1: (
+        ("lambda i: (i,)", "({0},)"),
+        ("lambda i: (i // 4, i % 4)", "(({0} + 3) // 4, 4)"),
+    ),
+    2: (
+        ("lambda i, j: (j, i)", "({1}, {0})"),
+        ("lambda i, j: (i, j)", "({0}, {1})"),
+        ("lambda i, j: (i // 4, j, i % 4)", "(({0} + 3) // 4, {1}, 4)"),
+        ("lambda i, j: (i, j // 2, j % 2)", "({0}, ({1} + 1) // 2, 2)"),
+    ),
+    3: (
+        ("lambda i, j, k: (k, i, j)", "({2}, {0}, {1})"),
+        ("lambda i, j, k: (i, k, j)", "({0}, {2}, {1})"),
+        ("lambda i, j, k: (i, j // 4, k, j % 4)", "({0}, ({1} + 3) // 4, {2}, 4)"),
+    ),
+}
+
+
+def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+    """Another implementation, computing the same in another layout, for some operator names."""
+    replaceable = dict(_replaceable(mod))
+    if not replaceable:
+        return None
+    name = c.pick(sorted(replaceable))
+    shape, dtype = replaceable[name]
+    transform, altered = c.pick(TRANSFORMS[len(shape)])
+    transforms = f"{name!r}: [{transform}, {transform}]"
+    if c.flag(0.2):
+        altered, transforms = str(shape), ""
+    placeholder = f"te.placeholder({altered.format(*shape)}, {dtype!r}, name='A')"
+    computed = f"te.compute(a.shape, lambda *i: {ELEMENTWISE[name]})"
+    made = f"(lambda a: te.create_prim_func([a, {computed}]))({placeholder})"
+    return PassCall(
+        f"AlterOpImpl({{{name!r}: {made}.without_attr('global_symbol')}}, {{{transforms}}})",
+        imports=("from tvm import te",),
+    )
+
+
+def _replaceable(mod: tvm.IRModule) -> Iterator[tuple[str, tuple[tuple[int, ...], str]]]:
+    """Operator names of which we know the meaning, each with the one shape and dtype it has."""
+    signatures: dict[str, set[tuple[tuple[int, ...], str] | None]] = {}
+    for _, func in prim_funcs(mod):
+        name = attr(func, "operator_name")
+        if name in ELEMENTWISE:
+            signatures.setdefault(str(name), set()).add(_signature(func))
+    for name, found in signatures.items():
+        (first, *others) = found
+        if first is not None and not others and len(first[0]) in TRANSFORMS:
+            yield name, first
+
+
+def _signature(func: tirx.PrimFunc) -> tuple[tuple[int, ...], str] | None:
+    """Shape and dtype of the first buffer if it is static."""
+    if not func.params or not isinstance(func.params[0].ty, tirx.buffer.BufferType):
+        return None
+    shape = func.params[0].shape
+    if not all(isinstance(dim, tirx.IntImm) for dim in shape):
+        return None
+    return tuple(int(dim) for dim in shape), str(func.params[0].dtype).removeprefix("T.")
+
+
+def _altered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: all PrimFuncs with a matching operator_name are replaced where they are called."""
+    old = {
+        gvar.name_hint
+        for gvar, func in prim_funcs(before)
+        if f"AlterOpImpl({{{str(attr(func, 'operator_name'))!r}: " in call.expr
+    }
+    for use in calls_of(after, "relax.call_tir"):
+        if isinstance(use.args[0], tvm.ir.GlobalVar) and use.args[0].name_hint in old:
+            return "a PrimFunc that has a replacement is still called"
+    return None
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="ConvertLayout",
+        variants=_convert_layout,
+        stages=(Stage.RAW,),
+        cost=0.6,
+    ),
+    PassContract(
+        name="AlterOpImpl",
+        variants=_alter_op_impl,
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        post=_altered,
+        cost=0.6,
+    ),
+    PassContract(
+        name="OptimizeLayoutTransform",
+        variants=always("OptimizeLayoutTransform()"),
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        cost=0.3,
+    ),
+)
