@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..contract import PassContract
-from . import dispatch, fusion, legalization, lowering, memory
+from . import dispatch, fusion, legalization, lowering, memory, structure
 
-FAMILIES = (legalization, fusion, lowering, memory, dispatch)
+FAMILIES = (structure, legalization, fusion, lowering, memory, dispatch)
 """Every module of contracts, in the order in which a build meets their passes."""
 
 

@@ -2,18 +2,142 @@
 
 from __future__ import annotations
 
-import tvm
+import ast
 
+import tvm
+import tvm_ffi
+from tvm import relax
+from tvm.ir import GenericConst as Constant
+from tvm.s_tir import SBlock
+
+from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import PassContract, Rejection
-from ..inspect import ops_used
+from ..contract import Exemption, PassContract, Post, Rejection
+from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
+from .reading import spelled
 from .spelling import always
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Propagate virtual device information"; the hints become it."""
     return "relax.hint_on_device is left" if "relax.hint_on_device" in ops_used(after) else None
+
+
+def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+    devices = mod.global_infos.get("vdevice", ())
+    if not devices:
+        return None
+    new = f"relax.VDevice('llvm', {c.below(4)}, {c.pick(['global', 'shared'])!r})"
+    return PassCall(f"UpdateVDevice({new}, {c.below(len(devices))})")
+
+
+def _vdevice_updated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the device of the index given is the new one, here and in all types."""
+    devices = list(after.global_infos["vdevice"])
+    if len(devices) != len(before.global_infos["vdevice"]):
+        return "the number of virtual devices changes"
+    node = ast.parse(call.expr, mode="eval").body
+    assert isinstance(node, ast.Call)
+    index = ast.literal_eval(node.args[1])
+    number = ast.literal_eval(node.args[0].args[1])  # type: ignore[attr-defined]
+    if devices[index].vdevice_id != number:
+        return "the virtual device of the index is not the new one"
+    for ty in nodes(after, relax.TensorType):
+        # GlobalInfo.same_as recurses without end, hence the one of its base class.
+        if ty.vdevice is not None and not any(
+            tvm_ffi.Object.same_as(ty.vdevice, device) for device in devices
+        ):
+            return "a type names a virtual device that the module does not have"
+    return None
+
+
+SORT_AND_SCAN = frozenset(
+    f"relax.{op}" for op in ("argsort", "bucketize", "cumprod", "cumsum", "sort", "topk")
+)
+
+
+def _dispatch_sort_scan(c: Choices, mod: tvm.IRModule) -> PassCall:
+    bits = c.pick([None, None, 32, 64])
+    return PassCall(spelled("relax.backend.DispatchSortScan", index_bits=bits))
+
+
+def _dispatched(*ops: str) -> Post:
+    """Docstring: these operators become "platform dependent implementation"."""
+
+    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+        left = sorted(ops_used(after).intersection(ops))
+        return f"{left[0]} is left" if left else None
+
+    return post
+
+
+UNKNOWN_SHAPE = Rejection(
+    r"non-symbolic shape is not supported for now|Expecting a expr with known shape",
+    "the message names the shape that has to be known",
+)
+
+
+def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: layout_free_buffers are "the model weights and relax constants" among the
+    arguments.
+    """
+    for _, func in relax_functions(after):
+        inputs = attr(func, "num_input")
+        weights = set() if inputs is None else set(list(func.params)[inputs:])
+        for node in calls_of(func.body, "relax.call_tir"):
+            free = [
+                index
+                for index, arg in enumerate(node.args[1].fields)
+                if isinstance(arg, Constant) or arg in weights
+            ]
+            given = attr(after[node.args[0]], "layout_free_buffers")
+            if given is None:
+                return "a called PrimFunc has no layout_free_buffers"
+            if list(given) != free:
+                return "layout_free_buffers are not the constants and weights among the arguments"
+    return None
+
+
+def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the layout rewrites become PrimFuncs of their own."""
+    marked = "meta_schedule.layout_rewrite_preproc"
+    for _, func in prim_funcs(after):
+        if any(marked in block.annotations for block in nodes(func.body, SBlock)):
+            return "a block marked as layout rewrite is left"
+    return None
+
+
+def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: the PrimFunc's buffers carry the virtual device of the call's arguments."""
+    for _, func in relax_functions(after):
+        if attr(func, "Primitive"):
+            continue
+        for node in calls_of(func.body, "relax.call_tir"):
+            prim_func = after[node.args[0]]
+            for param, arg in zip(prim_func.params, node.args[1].fields, strict=False):
+                if isinstance(arg.ty, relax.TensorType) and arg.ty.vdevice is not None:
+                    scope = arg.ty.vdevice.memory_scope
+                    if param.ty.scope != scope:
+                        return "a buffer's scope is not the memory scope of the argument"
+    return None
+
+
+def _attach_extern_modules(c: Choices, mod: tvm.IRModule) -> PassCall:
+    # Any file will do: it is read only when the build is linked.
+    return PassCall(
+        "AttachExternModules([ObjectModule({}, tvm.__file__)])",
+        imports=("from tvm.relax.frontend.nn import ObjectModule",),
+    )
+
+
+def _attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """The name: the modules are attached as the attribute `external_mods`."""
+    had = before.attrs.get("external_mods", ()) if before.attrs else ()
+    has = after.attrs.get("external_mods") if after.attrs else None
+    if has is None:
+        return "the module has no external_mods"
+    return None if len(has) == len(had) + 1 else "external_mods does not grow by the module given"
 
 
 CONTRACTS: tuple[PassContract, ...] = (
@@ -30,5 +154,69 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         cost=0.3,
+    ),
+    PassContract(
+        name="UpdateVDevice",
+        variants=_update_vdevice,
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        post=_vdevice_updated,
+        cost=0.2,
+    ),
+    PassContract(
+        name="DispatchSortScan",
+        variants=_dispatch_sort_scan,
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        post=_dispatched(*SORT_AND_SCAN),
+        rejections=(UNKNOWN_SHAPE,),
+        cost=1.0,
+    ),
+    PassContract(
+        name="DispatchSampling",
+        variants=always("relax.backend.DispatchSampling()"),
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        post=_dispatched("relax.multinomial_from_uniform"),
+        rejections=(
+            UNKNOWN_SHAPE,
+            Rejection(
+                r"(uniform_sample|sample_indices) should be a 2D tensor with shape \(N, 1\)",
+                "the message names the shape that is supported",
+            ),
+        ),
+        cost=0.7,
+    ),
+    PassContract(
+        name="AttachAttrLayoutFreeBuffers",
+        variants=always("AttachAttrLayoutFreeBuffers()"),
+        stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
+        post=_free_buffers,
+        cost=0.7,
+    ),
+    PassContract(
+        name="SplitLayoutRewritePreproc",
+        variants=always("SplitLayoutRewritePreproc()"),
+        stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
+        post=_split,
+        cost=0.3,
+    ),
+    PassContract(
+        name="SpecializePrimFuncBasedOnCallSite",
+        variants=always("SpecializePrimFuncBasedOnCallSite()"),
+        stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
+        post=_scopes_agree,
+        cost=0.7,
+    ),
+    PassContract(
+        name="AttachExternModules",
+        variants=_attach_extern_modules,
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        post=_attached,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "attaches the modules once more",
+                "the name: it attaches what it is given",
+            ),
+        ),
+        cost=0.1,
     ),
 )

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import tvm
 from tvm import relax
+from tvm.ir import GenericConst as Constant
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import PassContract
-from ..inspect import attr, calls_of, global_vars, is_public, relax_functions
+from ..inspect import (
+    attr,
+    calls_of,
+    global_vars,
+    is_public,
+    nodes,
+    op_name,
+    relax_functions,
+    static,
+)
 from ..passcall import PassCall
 from .reading import spelled
 from .spelling import always
@@ -54,6 +66,70 @@ def _groups_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -
     return None
 
 
+def _reshapes(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring and tvm/relax/transform.h: "Convert all reshape-like call_tir whose corresponding
+    binding vars are DataflowVars to relax.reshape"; "Operates only in dataflow blocks".
+    """
+    for func in (func for _, func in relax_functions(after)):
+        for block in nodes(func, relax.DataflowBlock):
+            for binding in block.bindings:
+                if isinstance(binding.var, relax.DataflowVar) and _reshape_like(after, binding):
+                    return "a reshape-like call_tir is left in a dataflow block"
+    if _outside_of_dataflow(before) != _outside_of_dataflow(after):
+        return "a relax.reshape appears outside of dataflow blocks"
+    return None
+
+
+def _reshape_like(mod: tvm.IRModule, binding: relax.Binding) -> bool:
+    """A call of one tensor of known shape, of the result's dtype and number of elements."""
+    value = binding.value
+    if op_name(value) != "relax.call_tir" or len(value.args[1].fields) != 1:
+        return False
+    given, result = value.args[1].fields[0].ty, value.ty_args[0]
+    return (
+        all(isinstance(ty, relax.TensorType) and static(ty) for ty in (given, result))
+        and given.dtype == result.dtype
+        and _elements(given) == _elements(result)
+        and relax.analysis.has_reshape_pattern(mod[value.args[0]])
+    )
+
+
+def _elements(ty: relax.TensorType) -> int:
+    return prod(int(dim) for dim in ty.shape.values)
+
+
+def _outside_of_dataflow(mod: tvm.IRModule) -> int:
+    inside = sum(len(calls_of(b, RESHAPE)) for b in nodes(mod, relax.DataflowBlock))
+    return len(calls_of(mod, RESHAPE)) - inside
+
+
+RESHAPE = "relax.reshape"
+
+
+def _in_place(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: operators "that can be done in-place" become call_tir_inplace: none overwrites
+    what the caller still holds.
+    """
+    known = len(calls_of(before, INPLACE))
+    if len(calls_of(after, INPLACE)) == known:
+        return None
+    for _, func in relax_functions(after):
+        params = set(func.params)
+        for node in calls_of(func.body, INPLACE):
+            for index in node.attrs.inplace_indices:
+                if index == -1:
+                    continue
+                overwritten = node.args[1].fields[index]
+                if overwritten in params and not known:
+                    return "an operator overwrites a parameter"
+                if isinstance(overwritten, Constant) and not known:
+                    return "an operator overwrites a constant"
+    return None
+
+
+INPLACE = "relax.call_tir_inplace"
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FuseOps",
@@ -68,5 +144,25 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_groups_lowered,
         cost=1.5,
+    ),
+    PassContract(
+        name="FuseTransposeMatmul",
+        variants=always("FuseTransposeMatmul()"),
+        stages=(Stage.RAW,),
+        cost=1.0,
+    ),
+    PassContract(
+        name="RewriteDataflowReshape",
+        variants=always("RewriteDataflowReshape()"),
+        stages=(Stage.TIR_FUSED, Stage.LEGALIZED, Stage.IMPERATIVE),
+        post=_reshapes,
+        cost=0.2,
+    ),
+    PassContract(
+        name="DataflowUseInplaceCalls",
+        variants=always("DataflowUseInplaceCalls()"),
+        stages=(Stage.RAW, Stage.LEGALIZED),
+        post=_in_place,
+        cost=2.0,
     ),
 )

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from math import prod
 
 import tvm
 import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GenericConst as Constant
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import PassContract
+from ..contract import Exemption, PassContract, Post, Variants
 from ..inspect import (
     attr,
     calls_of,
     complete,
     has_op_attr,
+    nodes,
     op_name,
     ops_used,
     prim_funcs,
     relax_functions,
+    static,
 )
 from ..passcall import PassCall
-from .reading import argument, spelled
+from .reading import argument, named_functions, spelled
 from .spelling import always
 
 CUSTOM = {
@@ -116,6 +122,69 @@ def _annotated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
     return None
 
 
+def _decompose(name: str) -> Variants:
+    def variants(c: Choices, mod: tvm.IRModule) -> PassCall:
+        functions = [function for function, _ in named_functions(mod)]
+        return PassCall(spelled(name, func_name=c.pick([None, *functions])))
+
+    return variants
+
+
+def _decomposed(*ops: str) -> Post:
+    """Docstring: these composite operators are decomposed, in the named function or in all."""
+
+    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+        chosen = argument(call, "func_name")
+        for name, func in named_functions(after):
+            if chosen in (None, name):
+                left = sorted(ops_used(func).intersection(ops))
+                if left:
+                    return f"{left[0]} is left"
+            elif not tvm_ffi.structural_equal(before[name], func, map_free_vars=True):
+                return "a function that func_name does not name changes"
+        return None
+
+    return post
+
+
+def _normalizes_batches(training: bool) -> Callable[[tvm.IRModule, PassCall], bool]:
+    """The module has a batch_norm whose attribute says it is (or is not) training."""
+
+    def when(mod: tvm.IRModule, call: PassCall) -> bool:
+        calls = calls_of(mod, "relax.nn.batch_norm")
+        return any(bool(node.attrs.training) is training for node in calls)
+
+    return when
+
+
+FOLDED_AT_MOST = 1024
+"""Elements; fold_constant.cc leaves calls without tensor operands alone above that."""
+
+
+def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Fold constant expressions within dataflow blocks" (calls of PrimFuncs of the
+    module with one static result are looked at).
+    """
+    for block in nodes(after, relax.DataflowBlock):
+        for binding in block.bindings:
+            value = binding.value
+            if op_name(value) != "relax.call_tir" or not _constant(value.args[1]):
+                continue
+            ty = value.ty_args[0]
+            if (
+                isinstance(ty, relax.TensorType)
+                and static(ty)
+                and prod(int(dim) for dim in ty.shape.values) <= FOLDED_AT_MOST
+                and isinstance(after.functions.get(value.args[0]), tirx.PrimFunc)
+            ):
+                return "a call_tir of constants is left in a dataflow block"
+    return None
+
+
+def _constant(args: relax.Expr) -> bool:
+    return len(args.fields) > 0 and all(isinstance(arg, Constant) for arg in args.fields)
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LegalizeOps",
@@ -130,5 +199,42 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_annotated,
         cost=0.2,
+    ),
+    PassContract(
+        name="DecomposeOpsForInference",
+        variants=_decompose("DecomposeOpsForInference"),
+        stages=(Stage.RAW,),
+        post=_decomposed("relax.nn.batch_norm", "relax.tensor_to_shape"),
+        exemptions=(
+            Exemption(
+                "values",
+                "batch_norm gets its meaning of inference, whatever its attribute says",
+                'docstring: decomposes operators "during inference"',
+                when=_normalizes_batches(training=True),
+            ),
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="DecomposeOpsForTraining",
+        variants=_decompose("DecomposeOpsForTraining"),
+        stages=(Stage.RAW,),
+        post=_decomposed("relax.nn.batch_norm", "relax.nn.layer_norm", "relax.tensor_to_shape"),
+        exemptions=(
+            Exemption(
+                "values",
+                "batch_norm gets its meaning of training, whatever its attribute says",
+                'docstring: decomposes operators "during training"',
+                when=_normalizes_batches(training=False),
+            ),
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="FoldConstant",
+        variants=always("FoldConstant()"),
+        stages=(Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
+        post=_folded,
+        cost=30.0,
     ),
 )

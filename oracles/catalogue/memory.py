@@ -11,8 +11,9 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
+from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import PassContract
+from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, nodes, op_name, relax_functions
 from ..passcall import PassCall
 from .reading import sequences
@@ -116,7 +117,7 @@ def _planned(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str |
     for _, func in relax_functions(after):
         sizes = {b.var: _static(b.value.args[0].values) for b in _bound(func, STORAGE)}
         for binding in _bound(func, TENSOR):
-            size, room = _bytes(binding.value), sizes.get(binding.value.args[0])
+            size, room = _bytes(binding.value.ty), sizes.get(binding.value.args[0])
             if size is not None and room is not None and size > room:
                 return "a tensor is larger than its storage"
     bounded = any(attr(func, "tir_var_upper_bound") for _, func in relax_functions(before))
@@ -136,17 +137,16 @@ def _static(dims: Any) -> int | None:
     return None
 
 
-def _bytes(call: relax.Call) -> int | None:
-    """Bytes of the tensor that a call allocates, or None where its shape is symbolic."""
-    shape = call.ty.shape
-    count = _static(shape.values) if isinstance(shape, relax.ShapeExpr) else None
-    return None if count is None else count * int(call.ty.dtype.dtype.itemsize)
+def _bytes(ty: relax.TensorType) -> int | None:
+    """Bytes of a tensor, or None where its shape is symbolic."""
+    count = _static(ty.shape.values) if isinstance(ty.shape, relax.ShapeExpr) else None
+    return None if count is None else count * int(ty.dtype.dtype.itemsize)
 
 
 def _total(mod: tvm.IRModule) -> int:
     """Bytes of all storages and tensors of static size, every function run once."""
     storages = (_static(call.args[0].values) for call in calls_of(mod, STORAGE))
-    tensors = (_bytes(call) for call in calls_of(mod, ALLOC_TENSOR))
+    tensors = (_bytes(call.ty) for call in calls_of(mod, ALLOC_TENSOR))
     return sum(size or 0 for size in (*storages, *tensors))
 
 
@@ -172,6 +172,43 @@ def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     return None
 
 
+CUDA_GRAPH = "relax.backend.use_cuda_graph"
+
+
+def _rewrite_cuda_graph(c: Choices, mod: tvm.IRModule) -> PassCall:
+    return PassCall("RewriteCUDAGraph()", config={CUDA_GRAPH: True} if c.flag() else {})
+
+
+def _graphs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """The option `relax.backend.use_cuda_graph` is off unless set."""
+    if not call.config and not tvm_ffi.structural_equal(before, after):
+        return "a module changes although use_cuda_graph is off"
+    return None
+
+
+WORKSPACE = "WorkspaceSize"
+
+
+def _workspace_given(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: a workspace big enough for all external functions is their last argument."""
+    sizes = {g.name_hint: attr(func, WORKSPACE) for g, func in relax_functions(before)}
+    largest = max((size for size in sizes.values() if size is not None), default=None)
+    if largest is None:
+        same = tvm_ffi.structural_equal(before, after)
+        return None if same else "a module without WorkspaceSize changes"
+    arity = {gvar.name_hint: len(func.params) for gvar, func in relax_functions(before)}
+    for gvar, func in relax_functions(after):
+        if attr(func, WORKSPACE) is not None:
+            return "a function with WorkspaceSize is left"
+        name = gvar.name_hint
+        wanted = sizes.get(name) is not None
+        if name in arity and len(func.params) != arity[name] + wanted:
+            return "the parameters are not those before and the workspace"
+        if wanted and _bytes(func.params[-1].ty) != largest:
+            return "the workspace is not as large as the largest one asked for"
+    return None
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="StaticPlanBlockMemory",
@@ -193,5 +230,29 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.ALLOCATED, Stage.PLANNED, Stage.KILLED),
         post=_all_killed,
         cost=0.3,
+    ),
+    PassContract(
+        name="RewriteCUDAGraph",
+        variants=_rewrite_cuda_graph,
+        stages=(Stage.PLANNED, Stage.ALLOCATED),
+        relation=Relation.LOWERED,
+        post=_graphs,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "a region that was lifted is a function that has such regions again",
+                "docstring: lifts the regions into new functions",
+                when=lambda mod, call: bool(call.config),
+            ),
+        ),
+        cost=0.3,
+    ),
+    PassContract(
+        name="AllocateWorkspace",
+        variants=always("AllocateWorkspace()"),
+        stages=(Stage.RAW, Stage.FUSED),
+        relation=Relation.NEW_SIGNATURE,
+        post=_workspace_given,
+        cost=0.1,
     ),
 )

@@ -1,0 +1,100 @@
+"""Contracts of the passes that put functions and names into the form that others expect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...generators.stages import Stage
+from ..contract import PassContract
+from ..inspect import (
+    attr,
+    bindings_of,
+    calls_of,
+    is_public,
+    local_functions,
+    relax_functions,
+)
+from ..passcall import PassCall
+from .spelling import always
+
+EVERY_FORM = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED, Stage.IMPERATIVE)
+
+
+def _normal(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "no nesting and hence the AST is in ANF", and every expression has its type."""
+    nested = (relax.Call, relax.If, relax.Function, relax.SeqExpr)
+    for _, func in relax_functions(after):
+        for node in calls_of(func.body):
+            for arg in node.args:
+                if isinstance(arg, nested):
+                    return f"a {type(arg).__name__} is an argument of a call"
+        for binding in bindings_of(func.body):
+            if _missing(binding.var.ty) or _missing(binding.value.ty):
+                return "an expression has no type"
+    return None
+
+
+def _missing(ty: Any) -> bool:
+    return ty is None or ty.is_missing()
+
+
+def _names_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: public functions bear their global_symbol as name; all names are unique."""
+    for gvar, func in after.functions_items():
+        symbol = attr(func, "global_symbol")
+        if symbol is not None and symbol != gvar.name_hint:
+            return "a GlobalVar's name differs from the function's global_symbol"
+    names = Counter(gvar.name_hint for gvar, _ in after.functions_items())
+    return "two GlobalVars share a name" if max(names.values(), default=1) > 1 else None
+
+
+def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "lifts local functions into global"."""
+    return "a local function is left" if local_functions(after) else None
+
+
+def _inlined(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Inline all private relax functions"; recursive ones cannot be."""
+    left = [gvar for gvar, func in relax_functions(after) if not is_public(func)]
+    if not left:
+        return None
+    recursive = {g.name_hint for group in relax.analysis.detect_recursion(before) for g in group}
+    if any(gvar.name_hint not in recursive for gvar in left):
+        return "a private function that is not recursive is left"
+    return None
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="Normalize",
+        variants=always("Normalize()"),
+        stages=EVERY_FORM,
+        post=_normal,
+        cost=0.1,
+    ),
+    PassContract(
+        name="NormalizeGlobalVar",
+        variants=always("NormalizeGlobalVar()"),
+        stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
+        post=_names_agree,
+        cost=0.05,
+    ),
+    PassContract(
+        name="LambdaLift",
+        variants=always("LambdaLift()"),
+        stages=EVERY_FORM,
+        post=_lifted,
+        cost=0.2,
+    ),
+    PassContract(
+        name="InlinePrivateFunctions",
+        variants=always("InlinePrivateFunctions()"),
+        stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
+        post=_inlined,
+        cost=0.3,
+    ),
+)
