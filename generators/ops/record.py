@@ -13,6 +13,8 @@ from ..choices import Choices
 from ..scope import Scope
 
 FLOATS = ("float32", "float16", "float64")
+WIDE = ("float32", "float64")
+"""Where LLVM has no float16 version of an intrinsic."""
 SIGNED = ("int32", "int64", "int8", "int16")
 INTEGERS = (*SIGNED, "uint8")
 NUMBERS = (*FLOATS, *INTEGERS)

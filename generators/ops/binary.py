@@ -1,0 +1,166 @@
+"""Elementwise operators of two or three operands: arithmetic, comparison, logic, bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Scope, Value
+from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
+from .record import ALL, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
+
+__all__ = ["OPS"]
+
+
+def _maximum(x: Any, y: Any) -> Any:
+    """With a NaN on either side, the second operand (TVM: `x > y ? x : y`)."""
+    return np.where(x > y, x, y)
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    return np.where(x < y, x, y)
+
+
+class Row(NamedTuple):
+    """One operator of the family: operands of one dtype that broadcast."""
+
+    name: str
+    reference: Callable[[Any, Any], Any]
+    dtypes: tuple[str, ...] = NUMBERS
+    low: float = -np.inf
+    high: float = np.inf
+
+
+ROWS = (
+    Row("add", np.add),
+    Row("multiply", np.multiply),
+    Row("subtract", np.subtract),
+    Row("maximum", _maximum),
+    Row("minimum", _minimum),
+    Row("power", np.power, FLOATS, low=0.1, high=4),
+    Row("atan2", np.arctan2, WIDE, low=0.1),
+    Row("log_add_exp", np.logaddexp, FLOATS),
+    Row("equal", np.equal, ALL),
+    Row("not_equal", np.not_equal, ALL),
+    Row("less", np.less),
+    Row("less_equal", np.less_equal),
+    Row("greater", np.greater),
+    Row("greater_equal", np.greater_equal),
+    Row("logical_and", np.logical_and, ("bool",)),
+    Row("logical_or", np.logical_or, ("bool",)),
+    Row("logical_xor", np.logical_xor, ("bool",)),
+    Row("bitwise_and", np.bitwise_and, (*INTEGERS, "bool")),
+    Row("bitwise_or", np.bitwise_or, (*INTEGERS, "bool")),
+    Row("bitwise_xor", np.bitwise_xor, (*INTEGERS, "bool")),
+)
+
+
+def _op(row: Row) -> Op:
+    return Op(
+        name=row.name,
+        build=build_binary(getattr(relax.op, row.name), row.dtypes),
+        reference=quiet(in_single(lambda args, attrs: row.reference(args[0], args[1]))),
+        dtypes=row.dtypes,
+        domain=(row.low, row.high),
+    )
+
+
+def _divisor(c: Choices, s: Scope, x: Value) -> Value:
+    """An operand without zeros that broadcasts with x: a constant, or max(y, 1)."""
+    assert x.shape is not None
+    assert x.dtype is not None
+    shape = broadcast_shape(c, x.shape)
+    if c.flag(0.3):
+        y = s.tensor(c, dtype=x.dtype, shape=shape)
+        return s.emit(relax.op.maximum(y.expr, scalar(1, x.dtype)))
+    if len(ints(shape)) < len(shape):
+        shape = ()
+    if x.dtype in SIGNED and c.flag(0.2):
+        return s.constant(c, ints(shape), x.dtype, low=-3, high=-2)
+    return s.constant(c, ints(shape), x.dtype, low=1, high=3)
+
+
+def _division(name: str, reference: Callable[[Any, Any], Any]) -> Op:
+    call = getattr(relax.op, name)
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        x = s.tensor(c, dtype=NUMBERS)
+        return call(x.expr, _divisor(c, s, x).expr)
+
+    return Op(
+        name=name,
+        build=build,
+        reference=quiet(lambda args, attrs: reference(args[0], args[1])),
+        dtypes=NUMBERS,
+    )
+
+
+def _divide(x: Any, y: Any) -> Any:
+    """Integers are truncated towards zero and stay integers."""
+    if x.dtype.kind not in "iu":
+        return np.divide(x, y)
+    return (x - np.fmod(x, y)) // y
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    return np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y)
+
+
+def _floor_mod(x: Any, y: Any) -> Any:
+    return np.mod(x, y) if x.dtype.kind in "iu" else x - np.floor(x / y) * y
+
+
+def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
+    call = getattr(relax.op, name)
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        x = s.tensor(c, dtype=INTEGERS)
+        assert x.shape is not None
+        assert x.dtype is not None
+        shape = broadcast_shape(c, x.shape)
+        if len(ints(shape)) < len(shape):
+            shape = (1,)
+        # Shifts by the width or more are undefined; 3 is below any width.
+        return call(x.expr, s.constant(c, ints(shape), x.dtype, low=0, high=3).expr)
+
+    return Op(
+        name=name,
+        build=build,
+        reference=lambda args, attrs: reference(args[0], args[1]),
+        dtypes=INTEGERS,
+    )
+
+
+def _build_fma(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=FLOATS, complete=False)
+    if x.shape is None or x.dtype is None:
+        return relax.op.ewise_fma(x.expr, x.expr, x.expr)
+    y, z = (s.tensor(c, dtype=x.dtype, shape=x.shape) for _ in range(2))
+    return relax.op.ewise_fma(x.expr, y.expr, z.expr)
+
+
+def _fma(args: Sequence[Any], attrs: Any) -> Any:
+    return args[0] * args[1] + args[2]
+
+
+OPS = (
+    *map(_op, ROWS),
+    _division("divide", _divide),
+    _division("floor_divide", _floor_divide),
+    _division("mod", np.fmod),
+    _division("floor_mod", _floor_mod),
+    _shift("left_shift", np.left_shift),
+    _shift("right_shift", np.right_shift),
+    Op(
+        name="ewise_fma",
+        build=_build_fma,
+        reference=quiet(in_single(_fma)),
+        dtypes=FLOATS,
+        legalizes=False,
+        executes=False,
+    ),
+)

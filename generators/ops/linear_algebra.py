@@ -1,0 +1,110 @@
+"""Products of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Dim, Scope, Value
+from .operands import positive, quiet, single
+from .record import FLOATS, SIGNED, Op
+
+__all__ = ["OPS"]
+
+DTYPES = (*FLOATS, *SIGNED)
+
+
+def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=DTYPES, ndim=(2, 3, 4, 1), complete=False)
+    if x.dtype is None:
+        x = s.tensor(c, dtype=DTYPES, ndim=(2, 3, 4, 1))
+    out_dtype = _out_dtype(c, x)
+    if x.shape is None:
+        # Nothing is known that another operand could fit, but x times x transposed works.
+        if x.ndim >= 2:
+            turned = s.emit(relax.op.permute_dims(x.expr, _swapped(x.ndim)))
+            return relax.op.matmul(x.expr, turned.expr, out_dtype)
+        x = s.tensor(c, dtype=DTYPES, ndim=(2, 3, 4, 1))
+        out_dtype = _out_dtype(c, x)
+    assert x.shape is not None
+    k = x.shape[-1]
+    columns = s.shape(c, 1)
+    shape: tuple[Dim, ...] = c.pick(
+        (
+            (k, *columns),
+            (*x.shape[:-2], k, *columns),
+            (k,),
+            (1, k, *columns),
+        )
+    )
+    y = s.tensor(c, dtype=x.dtype, shape=shape)
+    return relax.op.matmul(x.expr, y.expr, out_dtype)
+
+
+def _swapped(ndim: int) -> list[int]:
+    return [*range(ndim - 2), ndim - 1, ndim - 2]
+
+
+def _out_dtype(c: Choices, x: Value) -> str | None:
+    wider = {"float16": "float32", "float32": "float64", "int8": "int32", "int32": "int64"}
+    return wider.get(x.dtype or "") if c.flag(0.2) else None
+
+
+def _matmul(args: Sequence[Any], attrs: Any) -> Any:
+    x, y = args
+    dtype = x.dtype if attrs.out_dtype is None else np.dtype(str(attrs.out_dtype))
+    if dtype.kind in "iu":
+        return np.matmul(x.astype(dtype), y.astype(dtype))
+    return np.asarray(np.matmul(single(x).astype(np.float64), single(y))).astype(dtype)
+
+
+EINSUMS = (
+    ("ij,jk->ik", ("ij", "jk")),
+    ("ij,ij->ij", ("ij", "ij")),
+    ("ij->ji", ("ij",)),
+    ("ij->i", ("ij",)),
+    ("i,j->ij", ("i", "j")),
+    ("bij,bjk->bik", ("bij", "bjk")),
+    ("ij,jk,kl->il", ("ij", "jk", "kl")),
+)
+
+
+def _build_einsum(c: Choices, s: Scope) -> relax.Expr:
+    subscripts, operands = c.pick(EINSUMS)
+    dtype = c.pick(("float32", "float64", "int32"))
+    letters = sorted(set("".join(operands)))
+    # A sum over nothing is left unwritten by TVM's TensorIR, hence no zeros.
+    dims = dict(zip(letters, positive(s.shape(c, len(letters), static=True)), strict=True))
+    tensors = [s.tensor(c, dtype=dtype, shape=[dims[i] for i in one]).expr for one in operands]
+    return relax.op.einsum(tensors, subscripts)
+
+
+def _einsum(args: Sequence[Any], attrs: Any) -> Any:
+    operands = args[0]
+    return np.asarray(np.einsum(str(attrs.subscripts), *operands)).astype(operands[0].dtype)
+
+
+def _build_outer(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=DTYPES, ndim=1)
+    return relax.op.outer(x.expr, s.tensor(c, dtype=x.dtype, ndim=1).expr)
+
+
+OPS = (
+    Op(name="matmul", build=_build_matmul, reference=quiet(_matmul), dtypes=DTYPES),
+    Op(
+        name="einsum",
+        build=_build_einsum,
+        reference=_einsum,
+        dtypes=("float32", "float64", "int32"),
+    ),
+    Op(
+        name="outer",
+        build=_build_outer,
+        reference=lambda args, attrs: np.outer(args[0], args[1]).astype(args[0].dtype),
+        dtypes=DTYPES,
+    ),
+)

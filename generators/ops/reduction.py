@@ -1,0 +1,85 @@
+"""Reductions along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Scope
+from .operands import in_single, nonempty_tensor, one_axis, quiet, some_axes
+from .record import FLOATS, NUMBERS, Op
+
+__all__ = ["OPS"]
+
+
+def _axes(c: Choices, ndim: int) -> int | list[int] | None:
+    if ndim < 1 or c.flag(0.3):
+        return None
+    return some_axes(c, ndim, at_least=1) if c.flag(0.4) else one_axis(c, ndim)
+
+
+def _axis(attrs: Any) -> tuple[int, ...] | None:
+    return None if attrs.axis is None else tuple(int(axis) for axis in attrs.axis)
+
+
+def _reduce(
+    name: str,
+    reference: Callable[..., Any],
+    dtypes: tuple[str, ...],
+    *,
+    of_nothing: bool = False,
+) -> Op:
+    """One reduction; of_nothing: it is defined over zero elements too."""
+    call = getattr(relax.op, name)
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        if of_nothing:
+            x = s.tensor(c, dtype=dtypes, complete=False)
+        else:
+            x = nonempty_tensor(c, s, dtypes)
+        return call(x.expr, axis=_axes(c, x.ndim), keepdims=c.flag(0.3))
+
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        x = args[0]
+        result = reference(x, axis=_axis(attrs), keepdims=bool(attrs.keepdims))
+        return np.asarray(result).astype(x.dtype, copy=False)
+
+    return Op(name=name, build=build, reference=quiet(in_single(evaluate)), dtypes=dtypes)
+
+
+def _wrapping(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Sums and products keep the operand's dtype, so that integers wrap."""
+    return lambda x, **options: reference(x, dtype=x.dtype, **options)
+
+
+def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
+    call = getattr(relax.op, name)
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        x = nonempty_tensor(c, s, NUMBERS)
+        axis = None if c.flag(0.3) else one_axis(c, x.ndim)
+        return call(x.expr, axis=axis, keepdims=c.flag(0.3))
+
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        axis = None if attrs.axis is None else int(attrs.axis)
+        result = reference(args[0], axis=axis, keepdims=bool(attrs.keepdims))
+        return np.asarray(result).astype("int64")
+
+    return Op(name=name, build=build, reference=evaluate, dtypes=NUMBERS)
+
+
+OPS = (
+    _reduce("sum", _wrapping(np.sum), NUMBERS, of_nothing=True),
+    _reduce("mean", np.mean, FLOATS),
+    _reduce("max", np.max, NUMBERS),
+    _reduce("min", np.min, NUMBERS),
+    _reduce("prod", _wrapping(np.prod), NUMBERS, of_nothing=True),
+    _reduce("variance", np.var, FLOATS),
+    _reduce("std", np.std, FLOATS),
+    _arg_reduce("argmax", np.argmax),
+    _arg_reduce("argmin", np.argmin),
+)

@@ -1,0 +1,179 @@
+"""Conformance of the operator records: every one builds, type checks, evaluates and executes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, tirx
+
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.ops import FAMILIES, _tabulate, table
+from relaxfuzz.generators.ops.record import Op
+from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.execute import Executable
+from relaxfuzz.oracles.inputs import arguments
+
+EXAMPLES = 16
+
+TRAITS = (
+    frozenset(Trait),
+    frozenset(Trait) - {Trait.INCOMPLETE_TYPES},
+    frozenset({Trait.CONSTANTS}),
+    frozenset[Trait](),
+)
+
+
+def random_bytes(op: Op, number: int) -> bytes:
+    """The simplest choices, then random ones, the same in every process."""
+    if number == 0:
+        return b""
+    return np.random.default_rng([zlib.crc32(op.name.encode()), number]).bytes(48)
+
+
+def scope_for(op: Op, number: int, module: ModuleScope) -> Scope:
+    dims: list[Dim] = [(2, 3, 4)[number % 3], (4, 2, 8)[number // 3 % 3], 3]
+    if number % 4 in (1, 3):
+        dims.append(1)
+    if number % 4 == 2:
+        dims.append(0)
+    if number % 2:
+        n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+        dims += [n, m, n * 2]
+    usable = [dtype for dtype in op.dtypes if dtype != "bfloat16"]
+    return Scope(module, dims, [usable[number % len(usable)], usable[number // 2 % len(usable)]])
+
+
+def add_function(
+    op: Op, number: int, module: ModuleScope, *, static: bool = False, checked: bool = False
+) -> str:
+    """Add a function that calls the operator once; its name.
+
+    Args:
+        checked: match_cast the result to the type that TVM infers, for the evaluator to check.
+    """
+    c = Choices(random_bytes(op, number))
+    s = scope_for(op, number, module)
+    s.dataflow(op.pure)
+    s.exporting = True
+    result = s.bind(op.build(c, s))
+    if checked:
+        s.match_cast(result, result.ty)
+    s.pure = op.pure
+    s.close()
+    func = finish(Choices(b""), s, result)
+    name = op.name.replace(".", "_") + f"_{number}"
+    module.add(name, func.with_attr("global_symbol", name))
+    return name
+
+
+def inputs(op: Op, func: relax.Function, number: int) -> list[Any]:
+    low, high = op.domain
+
+    def fit(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return value
+        if value.dtype.kind in "iub":
+            return value
+        # Quarters are exact in every float and hit the half-way cases of rounding.
+        quarters = np.clip(value.astype("float64") * 0.75, low, high)
+        return np.asarray(quarters).astype(value.dtype)
+
+    return [fit(value) for value in arguments(func, number, positive=low >= 0)]
+
+
+def single_module(op: Op, number: int) -> tvm.IRModule:
+    module = ModuleScope(TRAITS[number % len(TRAITS)])
+    add_function(op, number, module, checked=True)
+    return tvm.IRModule(module.functions)
+
+
+@pytest.mark.parametrize("op", table.values(), ids=table.keys())
+def test_record(op: Op) -> None:
+    """The name is registered, the call well-formed, the reference's result of the inferred type."""
+    registered = tvm.ir.Op.get(f"relax.{op.name}")
+    assert (registered.get_attr("FLegalize") is not None) == op.legalizes
+    assert bool(registered.get_attr("FPurity")) == op.pure
+    seen = set()
+    for number in range(EXAMPLES):
+        mod = single_module(op, number)
+        assert relax.analysis.check_well_formed(mod), str(mod)
+        (func,) = mod.functions.values()
+        calls = [b.value for block in func.body.blocks for b in block.bindings]
+        assert any(isinstance(v, relax.Call) and v.op == registered for v in calls), str(mod)
+        args = inputs(op, func, number)
+        try:
+            Evaluator(mod).run(next(iter(mod.functions)).name_hint, args)
+        except Exception as error:
+            raise AssertionError(f"{error}\n{mod}") from error
+        seen.add(str(func.ret_ty))
+    assert len(seen) > 1 or op.name in ONE_TYPE
+
+
+ONE_TYPE = frozenset[str]()
+"""Operators whose result has one type only."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family_executes(family: str) -> None:
+    """What the VM computes is what the references compute, within tolerance."""
+    module = ModuleScope(frozenset({Trait.DTYPES, Trait.UNIT_DIMS}))
+    chosen: dict[str, tuple[Op, int]] = {}
+    for op in FAMILIES[family]:
+        if op.executes:
+            for number in EXECUTED:
+                chosen[add_function(op, number, module)] = (op, number)
+    mod = tvm.IRModule(module.functions)
+    executable = Executable(mod)
+    evaluator = Evaluator(mod)
+    wrong = []
+    for name, (op, number) in chosen.items():
+        args = inputs(op, mod[name], number)
+        expected = evaluator.run(name, args)
+        actual = executable.run(name, args)
+        if (op.name, number) not in DIFFERENCES and not agree(op, actual, expected):
+            wrong.append(f"{name}\n{mod[name]}\n{args}\nexpected {expected}\ngot {actual}")
+    assert not wrong, "\n".join(wrong)
+
+
+EXECUTED = (0, 1, 2, 3, 4, 5)
+
+DIFFERENCES: Mapping[tuple[str, int], str] = {}
+"""Where TVM does not compute what its documentation says, and how."""
+
+
+def agree(op: Op, actual: Any, expected: Any) -> bool:
+    if isinstance(expected, tuple):
+        return len(actual) == len(expected) and all(
+            agree(op, a, e) for a, e in zip(actual, expected, strict=True)
+        )
+    if isinstance(expected, int):
+        return bool(actual == expected)
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return False
+    if expected.dtype.kind in "iub":
+        return bool(np.array_equal(actual, expected))
+    bound = getattr(op.tolerance, expected.dtype.name, op.tolerance.float16)
+    return bool(
+        np.allclose(
+            actual.astype("float64"), expected.astype("float64"), bound, bound, equal_nan=True
+        )
+    )
+
+
+def test_duplicates_are_refused() -> None:
+    first = next(iter(table.values()))
+    with pytest.raises(ValueError, match=f"two of '{first.name}', the second in 'b'"):
+        _tabulate({"a": (first,), "b": (first,)})
+
+
+def test_table_is_read_only() -> None:
+    with pytest.raises(TypeError):
+        table["add"] = table["abs"]  # type: ignore[index]
