@@ -40,6 +40,10 @@ class Finding:
     """Seed and index of the generated module; None for a module of the user's."""
     index: int | None = None
     stage: str = "raw"
+    disabled: tuple[str, ...] = ()
+    """Traits that the module was generated without; with seed, index and stage it comes again."""
+    exempt: tuple[str, ...] = ()
+    """Promises that the author of the pass said it does not make."""
     versions: Mapping[str, str]
     confirmed: bool = False
     """It came out again, with the same key, in a fresh process."""
@@ -81,7 +85,7 @@ class Finding:
                 f"Expected a finding in format {FORMAT} but got format={version!r}; "
                 "read it with the relaxfuzz version that wrote it"
             )
-        for name in ("key", "fingerprint"):
+        for name in ("key", "fingerprint", "disabled", "exempt"):
             data[name] = tuple(data[name])
         data["calls"] = tuple(
             PassCall(**{**call, "imports": tuple(call["imports"])}) for call in data["calls"]

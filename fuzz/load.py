@@ -1,7 +1,8 @@
 """Read a module of the user's: TVM JSON, a TVMScript file, or a Python file that builds one.
 
-A Python file is somebody's program, so it is executed in a process of its own
-(`python -m relaxfuzz.fuzz.load FILE RESULT`), which hands the module back as JSON.
+A Python file is somebody's program, and JSON of another TVM version may crash the reader, so the
+file is read in a process of its own (`python -m relaxfuzz.fuzz.load FILE RESULT`), which hands the
+module back as JSON.
 """
 
 from __future__ import annotations
@@ -39,11 +40,7 @@ def load(path: Path) -> str:
     """
     if not path.is_file():
         raise BadModule(f"no module file '{path}'")
-    if path.suffix == ".py":
-        return _executed(path)
-    mod = parse_json(path.read_text(encoding="utf-8", errors="replace"), str(path))
-    _check(mod, str(path))
-    return tvm.ir.save_json(mod)
+    return _read_apart(path)
 
 
 def parse_json(text: str, origin: str) -> tvm.IRModule:
@@ -125,7 +122,7 @@ def _check(mod: tvm.IRModule, origin: str) -> None:
         raise BadModule(f"the module of '{origin}' is not well-formed: {_line(error)}") from None
 
 
-def _executed(path: Path) -> str:
+def _read_apart(path: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-load-") as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, "-m", "relaxfuzz.fuzz.load", str(path.absolute()), str(result)]
@@ -136,10 +133,10 @@ def _executed(path: Path) -> str:
         except subprocess.TimeoutExpired:
             raise BadModule(f"'{path}' did not finish within {SECONDS} s") from None
         if not result.is_file():
-            how = f"exited with code {done.returncode}"
+            how = f"ended with code {done.returncode}"
             if done.returncode < 0:
                 how = f"was killed by {signal.Signals(-done.returncode).name}"
-            raise BadModule(f"executing '{path}' {how} before its module was read")
+            raise BadModule(f"reading '{path}': the process {how}")
         answer = json.loads(result.read_text(encoding="utf-8"))
     if "error" in answer:
         raise BadModule(answer["error"].replace(str(path.absolute()), str(path)))
@@ -158,7 +155,10 @@ def main() -> None:
     """Execute the file of the first argument; write JSON to that of the second."""
     path, result = Path(sys.argv[1]), Path(sys.argv[2])
     try:
-        mod = execute(path)
+        if path.suffix == ".py":
+            mod = execute(path)
+        else:
+            mod = parse_json(path.read_text(encoding="utf-8", errors="replace"), str(path))
         _check(mod, str(path))
         answer = {"module": tvm.ir.save_json(mod)}
     except BadModule as error:

@@ -53,7 +53,9 @@ class Store:
             raise BadStore(f"no findings in '{folder}': it has no {DATABASE}")
         fresh = not database.exists()
         try:
-            self._db = sqlite3.connect(database, timeout=30, isolation_level=None)
+            self._db = sqlite3.connect(
+                database, timeout=30, isolation_level=None, check_same_thread=False
+            )
             self._db.execute("PRAGMA busy_timeout = 30000")
             if not fresh:
                 self._check_header()
@@ -92,6 +94,9 @@ class Store:
 
     def put(self, finding: Finding) -> None:
         """Add a finding, or replace the one with its id. Never turns confirmed into unconfirmed."""
+        if finding.confirmed:
+            path = self.module(finding)
+            _write(path, finding.source or finding.module)
         self._db.execute(
             "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
             " title = excluded.title, confirmed = excluded.confirmed, finding = excluded.finding"
@@ -110,8 +115,6 @@ class Store:
         """Write a finding's files and then its row; returns it with the reproducer's file name."""
         name = file_name(finding)
         _write(self.folder / "reproducers" / name, reproducer)
-        if finding.source:
-            _write(self.folder / "modules" / name, finding.source)
         published = dataclasses.replace(finding, reproducer=name)
         self.put(published)
         return published
@@ -133,6 +136,11 @@ class Store:
         )
         for (text,) in rows.fetchall():
             yield Finding.from_json(text)
+
+    def module(self, finding: Finding) -> Path:
+        """The path of the finding's module: source, or JSON where there is no source."""
+        name = file_name(finding)
+        return self.folder / "modules" / (name if finding.source else f"{name}.json")
 
     def reproducer(self, finding: Finding) -> Path | None:
         """The path of the finding's reproducer, or None where there is none (any more)."""

@@ -1,1 +1,40 @@
-"""Pass-level fuzzing and differential testing for Apache TVM's Relax IR."""
+"""Pass-level fuzzing and differential testing for Apache TVM's Relax IR.
+
+- `ir_modules()`: a Hypothesis strategy for IRModules.
+- `check_pass(pass_, mod)`: does this pass keep its promises on this module?
+- `PassContract`: what a pass promises, where that is less than everything.
+
+Importing this package does not import TVM; using any of these names does.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .fuzz.check_pass import PassViolation, check_pass
+    from .generators.modules import ir_modules
+    from .oracles.contract import PassContract
+
+_HOMES = {
+    "PassContract": "oracles.contract",
+    "PassViolation": "fuzz.check_pass",
+    "check_pass": "fuzz.check_pass",
+    "ir_modules": "generators.modules",
+}
+
+__all__ = ["PassContract", "PassViolation", "check_pass", "ir_modules"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .generators.tvm_api import require_tvm
+
+    require_tvm()
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

@@ -1,0 +1,202 @@
+"""`check_pass`: one pass and one module, for tests of one's own."""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import tvm
+
+from ..generators.tvm_api import versions
+from ..oracles import check as oracle_layer
+from ..oracles.contract import PassContract
+from ..oracles.oracle import Case, Violation
+from ..oracles.passcall import PassCall, parse
+from . import reproducer
+from .executor import LocalPool, check
+from .finding import Finding
+from .protocol import Check, Death
+
+JOURNAL = Path(".relaxfuzz")
+"""Where a check in process leaves the module that it is at, in the working directory."""
+
+
+class PassViolation(AssertionError):
+    """A pass broke a promise.
+
+    Attributes:
+        violation: the oracle's account.
+        reproducer: a Python file that fails in the same way.
+    """
+
+    def __init__(self, violation: Violation, reproducer: str) -> None:
+        self.violation = violation
+        self.reproducer = reproducer
+        super().__init__(
+            f"{violation.pass_name}: {violation.title} ({violation.oracle})\n\n"
+            f"{violation.detail}\n\nA file that fails in the same way:\n\n{reproducer}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held(PassCall):
+    """A pass that is only here, in memory."""
+
+    held: tvm.transform.Pass | None = None
+
+    def build(self) -> tvm.transform.Pass:
+        return self.held
+
+    def source(self) -> tuple[tuple[str, ...], str]:
+        label = self.expr.removesuffix("()")
+        return (), f"...  # put your pass {label!r} here: it has no import path"
+
+
+def check_pass(
+    pass_: tvm.transform.Pass | PassCall | str,
+    mod: tvm.IRModule,
+    *,
+    contract: PassContract | None = None,
+    oracles: Collection[str] | None = None,
+    isolate: bool = False,
+) -> None:
+    """Check that a pass keeps its promises on a module.
+
+    A pass object is checked in this process. A pass by name is checked in a process of its own,
+    where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)", "package.module:factory" or
+    "path/to/file.py:factory" (a function without arguments that returns the pass).
+
+    Should a pass object take this process with it, then the next check of the same pass and
+    module does not run: it reports the crash, once, from the journal in `.relaxfuzz`.
+
+    Args:
+        contract: what the pass promises; None: what the catalogue says of a pass of this name, or
+            everything.
+        oracles: only these, by name.
+        isolate: check in a process of its own. It needs a pass by name.
+
+    Raises:
+        PassViolation: it broke a promise.
+        BadSpelling: the text spells no pass.
+        ValueError: an unknown oracle; a pass object, or a contract with functions of its own, that
+            is to go to another process.
+    """
+    for name in oracles or ():
+        if name not in oracle_layer.ORACLES:
+            raise ValueError(
+                f"Expected oracles among {', '.join(oracle_layer.ORACLES)} but got {name!r}"
+            )
+    chosen = None if oracles is None else tuple(oracles)
+    if isinstance(pass_, tvm.transform.Pass):
+        if isolate:
+            raise ValueError(
+                f"{pass_.info.name!r} is a pass object, which cannot go to another process; name "
+                "a function that makes it, as 'package.module:factory'"
+            )
+        call: PassCall = _Held(f"{pass_.info.name}()", held=pass_)
+        violations = _in_process(call, mod, contract, chosen)
+    else:
+        call = parse(pass_) if isinstance(pass_, str) else pass_
+        job = Check(
+            module=tvm.ir.save_json(mod), calls=(call,), oracles=chosen, exempt=_exempt(contract)
+        )
+        violations = check(_pool(), job)
+    if violations:
+        raise _failure(violations[0], call, mod)
+
+
+def _in_process(
+    call: PassCall,
+    mod: tvm.IRModule,
+    contract: PassContract | None,
+    oracles: tuple[str, ...] | None,
+) -> list[Violation]:
+    module = tvm.ir.save_json(mod)
+    if (former := _died(call, module)) is not None:
+        return [former]
+    path = JOURNAL / f"check_pass-{os.getpid()}.json"
+    JOURNAL.mkdir(exist_ok=True)
+    path.write_text(
+        json.dumps({"pid": os.getpid(), "identity": _identity(call, module), "module": module}),
+        encoding="utf-8",
+    )
+    try:
+        return list(oracle_layer.check(Case(mod, (call,)), oracles=oracles, contract=contract))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _died(call: PassCall, module: str) -> Violation | None:
+    """A former process died while it checked just this: its journal is still there."""
+    for path in JOURNAL.glob("check_pass-*.json"):
+        try:
+            left = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # somebody else's, just being written or removed
+        if psutil.pid_exists(left["pid"]) or left["identity"] != _identity(call, module):
+            continue
+        path.unlink(missing_ok=True)
+        return Violation(
+            oracle=Death.SIGNAL.value,
+            pass_name=call.name,
+            title="took the process with it when it was checked last time",
+            detail=f"The process {left['pid']} ended while {call.name} was checked on this module. "
+            "The next run tries it again.",
+            key=(),
+            fingerprint=(),
+        )
+    return None
+
+
+def _identity(call: PassCall, module: str) -> str:
+    return hashlib.sha256(f"{call.expr}\n{module}".encode()).hexdigest()
+
+
+def _exempt(contract: PassContract | None) -> tuple[str, ...]:
+    if contract is None:
+        return ()
+    defaults = {field.name: field.default for field in dataclasses.fields(PassContract)}
+    own = [
+        name
+        for name in ("requires", "relation", "post", "rejections")
+        if getattr(contract, name) != defaults[name]
+    ]
+    own += [e.oracle for e in contract.exemptions if e.when is not None]
+    if own:
+        raise ValueError(
+            f"The contract of {contract.name!r} has {', '.join(own)} of its own, which cannot go "
+            "to another process; check the pass object itself"
+        )
+    return tuple(exemption.oracle for exemption in contract.exemptions)
+
+
+@functools.cache
+def _pool() -> LocalPool:
+    pool = LocalPool(1)
+    atexit.register(pool.close)
+    return pool
+
+
+def _failure(violation: Violation, call: PassCall, mod: tvm.IRModule) -> PassViolation:
+    module = tvm.ir.save_json(mod)
+    finding = Finding(
+        oracle=violation.oracle,
+        pass_name=violation.pass_name,
+        title=violation.title,
+        detail=violation.detail,
+        key=violation.key,
+        fingerprint=violation.fingerprint,
+        module=module,
+        source=reproducer.source_of(module),
+        calls=(call,),
+        versions=versions(),
+    )
+    return PassViolation(violation, next(reproducer.texts(finding)))

@@ -1,0 +1,284 @@
+"""The command line: what can be asked, and what it means. The work is done in `commands`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .mistake import Mistake
+
+app = typer.Typer(
+    name="relaxfuzz",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Find bugs in the passes of Apache TVM's Relax.\n\n"
+    "Exit codes: 0 nothing found, 1 findings, 2 your mistake, 3 a fault of relaxfuzz.",
+)
+
+Passes = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PASS]...",
+        help="FuseOps, 'FuseOps(fuse_opt_level=2)', path/to/file.py:factory or "
+        "package.module:factory. None: all passes of the catalogue.",
+        show_default=False,
+    ),
+]
+Oracles = Annotated[
+    list[str] | None,
+    typer.Option("--oracle", metavar="NAME", help="Only this oracle; may be repeated."),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="Where findings are kept; a second run adds."),
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes at the same time. Default: one per core.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="One JSON object a line on stdout; progress on stderr.")
+]
+Stages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stage",
+        metavar="NAME",
+        help="Your own pass takes modules of this stage only (raw, legalized, ...); "
+        "may be repeated.",
+    ),
+]
+NotIdempotent = Annotated[
+    bool, typer.Option("--not-idempotent", help="Your own pass may change its own result.")
+]
+ChangesSignature = Annotated[
+    bool,
+    typer.Option("--changes-signature", help="Your own pass may change public signatures."),
+]
+ChangesValues = Annotated[
+    bool, typer.Option("--changes-values", help="Your own pass may change what is computed.")
+]
+
+OUT = Path("relaxfuzz-out")
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz run\n\n"
+    "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
+    "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
+    "  relaxfuzz run my_passes.py:make_pass --stage legalized --not-idempotent"
+)
+def run(
+    passes: Passes = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long to fuzz: 90s, 5m, 1h. Default: 60s."),
+    ] = None,
+    modules: Annotated[int | None, typer.Option(min=1, help="Stop after so many modules.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="The same seed gives the same modules.")
+    ] = None,
+    workers: Workers = None,
+    oracle: Oracles = None,
+    out: Out = OUT,
+    json: Json = False,
+    stage: Stages = None,
+    not_idempotent: NotIdempotent = False,
+    changes_signature: ChangesSignature = False,
+    changes_values: ChangesValues = False,
+) -> None:
+    """Generate modules and check passes on them until the budget is used up."""
+
+    def command() -> int:
+        from .commands import run as command
+        from .commands.subjects import Relaxations
+
+        return command.run(
+            command.Request(
+                passes=tuple(passes or ()),
+                budget=budget,
+                modules=modules,
+                seed=seed,
+                workers=workers or cores(),
+                oracles=tuple(oracle) if oracle else None,
+                out=out,
+                json=json,
+                relaxations=Relaxations(
+                    stages=tuple(stage or ()),
+                    not_idempotent=not_idempotent,
+                    changes_signature=changes_signature,
+                    changes_values=changes_values,
+                ),
+            )
+        )
+
+    _finish(command)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz check model.json\n\n"
+    "  relaxfuzz check model.py FuseOps 'ConvertToDataflow(min_size=1)'\n\n"
+    "  relaxfuzz check model.py --pipeline default"
+)
+def check(
+    module: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODULE",
+            help="TVM JSON, or a Python file (TVMScript or plain) that defines one IRModule. "
+            "A Python file is executed.",
+        ),
+    ],
+    passes: Passes = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="zero, default or cpu_generic: check after each step, blame the first bad one.",
+        ),
+    ] = None,
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="STAGE",
+            help="The stage that the module is at: which passes are at home there.",
+        ),
+    ] = "raw",
+    workers: Workers = None,
+    oracle: Oracles = None,
+    out: Out = OUT,
+    json: Json = False,
+    not_idempotent: NotIdempotent = False,
+    changes_signature: ChangesSignature = False,
+    changes_values: ChangesValues = False,
+) -> None:
+    """Check passes, or a pipeline, on a module of yours."""
+
+    def command() -> int:
+        from .commands import check as command
+        from .commands.subjects import Relaxations
+
+        return command.run(
+            command.Request(
+                module=module,
+                passes=tuple(passes or ()),
+                pipeline=pipeline,
+                stage=at,
+                workers=workers or cores(),
+                oracles=tuple(oracle) if oracle else None,
+                out=out,
+                json=json,
+                relaxations=Relaxations(
+                    not_idempotent=not_idempotent,
+                    changes_signature=changes_signature,
+                    changes_values=changes_values,
+                ),
+            )
+        )
+
+    _finish(command)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz replay relaxfuzz-out\n\n"
+    "  relaxfuzz replay relaxfuzz-out/0123456789\n\n"
+    "  relaxfuzz replay relaxfuzz-out/reproducers/*.py"
+)
+def replay(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="A folder of findings, one finding of it (DIR/ID), or reproducer files.",
+        ),
+    ],
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """See findings again: which of them still fail?"""
+
+    def command() -> int:
+        from .commands import replay as command
+
+        return command.run(paths, workers or cores(), json=json)
+
+    _finish(command)
+
+
+@app.command()
+def passes(json: Json = False) -> None:
+    """List the passes of the catalogue, with what they promise and what they do not."""
+
+    def command() -> int:
+        from .commands import catalogue
+
+        return catalogue.passes(json=json)
+
+    _finish(command)
+
+
+@app.command()
+def ops(json: Json = False) -> None:
+    """List the operators that modules are made of."""
+
+    def command() -> int:
+        from .commands import catalogue
+
+        return catalogue.ops(json=json)
+
+    _finish(command)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _finish(command: Callable[[], int]) -> None:
+    """Run a command to its exit code; the three kinds of failure never mix."""
+    from ..generators.tvm_api import TVMUnsupported, require_tvm
+
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            require_tvm()
+        for warning in told:
+            print(f"warning: {warning.message}", file=sys.stderr)
+        code = command()
+    except (Mistake, TVMUnsupported) as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`relaxfuzz passes | head`).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception:
+        traceback.print_exc()
+        print("This is a fault of relaxfuzz, not of a pass and not yours.", file=sys.stderr)
+        code = 3
+    raise typer.Exit(code)
+
+
+def main() -> None:
+    """The entry point of the `relaxfuzz` script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""`relaxfuzz check`: the same oracles over a module of the user's."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import tvm
+
+from ...generators.choices import Choices
+from ...oracles.catalogue import catalogue
+from ...oracles.passcall import PassCall
+from ...oracles.pipelines import PIPELINES
+from ..executor import check
+from ..finding import Finding
+from ..load import BadModule, load
+from ..mistake import Mistake, near
+from ..protocol import Check
+from .session import Session, session
+from .subjects import Relaxations, calls_of, oracles_of, stage_of
+
+VARIANTS = 6
+"""Draws of arguments for each pass of the catalogue; equal ones are checked once."""
+
+TRIAGE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of `check`."""
+
+    module: Path
+    passes: tuple[str, ...]
+    pipeline: str | None
+    stage: str
+    workers: int
+    oracles: tuple[str, ...] | None
+    out: Path
+    json: bool
+    relaxations: Relaxations
+
+
+def run(request: Request) -> int:
+    """Check the module; the exit code.
+
+    Raises:
+        Mistake: the request cannot be met.
+        ExecutorError: the workers cannot be kept alive.
+    """
+    if request.pipeline is not None and request.pipeline not in PIPELINES:
+        raise Mistake(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
+    oracles = oracles_of(request.oracles)
+    stage = stage_of(request.stage)
+    calls = calls_of(request.passes)
+    try:
+        module = load(request.module)
+    except BadModule as error:
+        raise Mistake(str(error)) from None
+    mod = tvm.ir.load_json(module)
+    jobs: list[Check] = []
+    if request.pipeline is not None:
+        jobs.append(Check(module=module, pipeline=request.pipeline, oracles=oracles))
+    notes: list[str] = []
+    for spelling, call in calls.items():
+        fixed = call.factory is not None or not call.expr.endswith("()")
+        variants = [call] if fixed else _variants(call.name, mod) or [call]
+        if (reason := _inapplicable(call.name, mod)) is not None:
+            notes.append(f"{spelling} does not apply to this module: {reason}")
+            continue
+        exempt = request.relaxations.exempt if call.factory is not None else ()
+        jobs += (
+            Check(module=module, calls=(variant,), oracles=oracles, exempt=exempt)
+            for variant in variants
+        )
+    if not request.passes and request.pipeline is None:
+        jobs += (Check(module=module, pipeline=name, oracles=oracles) for name in PIPELINES)
+        for name, contract in catalogue.items():
+            if stage in contract.stages and _inapplicable(name, mod) is None:
+                jobs += (
+                    Check(module=module, calls=(variant,), oracles=oracles)
+                    for variant in _variants(name, mod)
+                )
+    with session(request.out, request.workers, as_json=request.json) as made:
+        for note in notes:
+            made.display.line(note)
+        return _run(jobs, made)
+
+
+def _inapplicable(name: str, mod: tvm.IRModule) -> str | None:
+    return catalogue[name].requires(mod) if name in catalogue else None
+
+
+def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
+    """Some of the contract's variants for this module; the simplest one comes first."""
+    if name not in catalogue:
+        return []
+    draws = random.Random(0)
+    data = [b"", *(draws.randbytes(64) for _ in range(VARIANTS))]
+    calls = (catalogue[name].variants(Choices(each), mod) for each in data)
+    return list({str(call): call for call in calls if call is not None}.values())
+
+
+def _run(jobs: Sequence[Check], session: Session) -> int:
+    began = time.monotonic()
+    session.display.line(f"relaxfuzz on TVM {session.versions['tvm']}: {len(jobs)} checks")
+    done = 0
+    with ThreadPoolExecutor(session.pool.workers) as threads:
+        futures: dict[Future[list[Finding]], Check] = {
+            threads.submit(lambda job=job: list(_findings(job, session))): job for job in jobs
+        }
+        for future in as_completed(futures):
+            if session.interrupt.stop.is_set():
+                threads.shutdown(wait=False, cancel_futures=True)
+                break
+            if (error := future.exception()) is not None:
+                session.fault(f"{_label(futures[future])}: {error}")
+            else:
+                for finding in future.result():
+                    session.triage.add(finding)
+            done += 1
+            session.display.progress(f"{done} of {len(jobs)} checks  {_label(futures[future])}")
+    seconds = time.monotonic() - began
+    session.drain(TRIAGE_SECONDS)
+    return session.conclude(1, done, seconds)
+
+
+def _findings(job: Check, session: Session) -> Iterator[Finding]:
+    for violation in check(session.pool, job):
+        yield Finding(
+            oracle=violation.oracle,
+            pass_name=violation.pass_name,
+            title=violation.title,
+            detail=violation.detail,
+            key=violation.key,
+            fingerprint=violation.fingerprint,
+            module=job.module,
+            source="",
+            calls=job.calls,
+            pipeline=job.pipeline,
+            exempt=job.exempt,
+            versions=session.versions,
+        )
+
+
+def _label(job: Check) -> str:
+    return job.pipeline or str(job.calls[0])

@@ -1,0 +1,117 @@
+"""`relaxfuzz run`: generate modules, check passes, report."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..campaign import CampaignConfig
+from ..campaign import run as campaign
+from ..display import duration
+from ..events import Fault, Finished, Found, Progress
+from ..finding import Finding
+from ..mistake import parse_budget
+from .session import Session, session
+from .subjects import Relaxations, oracles_of, subjects
+
+BUDGET = 60.0
+"""Seconds, where neither --budget nor --modules says otherwise."""
+
+LEAST_DRAIN = 30.0
+"""Confirming and reducing what was found may go on so long after the budget, or as long as that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of `run`."""
+
+    passes: tuple[str, ...]
+    budget: str | None
+    modules: int | None
+    seed: int | None
+    workers: int
+    oracles: tuple[str, ...] | None
+    out: Path
+    json: bool
+    relaxations: Relaxations
+
+
+def run(request: Request) -> int:
+    """Run the campaign; the exit code.
+
+    Raises:
+        Mistake: the request cannot be met.
+        ExecutorError: the workers cannot be kept alive.
+    """
+    seconds = None if request.budget is None else parse_budget(request.budget)
+    if seconds is None and request.modules is None:
+        seconds = BUDGET
+    chosen = subjects(request.passes, request.relaxations)
+    config = CampaignConfig(
+        seed=random.SystemRandom().randrange(2**31) if request.seed is None else request.seed,
+        subjects=chosen,
+        seconds=seconds,
+        modules=request.modules,
+        oracles=oracles_of(request.oracles),
+        compositions=not request.passes,
+    )
+    with session(request.out, request.workers, as_json=request.json) as made:
+        return _run(config, made)
+
+
+def _run(config: CampaignConfig, session: Session) -> int:
+    budget = f"for {duration(config.seconds)}" if config.seconds else f"{config.modules} modules"
+    session.display.line(
+        f"relaxfuzz on TVM {session.versions['tvm']}: {len(config.subjects)} passes {budget}, "
+        f"seed {config.seed}, {session.pool.workers} workers"
+    )
+    exempt = {subject.name: subject.exempt for subject in config.subjects}
+    finished: Finished | None = None
+    for event in campaign(config, session.pool, session.interrupt.stop):
+        match event:
+            case Found():
+                session.triage.add(_finding(event, session, exempt))
+            case Progress():
+                session.display.progress(_line(event, session))
+            case Fault():
+                session.fault(event.text)
+            case Finished():
+                finished = event
+    assert finished is not None, "a campaign ends with Finished"
+    if session.interrupt.stop.is_set():
+        session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
+    session.drain(max(LEAST_DRAIN, config.seconds or 0.0))
+    return session.conclude(finished.modules, finished.checks, finished.seconds)
+
+
+def _finding(found: Found, session: Session, exempt: dict[str, tuple[str, ...]]) -> Finding:
+    violation, origin = found.violation, found.origin
+    return Finding(
+        oracle=violation.oracle,
+        pass_name=violation.pass_name,
+        title=violation.title,
+        detail=violation.detail,
+        key=violation.key,
+        fingerprint=violation.fingerprint,
+        module=found.module,
+        source="",
+        calls=found.calls,
+        pipeline=found.pipeline,
+        seed=origin.seed,
+        index=origin.index,
+        stage=origin.stage,
+        disabled=origin.disabled,
+        exempt=tuple(name for call in found.calls for name in exempt.get(call.name, ())),
+        versions=session.versions,
+    )
+
+
+def _line(progress: Progress, session: Session) -> str:
+    rate = progress.checks / progress.seconds if progress.seconds else 0.0
+    findings = len(session.triage.published)
+    pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
+    return (
+        f"{duration(progress.seconds)}  {progress.modules} modules  {rate:.0f} checks/s  "
+        f"{findings} findings{pending}  {' '.join(progress.current)}"
+    )

@@ -1,0 +1,173 @@
+"""What `run` and `check` share: the store, the workers, the triage, and what the user is told."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from ...generators.tvm_api import versions
+from ..display import Display, display, duration, findings_table
+from ..executor import LocalPool
+from ..finding import Finding
+from ..mistake import Mistake
+from ..store import BadStore, Store
+from ..triage import Triage
+
+
+class Interrupt:
+    """Ctrl-C, counted: the first asks to stop, a second one to stop at once."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.now = threading.Event()
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        """The signal handler."""
+        (self.now if self.stop.is_set() else self.stop).set()
+
+
+class Session:
+    """One run of `run` or `check`."""
+
+    def __init__(self, store: Store, pool: LocalPool, *, as_json: bool) -> None:
+        self.store = store
+        self.pool = pool
+        self.faults: list[str] = []
+        self.versions = versions()
+        self.interrupt = Interrupt()
+        self._json = as_json
+        self._lock = threading.Lock()
+        self.display: Display = display(Console(stderr=True))
+        self.triage = Triage(store, pool, self.versions, self._tell)
+
+    def fault(self, text: str) -> None:
+        """The harness failed: say it at once, go on."""
+        self.faults.append(text)
+        self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
+
+    def drain(self, seconds: float) -> None:
+        """Let the triage finish; say how far it is."""
+        if self.triage.pending:
+            self.display.line(
+                f"confirming and reducing {self.triage.pending} more findings, "
+                f"up to {duration(seconds)}"
+            )
+
+        def tick() -> None:
+            self.display.progress(
+                f"{self.triage.pending} findings to confirm and reduce, "
+                f"{len(self.triage.published)} done"
+            )
+            if self.interrupt.now.is_set():
+                raise KeyboardInterrupt
+            if self.interrupt.stop.is_set():
+                self.triage.hurry()
+
+        try:
+            self.triage.drain(seconds, tick)
+        except KeyboardInterrupt:
+            self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
+
+    def conclude(self, modules: int, checks: int, seconds: float) -> int:
+        """The table, the summary, the exit code."""
+        self.display.close()
+        for text in self.triage.faults:
+            self.fault(text)
+        findings = {finding.id: finding for finding in self.triage.published}
+        if self._json:
+            summary = {
+                "event": "summary",
+                "modules": modules,
+                "checks": checks,
+                "seconds": round(seconds, 1),
+                "findings": len(findings),
+            }
+            self._print(summary)
+        else:
+            console = Console(width=None if sys.stdout.isatty() else 160)
+            rows = [
+                (f.pass_name, f.oracle, f.title, self.store.reproducer(f))
+                for f in findings.values()
+            ]
+            if rows:
+                findings_table(console, rows)
+                console.print()
+            console.print(self._sentence(modules, checks, seconds, len(findings)))
+        if self.faults:
+            return 3
+        return 1 if findings else 0
+
+    def _sentence(self, modules: int, checks: int, seconds: float, findings: int) -> str:
+        rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
+        text = f"{findings} finding{'s' * (findings != 1)} in {modules} modules, {checks} checks"
+        text += f", {duration(seconds)}{rate}."
+        if self.triage.unconfirmed:
+            text += f" {self.triage.unconfirmed} did not come out again and are not shown."
+        if self.faults:
+            text += f" {len(self.faults)} faults of relaxfuzz, see above."
+        return text
+
+    def _tell(self, finding: Finding) -> None:
+        path = self.store.reproducer(finding)
+        if self._json:
+            self._print(event_of(finding, self.store))
+        else:
+            self.display.line(f"{finding.pass_name}: {finding.title} ({finding.oracle})", "bold")
+            if path is not None:
+                self.display.line(f"  {path}")
+
+    def _print(self, event: dict[str, object]) -> None:
+        with self._lock:
+            print(json.dumps(event), flush=True)
+
+
+def event_of(finding: Finding, store: Store) -> dict[str, object]:
+    """A finding as the JSON protocol tells it."""
+    reproducer = store.reproducer(finding)
+    return {
+        "event": "finding",
+        "id": finding.id,
+        "key": [finding.oracle, finding.pass_name, *finding.key],
+        "fingerprint": [finding.oracle, finding.pass_name, *finding.fingerprint],
+        "pass": finding.pass_name,
+        "oracle": finding.oracle,
+        "title": finding.title,
+        "reproducer": None if reproducer is None else str(reproducer),
+        "module": str(store.module(finding)),
+        "confirmed": finding.confirmed,
+        "tvm": finding.versions["tvm"],
+    }
+
+
+@contextmanager
+def session(out: Path, workers: int, *, as_json: bool) -> Iterator[Session]:
+    """Open the store and start the workers; nothing is left behind at the end.
+
+    Raises:
+        Mistake: the folder cannot serve as a store.
+        ExecutorError: the workers do not come up.
+    """
+    try:
+        store = Store(out)
+    except BadStore as error:
+        raise Mistake(str(error)) from None
+    with store, LocalPool(workers) as pool:
+        made = Session(store, pool, as_json=as_json)
+        handlers = {
+            number: signal.signal(number, made.interrupt)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield made
+        finally:
+            made.display.close()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)

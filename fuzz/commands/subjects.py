@@ -1,0 +1,111 @@
+"""What the user named on the command line: passes, oracles, stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...generators.stages import Stage
+from ...oracles.catalogue import catalogue
+from ...oracles.check import ORACLES
+from ...oracles.passcall import BadSpelling, PassCall, parse
+from ..mistake import Mistake, near
+from ..probe import probe
+from ..protocol import Subject
+
+CHANGES_SIGNATURE = ("signatures",)
+CHANGES_VALUES = ("values", "execution")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxations:
+    """What a user's own pass does not promise."""
+
+    stages: tuple[str, ...] = ()
+    not_idempotent: bool = False
+    changes_signature: bool = False
+    changes_values: bool = False
+
+    @property
+    def exempt(self) -> tuple[str, ...]:
+        """The oracles that are silent."""
+        names: tuple[str, ...] = ()
+        if self.not_idempotent:
+            names += ("idempotent",)
+        if self.changes_signature:
+            names += CHANGES_SIGNATURE
+        if self.changes_values:
+            names += CHANGES_VALUES
+        return names
+
+
+def subjects(spellings: Sequence[str], relaxations: Relaxations) -> tuple[Subject, ...]:
+    """The passes to fuzz; all of the catalogue where none is named.
+
+    Raises:
+        Mistake: a name that is none, a factory that does not give a pass, a stage that is none.
+    """
+    stages = tuple(stage_of(name) for name in relaxations.stages)
+    if not spellings:
+        if relaxations != Relaxations():
+            raise Mistake(
+                "--stage and --not-... say what a pass of your own does not promise: "
+                "name the pass as path/to/file.py:factory"
+            )
+        return tuple(Subject(name) for name in catalogue)
+    named: dict[str, Subject] = {}
+    for spelling, call in calls_of(spellings).items():
+        own = call.factory is not None
+        plain = call.expr.endswith("()") and call.name in catalogue and not own
+        subject = Subject(
+            call.name,
+            None if plain else call,
+            stages,
+            relaxations.exempt if own else (),
+        )
+        if named.setdefault(call.name, subject) != subject:
+            raise Mistake(
+                f"two passes are named {call.name!r}, the second as {spelling!r}; "
+                "run them one after the other"
+            )
+    return tuple(named.values())
+
+
+def calls_of(spellings: Sequence[str]) -> Mapping[str, PassCall]:
+    """Each spelling's pass, built once in a process of its own.
+
+    Raises:
+        Mistake: see `subjects`.
+    """
+    try:
+        calls = {spelling: parse(spelling) for spelling in spellings}
+    except BadSpelling as error:
+        raise Mistake(str(error)) from None
+    doubtful = [s for s, call in calls.items() if call.factory or not call.expr.endswith("()")]
+    if doubtful:
+        probe(doubtful)
+    return calls
+
+
+def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Checked names of oracles.
+
+    Raises:
+        Mistake: one is none.
+    """
+    for name in names or ():
+        if name not in ORACLES:
+            raise Mistake(f"no oracle {name!r}{near(name, ORACLES)}")
+    return names
+
+
+def stage_of(name: str) -> Stage:
+    """The stage of this name.
+
+    Raises:
+        Mistake: there is none.
+    """
+    try:
+        return Stage(name)
+    except ValueError:
+        raise Mistake(f"no stage {name!r}{near(name, list(Stage))}") from None

@@ -1,0 +1,39 @@
+"""See a finding again: in a fresh process, with the same oracle, pass and key."""
+
+from __future__ import annotations
+
+from ..oracles.oracle import Violation
+from .executor import Executor, check
+from .finding import Finding
+from .protocol import Check, Death
+
+DEATHS = frozenset(death.value for death in Death)
+
+
+def again(executor: Executor, finding: Finding, module: str) -> Violation | None:
+    """The finding's violation as it comes out for this module (TVM JSON), or None.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    job = Check(
+        module=module,
+        calls=finding.calls,
+        pipeline=finding.pipeline,
+        # A death has no oracle of its own: it may come in any step of an ordinary check.
+        oracles=None if finding.oracle in DEATHS else (finding.oracle,),
+        exempt=finding.exempt,
+    )
+    for violation in check(executor, job):
+        if same(violation, finding):
+            return violation
+    return None
+
+
+def same(violation: Violation, finding: Finding) -> bool:
+    """The same bug, as far as oracle, pass and key can tell."""
+    return (violation.oracle, violation.pass_name, violation.key) == (
+        finding.oracle,
+        finding.pass_name,
+        finding.key,
+    )

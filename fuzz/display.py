@@ -1,0 +1,88 @@
+"""What a person sees: live progress, and the table at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+EVERY = 10.0
+"""Seconds between two plain lines where there is no terminal."""
+
+
+class Display(Protocol):
+    """Shows progress; one line that is replaced, and lines that stay."""
+
+    def progress(self, text: str) -> None:
+        """What is going on now."""
+
+    def line(self, text: str, style: str = "") -> None:
+        """Something that stays on the screen."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+class _Terminal:
+    def __init__(self, console: Console) -> None:
+        self._live = Live(Text(""), console=console, refresh_per_second=8, transient=True)
+        self._live.start()
+
+    def progress(self, text: str) -> None:
+        self._live.update(Text(text, overflow="ellipsis", no_wrap=True))
+
+    def line(self, text: str, style: str = "") -> None:
+        self._live.console.print(Text(text, style=style))
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+class _Plain:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = time.monotonic()
+
+    def progress(self, text: str) -> None:
+        if time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            self.line(text)
+
+    def line(self, text: str, style: str = "") -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def close(self) -> None:
+        pass
+
+
+def display(console: Console) -> Display:
+    """Live on a terminal, plain lines now and then elsewhere."""
+    return _Terminal(console) if console.is_terminal else _Plain(console)
+
+
+def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | None]]) -> None:
+    """Print findings: pass, oracle, what went wrong and the reproducer's path below; sorted."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("pass", no_wrap=True)
+    table.add_column("oracle", no_wrap=True)
+    table.add_column("what went wrong, reproducer", overflow="fold")
+    for pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:3]):
+        shown = "no file reproduces it; see `relaxfuzz replay`" if path is None else str(path)
+        table.add_row(Text(pass_name), Text(oracle), Text(f"{title}\n").append(shown, style="dim"))
+    console.print(table)
+
+
+def duration(seconds: float) -> str:
+    """`75` is "1m15s"."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m{rest:02}s" if hours else f"{minutes}m{rest:02}s"

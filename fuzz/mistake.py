@@ -1,0 +1,40 @@
+"""The user's mistakes, told in one sentence and told apart from faults of the harness."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+
+class Mistake(Exception):
+    """Something that the user asked for cannot be; the text says what, and what would do."""
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def parse_budget(text: str) -> float:
+    """Seconds of "60s", "5m", "1h", "1h30m" or plain "90".
+
+    Raises:
+        Mistake: it is none of these, or nothing at all.
+    """
+    spelled = text.strip().lower()
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", spelled):
+        spelled += "s"
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smh])", spelled)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if "".join(number + unit for number, unit in parts) != spelled or seconds <= 0:
+        raise Mistake(f"expected a budget such as 60s, 5m or 1h but got --budget {text!r}")
+    return seconds
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """ ". Did you mean 'a' or 'b'?", or all that is known where nothing is near."""
+    known = list(known)
+    lower = {other.lower(): other for other in known}
+    matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
+    if matches:
+        return f". Did you mean {' or '.join(map(repr, matches))}?"
+    return f". Known: {', '.join(known)}"

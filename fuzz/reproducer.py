@@ -1,0 +1,216 @@
+"""A finding as a Python file of its own, which needs only TVM, NumPy and the pass."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import tvm
+
+from ..generators.source import to_source
+from ..oracles.check import ORACLES
+from .finding import Finding
+from .protocol import Death
+
+SECONDS = 60
+"""For one execution; importing TVM on a busy machine is most of it."""
+
+HUNG = 124
+"""Exit code given for a reproducer that does not end."""
+
+HANG_SECONDS = 15
+MEMORY_MB = 3072
+
+DEATH_PROMISE = (
+    "A pass transforms a module or raises an error; it never takes the process with it.",
+    "docs/contribute/error_handling.rst: errors are raised as structured error classes",
+)
+
+_RUN = 'if __name__ == "__main__":'
+
+_APPLY = """\
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={config!r}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+"""
+
+_DIRECT = "for p in passes:\n    mod = apply(mod, p)"
+_WAYS_TO_DIE = (
+    _DIRECT,
+    "apply(mod, tvm.transform.Sequential(passes))",
+    "for p in [*passes, *passes]:\n    mod = apply(mod, p)",
+)
+"""A pass may die only when it is run again, or inside Sequential."""
+
+
+def texts(finding: Finding) -> Iterator[str]:
+    """Reproducers to try, the simplest first. They are claims until `fails` has seen them fail.
+
+    Raises:
+        BadPass: the file that defines a user's pass is gone.
+    """
+    for way in _ways(finding):
+        yield _text(finding, way)
+
+
+def fails(text: str, finding: Finding) -> bool:
+    """Execute a reproducer in a fresh interpreter: does it fail as the finding says?"""
+    with tempfile.TemporaryDirectory(prefix="relaxfuzz-reproducer-") as folder:
+        path = Path(folder) / "reproducer.py"
+        path.write_text(text, encoding="utf-8")
+        return _fails(path, finding)
+
+
+def run(path: Path) -> tuple[int, str]:
+    """Exit code (negative for a signal) and stderr of a reproducer; code `HUNG` if it hangs."""
+    try:
+        done = subprocess.run(
+            [sys.executable, str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=path.absolute().parent,
+            timeout=SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return HUNG, ""
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def prepared(path: Path, stderr: str) -> bool:
+    """The exception comes from the check, not from building the module before it."""
+    lines = re.findall(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
+    before, found, _ = path.read_text(encoding="utf-8").partition(f"\n{_RUN}\n")
+    return bool(found) and bool(lines) and int(lines[0]) > before.count("\n") + 1
+
+
+def _fails(path: Path, finding: Finding) -> bool:
+    code, stderr = run(path)
+    match finding.oracle:
+        case Death.SEGFAULT:
+            return -code in (signal.SIGSEGV, signal.SIGBUS)
+        case Death.ARITHMETIC:
+            return -code == signal.SIGFPE
+        case Death.ABORT:
+            return -code == signal.SIGABRT
+        case Death.SIGNAL:
+            return code < 0
+        case Death.HANG:
+            return "Timeout (" in stderr
+        case Death.OUT_OF_MEMORY:
+            return code not in (0, HUNG) and _raised_in_check(path, stderr, any_error=True)
+    return code == 1 and _raised_in_check(
+        path, stderr, any_error=finding.oracle == "crash", says=finding.detail
+    )
+
+
+def _raised_in_check(path: Path, stderr: str, *, any_error: bool, says: str = "") -> bool:
+    """The exception comes from the check, not from what prepares it; and it is an expected one."""
+    if not prepared(path, stderr):
+        return False
+    kinds = re.findall(r"^(?:[\w.]+\.)?(\w+)(?::|$)", stderr, re.MULTILINE)
+    if "AssertionError" in kinds:
+        return True
+    # An unfit snippet raises these; the finding itself says so if it is about one.
+    mistakes = {"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"}
+    return any_error and not any(kind in mistakes and kind not in says for kind in kinds)
+
+
+def _ways(finding: Finding) -> Iterator[str]:
+    if finding.oracle in ORACLES:
+        yield ORACLES[finding.oracle].snippet
+        return
+    for way in _WAYS_TO_DIE:
+        match finding.oracle:
+            case Death.HANG:
+                yield (
+                    "import faulthandler\n\n"
+                    f"faulthandler.dump_traceback_later({HANG_SECONDS}, exit=True)\n{way}"
+                )
+            case Death.OUT_OF_MEMORY:
+                limit = f"({MEMORY_MB} << 20, {MEMORY_MB} << 20)"
+                yield f"import resource\n\nresource.setrlimit(resource.RLIMIT_DATA, {limit})\n{way}"
+            case Death.EXIT:
+                yield (
+                    "import os\n\npid = os.fork()\nif pid == 0:\n"
+                    + textwrap.indent(way, "    ")
+                    + "\n    os.kill(os.getpid(), 9)\n"
+                    "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+                    'assert code == -9, f"the pass ended the process with exit code {code}"'
+                )
+            case _:
+                yield way
+
+
+def _text(finding: Finding, way: str) -> str:
+    imports: list[str] = ["import numpy as np", "import tvm", "from tvm import relax"]
+    expressions = []
+    config: dict[str, object] = {}
+    for call in finding.calls:
+        lines, expression = call.source()
+        imports += [line for line in lines if line not in imports]
+        expressions.append(expression)
+        config |= call.config
+    passes = "".join(f"    {expression},\n" for expression in expressions)
+    check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}"
+    return "\n".join(
+        [
+            _header(finding),
+            _module(finding),
+            "",
+            *imports,
+            "",
+            "",
+            _APPLY.format(config=config),
+            "",
+            _RUN,
+            textwrap.indent(check, "    "),
+            "",
+        ]
+    )
+
+
+def _module(finding: Finding) -> str:
+    if finding.source:
+        return finding.source.rstrip()
+    # What source cannot express still travels as JSON, if only within one TVM version.
+    chunks = textwrap.wrap(finding.module, 90, break_on_hyphens=False, drop_whitespace=False)
+    quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
+    return f"import tvm\n\nmod = tvm.ir.load_json(\n{quoted}\n)"
+
+
+def _header(finding: Finding) -> str:
+    if finding.oracle in ORACLES:
+        oracle = ORACLES[finding.oracle]
+        promise, source = oracle.promise, oracle.source
+    else:
+        promise, source = DEATH_PROMISE
+    versions = ", ".join(f"{name} {version}" for name, version in finding.versions.items())
+    detail = finding.detail.strip().splitlines()
+    shown = [*detail[:30], "..."] if len(detail) > 30 else detail
+    paragraphs = [
+        f"{finding.pass_name}: {finding.title}",
+        f"Oracle: {finding.oracle}. Finding: {finding.id}. "
+        f"Pass: {'; '.join(map(str, finding.calls)) or finding.pipeline}.",
+        f"Promise: {promise}",
+        f"Promised by: {source}",
+        f"Seen with: {versions}",
+        "Run this file with Python: it fails as long as the bug is there.",
+    ]
+    lines = [line for text in paragraphs for line in textwrap.wrap(text, 97)]
+    lines += ["", "What was seen:", *(f"  {line[:200]}" for line in shown)]
+    return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def source_of(module: str) -> str:
+    """Python source of a module in JSON; empty where it cannot be written."""
+    try:
+        return to_source(tvm.ir.load_json(module))
+    except Exception:
+        return ""

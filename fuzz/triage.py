@@ -1,0 +1,168 @@
+"""From a violation to a published finding: confirm, store, reduce, reproduce."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+
+import tvm
+
+from . import reproducer
+from .confirm import again
+from .executor import Executor
+from .finding import Finding
+from .reduce import reduce
+from .store import Store
+
+REDUCE_SECONDS = 3.0
+"""For one finding, as long as there is time for all."""
+
+
+class Triage:
+    """Works through violations in threads of its own, while the campaign goes on.
+
+    Confirmation comes before reduction: a confirmed finding is in the store at once, whatever
+    happens then. Results are told through `publish`, which is called in those threads.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        executor: Executor,
+        versions: Mapping[str, str],
+        publish: Callable[[Finding], None],
+    ) -> None:
+        self.versions = versions
+        self.published: list[Finding] = []
+        self.unconfirmed = 0
+        self.faults: list[str] = []
+        """What the harness itself did wrong."""
+        self._store = store
+        self._executor = executor
+        self._publish = publish
+        self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
+        self._number = itertools.count()
+        self._deadline: float | None = None
+        self._stop = False
+        self._threads: list[threading.Thread] = []
+        # The rest of the machine belongs to the campaign until that is over.
+        self._employ(max(1, executor.workers // 2))
+
+    @property
+    def pending(self) -> int:
+        """Findings that are not done with."""
+        return self._queue.unfinished_tasks
+
+    def add(self, finding: Finding) -> None:
+        """Take a violation that nobody has confirmed yet."""
+        self._queue.put((0, next(self._number), finding))
+
+    def drain(self, seconds: float, tick: Callable[[], None]) -> None:
+        """Finish all that is pending; after this time nothing is reduced any more.
+
+        `tick` is called a few times a second; an exception of it ends the waiting.
+        """
+        self._deadline = time.monotonic() + seconds
+        self._employ(self._executor.workers)
+        try:
+            while self.pending and not self._stop:
+                tick()
+                time.sleep(0.1)
+        finally:
+            self._stop = True
+            for thread in self._threads:
+                thread.join(timeout=None if not self.pending else 5)
+
+    def hurry(self) -> None:
+        """Reduce nothing any more, only confirm and reproduce."""
+        self._deadline = time.monotonic()
+
+    def _employ(self, threads: int) -> None:
+        while len(self._threads) < threads:
+            thread = threading.Thread(target=self._work, name="triage", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while not self._stop:
+            try:
+                priority, _, finding = self._queue.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            try:
+                if priority == 0:
+                    self._confirm(finding)
+                else:
+                    self._finish(finding)
+            except Exception:
+                self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            finally:
+                self._queue.task_done()
+
+    def _confirm(self, finding: Finding) -> None:
+        known = self._store.get(finding.id)
+        if (
+            known is not None
+            and known.confirmed
+            and known.versions == finding.versions
+            and self._store.reproducer(known) is not None
+        ):
+            self._tell(known)
+            return
+        violation = again(self._executor, finding, finding.module)
+        if violation is None:
+            self.unconfirmed += 1
+            self._store.put(finding)
+            return
+        confirmed = dataclasses.replace(
+            finding, confirmed=True, source=reproducer.source_of(finding.module)
+        )
+        self._store.put(confirmed)
+        self._queue.put((1, next(self._number), confirmed))
+
+    def _finish(self, finding: Finding) -> None:
+        smaller = self._reduced(finding)
+        for candidate in (smaller, finding) if smaller is not finding else (finding,):
+            for text in reproducer.texts(candidate):
+                if reproducer.fails(text, candidate):
+                    self._tell(self._store.publish(candidate, text))
+                    return
+        # Without a reproducer that fails it is still seen again by `relaxfuzz replay`.
+        self._store.put(smaller)
+        self._tell(smaller)
+
+    def _reduced(self, finding: Finding) -> Finding:
+        seconds = self._reduction_time()
+        if seconds <= 0:
+            return finding
+
+        def holds(candidate: tvm.IRModule) -> bool:
+            return again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
+
+        module = tvm.ir.save_json(reduce(tvm.ir.load_json(finding.module), holds, seconds))
+        violation = again(self._executor, finding, module)
+        if violation is None:  # it came out of some runs only
+            return finding
+        return dataclasses.replace(
+            finding,
+            module=module,
+            source=reproducer.source_of(module),
+            title=violation.title,
+            detail=violation.detail,
+            fingerprint=violation.fingerprint,
+        )
+
+    def _reduction_time(self) -> float:
+        if self._deadline is None:
+            return REDUCE_SECONDS
+        left = (self._deadline - time.monotonic()) * len(self._threads) / max(1, self.pending)
+        return min(REDUCE_SECONDS, left)
+
+    def _tell(self, finding: Finding) -> None:
+        self.published.append(finding)
+        self._publish(finding)
