@@ -11,7 +11,7 @@ from ...generators.stages import Stage
 from ..contract import PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
-from .reading import always
+from .spelling import always
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""

@@ -8,9 +8,20 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import PassContract
-from ..inspect import attr, bindings_of, global_vars, has_dataflow, ops_used, relax_functions
+from ..inspect import (
+    attr,
+    bindings_of,
+    calls_of,
+    global_vars,
+    has_dataflow,
+    ops_used,
+    prim_funcs,
+    relax_functions,
+)
 from ..passcall import PassCall
-from .reading import always, argument, kind, named_functions, spelled
+from .reading import argument, kind, named_functions, spelled
+from .spelling import always
+from .tensorir import IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
@@ -194,6 +205,35 @@ def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
     return None
 
 
+# SplitCallTIRByPattern
+
+NOTHING_MATCHED = "['', tvm.tirx.IntImm('int32', 0), []]"
+FIRST_MATCHED = (
+    "['void {global_symbol}() {}', tvm.tirx.IntImm('int32', 1), "
+    "list(matches[0].matched_buffers)[:-1]]"
+)
+
+
+def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+    """A library that offers an elementwise kernel, of a shape that the module calls with."""
+    found = dict.fromkeys(signature(func) for _, func in prim_funcs(mod))
+    shapes = [item for item in found if item is not None]
+    if not shapes:
+        return None
+    shape, dtype = c.pick(shapes)
+    pattern = spell(c.pick(["tir_add_one", "tir_square"]), str(shape), dtype)
+    code = c.pick([FIRST_MATCHED, NOTHING_MATCHED])
+    return PassCall(f"SplitCallTIRByPattern([{pattern}], lambda matches: {code})", imports=IMPORTS)
+
+
+def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: only what matched is replaced by a call of an ExternFunc."""
+    packed = [len(calls_of(mod, "relax.call_dps_packed")) for mod in (before, after)]
+    if NOTHING_MATCHED in call.expr and packed[0] != packed[1]:
+        return "a library is called although the code generator took nothing"
+    return None
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FuseOpsByPattern",
@@ -217,6 +257,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_codegens,
         post=_compiled,
+        cost=0.5,
+    ),
+    PassContract(
+        name="SplitCallTIRByPattern",
+        variants=_split_call_tir,
+        stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
+        post=_split,
         cost=0.5,
     ),
 )

@@ -12,7 +12,8 @@ from ...generators.choices import Choices
 from ..contract import Exemption, PassContract
 from ..inspect import bindings_of, blocks_of, global_vars, has_dataflow, is_public, relax_functions
 from ..passcall import PassCall
-from .reading import PURE, always, argument, kind, named_functions, sequences, spelled
+from .reading import PURE, argument, kind, named_functions, sequences, spelled
+from .spelling import always
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -23,8 +24,8 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
         for binding in bindings:
             var, value = binding.var, binding.value
             if isinstance(binding, relax.MatchCast):
-                if tvm_ffi.structural_equal(var.ty, value.ty):
-                    return "a match_cast to the type that the value has anyway is left"
+                if isinstance(value, relax.Var) and tvm_ffi.structural_equal(var.ty, value.ty):
+                    return "a match_cast of a variable to the type that it has anyway is left"
             elif isinstance(value, relax.Var):
                 exported = isinstance(value, relax.DataflowVar) and not isinstance(
                     var, relax.DataflowVar

@@ -13,7 +13,9 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
 from ..inspect import attr, global_vars, is_public, public_functions, relax_functions
 from ..passcall import PassCall
-from .reading import PURE, always, argument, named_functions, positional, sequences, spelled
+from .limits import DEAD_CODE
+from .reading import PURE, argument, named_functions, positional, sequences, spelled
+from .spelling import always
 
 NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstring)'
 
@@ -189,7 +191,7 @@ def _called(mod: tvm.IRModule) -> set[str]:
 def _bind_params(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     """Constants for some parameters of one function, one that no other one calls if possible."""
     called = _called(mod)
-    bindable = {name: params for name, func in named_functions(mod) if (params := _bindable(func))}
+    bindable = {name: found for name, func in named_functions(mod) if (found := _bindable(func))}
     if not bindable:
         return None
     name = c.pick(sorted(bindable, key=lambda name: (name in called, name)))
@@ -258,7 +260,10 @@ def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     whole_module = bool(everywhere) and c.flag(0.6)
     chosen = c.subset(everywhere if whole_module else free[name])
     chosen = chosen or [c.pick(everywhere if whole_module else free[name])]
-    bound = ", ".join(f"{var!r}: {_value(c)}" for var in chosen)
+    values = ["4", "1", "2", "7"]
+    if not whole_module:  # one variable must not belong to two functions
+        values.append("tvm.tirx.Var('renamed', 'int64')")
+    bound = ", ".join(f"{var!r}: {c.pick(values)}" for var in chosen)
     target = "" if whole_module else f", {name!r}"
     return PassCall(f"BindSymbolicVars({{{bound}}}{target})")
 
@@ -269,10 +274,6 @@ def _symbolic(func: relax.Function) -> list[str]:
     dims = relax.analysis.definable_tir_vars_in_type(_bundle(func.params))
     names = dict.fromkeys(str(var.name) for var in dims if var not in func.params)
     return [name for name in names if defined.count(name) == 1]
-
-
-def _value(c: Choices) -> str:
-    return c.pick(["4", "1", "2", "7", "tvm.tirx.Var('renamed', 'int64')"])
 
 
 def _vars_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -311,13 +312,16 @@ def _expanded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
 
 def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: unused arguments to internal functions are removed."""
-    for _, func in relax_functions(after):
-        if is_public(func):
+    results = dict(named_functions(after))
+    for name, func in named_functions(before):
+        if is_public(func) or name not in results:
+            continue
+        # A parameter may be there to define a symbolic variable, and a new one may take its place.
+        if relax.analysis.definable_tir_vars_in_type(_bundle(func.params)):
             continue
         used = set(relax.analysis.free_vars(func.body))
-        for param in func.params:
-            if param not in used and not relax.analysis.definable_tir_vars_in_type(param.ty):
-                return "an internal function has a parameter that it does not use"
+        if len(results[name].params) > sum(param in used for param in func.params):
+            return "an internal function has a parameter that it does not use"
     return None
 
 
@@ -493,6 +497,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE,
         requires=_without_private,
         post=_expanded,
+        exemptions=(DEAD_CODE,),
         cost=0.3,
     ),
     PassContract(
@@ -509,6 +514,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE,
         requires=_without_private,
         post=_no_unused_outputs,
+        exemptions=(DEAD_CODE,),
         cost=0.3,
     ),
 )

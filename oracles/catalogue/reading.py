@@ -9,23 +9,12 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Variants
 from ..inspect import op_name, relax_functions
 from ..passcall import PassCall
 
 PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
 """The stages in which modules still have dataflow blocks and pure calls."""
-
-
-def always(text: str) -> Variants:
-    """The only variant of a pass that takes no arguments."""
-
-    def variants(c: Choices, mod: tvm.IRModule) -> PassCall:
-        return PassCall(text)
-
-    return variants
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:

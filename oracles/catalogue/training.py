@@ -9,7 +9,7 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
-from ..inspect import blocks_of, global_vars, local_functions, nodes
+from ..inspect import blocks_of, complete, global_vars, local_functions, nodes
 from ..passcall import PassCall
 from .reading import argument, named_functions, positional, spelled
 
@@ -79,6 +79,8 @@ def _renames_inputs(mod: tvm.IRModule, call: PassCall) -> bool:
 
 # Gradient
 
+IEEE = ("float16", "float32", "float64")
+
 
 def _gradient(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     targets = {name: found for name, func in named_functions(mod) if (found := _targets(func))}
@@ -107,15 +109,16 @@ def _targets(func: relax.Function) -> list[int]:
         for i, value in enumerate(results)
         if isinstance(value, relax.Var)
         and isinstance(value.ty, relax.TensorType)
+        and complete(value.ty)
         and value.ty.ndim == 0
-        and _float(value.ty)
+        and _float(value.ty) in IEEE
     ]
 
 
 def _differentiable(ty: tvm.ir.Type) -> bool:
     if isinstance(ty, relax.TupleType):
         return all(_differentiable(field) for field in ty.fields)
-    return isinstance(ty, relax.TensorType) and _float(ty) is not None
+    return isinstance(ty, relax.TensorType) and _float(ty) in IEEE
 
 
 def _adjoint_added(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
