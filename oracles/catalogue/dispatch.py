@@ -15,6 +15,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Rejection
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
+from .limits import DEAD_CODE
 from .reading import spelled
 from .spelling import always
 
@@ -118,7 +119,7 @@ def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
             for param, arg in zip(prim_func.params, node.args[1].fields, strict=False):
                 if isinstance(arg.ty, relax.TensorType) and arg.ty.vdevice is not None:
                     scope = arg.ty.vdevice.memory_scope
-                    if param.ty.scope != scope:
+                    if param.ty.storage_scope != scope:
                         return "a buffer's scope is not the memory scope of the argument"
     return None
 
@@ -189,6 +190,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("AttachAttrLayoutFreeBuffers()"),
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
+        exemptions=(DEAD_CODE,),
         cost=0.7,
     ),
     PassContract(
@@ -196,6 +198,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("SplitLayoutRewritePreproc()"),
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
+        exemptions=(DEAD_CODE,),
         cost=0.3,
     ),
     PassContract(

@@ -10,7 +10,7 @@ from tvm.ir import GenericConst as Constant
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import PassContract
+from ..contract import Exemption, PassContract
 from ..inspect import (
     attr,
     calls_of,
@@ -22,6 +22,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
+from .limits import DEAD_CODE
 from .reading import spelled
 from .spelling import always
 
@@ -136,6 +137,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_fuse_ops,
         stages=(Stage.ANNOTATED, Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_grouped,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "groups that max_depth kept apart leave calls for another run to group",
+                "docs/arch/fusion.rst: the limit is one of the size of each group",
+                when=lambda mod, call: MAX_DEPTH in call.config,
+            ),
+        ),
         cost=0.4,
     ),
     PassContract(
@@ -143,6 +152,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("FuseTIR()"),
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_groups_lowered,
+        exemptions=(DEAD_CODE,),
         cost=1.5,
     ),
     PassContract(

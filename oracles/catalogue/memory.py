@@ -166,9 +166,9 @@ def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     for _, func in relax_functions(after):
         results = {var for seq in sequences(func.body) for var in nodes(seq.body, relax.Var)}
         killed = {c.args[0] for c in calls_of(func) if op_name(c) in KILLS}
-        for op in (STORAGE, TENSOR):
-            if any(b.var not in killed and b.var not in results for b in _bound(func, op)):
-                return f"the result of {op} is never killed"
+        allocated = {b.var for op in (STORAGE, TENSOR) for b in _bound(func, op)}
+        if allocated - killed - results:
+            return "an allocated tensor or storage is never killed"
     return None
 
 
