@@ -45,7 +45,6 @@ LEFT_OUT: Mapping[str, str] = {
     "MetaScheduleApplyDatabase": _TUNING,
     "MetaScheduleTuneIRMod": _TUNING,
     "MetaScheduleTuneTIR": _TUNING,
-    "SplitCallTIRByPattern": "needs patterns and code of a library's own for each PrimFunc",
 }
 """Public passes without a contract, and why. Nothing but the strict default is known of them."""
 
