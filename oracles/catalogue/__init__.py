@@ -45,6 +45,7 @@ LEFT_OUT: Mapping[str, str] = {
     "MetaScheduleApplyDatabase": _TUNING,
     "MetaScheduleTuneIRMod": _TUNING,
     "MetaScheduleTuneTIR": _TUNING,
+    "VMBuiltinLower": "the old name of LowerRuntimeBuiltin, which gives a warning",
 }
 """Public passes without a contract, and why. Nothing but the strict default is known of them."""
 

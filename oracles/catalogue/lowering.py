@@ -122,23 +122,6 @@ def _vm_intrinsics(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
     return None
 
 
-def _lower_runtime_builtin(name: str) -> PassContract:
-    return PassContract(
-        name=name,
-        variants=always(f"{name}()"),
-        stages=(Stage.KILLED, Stage.BUILTINS_LOWERED),
-        relation=Relation.LOWERED,
-        post=_vm_intrinsics,
-        rejections=(
-            Rejection(
-                r"should have been lowered earlier using the 'relax\.transform\.LowerAllocTensor'",
-                "the message names the pass to run first",
-            ),
-        ),
-        cost=0.15,
-    )
-
-
 ARITHMETIC = (
     *(tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod),
     *(tirx.Min, tirx.Max, tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE),
@@ -169,32 +152,6 @@ def _prim_values_computed(before: tvm.IRModule, after: tvm.IRModule, call: PassC
         if left:
             return f"{type(left[0]).__name__} of primitive values is left"
     return None
-
-
-def _vm_shape_lower(name: str) -> PassContract:
-    return PassContract(
-        name=name,
-        variants=always(f"{name}()", f"{name}(emit_err_ctx=False)"),
-        stages=(Stage.BUILTINS_LOWERED,),
-        relation=Relation.LOWERED,
-        post=_shapes_lowered,
-        rejections=(
-            Rejection(
-                r"VMShapeLower do not work for local functions, make sure +to run it after "
-                r"LambdaLift",
-                "the message names the pass to run first",
-            ),
-        ),
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "each run puts the checks of the parameters' types at the head of the functions",
-                "tests/python/relax/test_backend_transform_shape_lower.py: every function's body "
-                "starts with the checks of its parameters",
-            ),
-        ),
-        cost=0.5,
-    )
 
 
 def _shapes_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -270,8 +227,20 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_tensors_allocated,
         cost=0.2,
     ),
-    _lower_runtime_builtin("LowerRuntimeBuiltin"),
-    _lower_runtime_builtin("VMBuiltinLower"),
+    PassContract(
+        name="LowerRuntimeBuiltin",
+        variants=always("LowerRuntimeBuiltin()"),
+        stages=(Stage.KILLED, Stage.BUILTINS_LOWERED),
+        relation=Relation.LOWERED,
+        post=_vm_intrinsics,
+        rejections=(
+            Rejection(
+                r"should have been lowered earlier using the 'relax\.transform\.LowerAllocTensor'",
+                "the message names the pass to run first",
+            ),
+        ),
+        cost=0.1,
+    ),
     PassContract(
         name="ComputePrimValue",
         variants=always("ComputePrimValue()"),
@@ -279,7 +248,29 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_prim_values_computed,
         cost=0.1,
     ),
-    _vm_shape_lower("VMShapeLower"),
+    PassContract(
+        name="VMShapeLower",
+        variants=always("VMShapeLower()", "VMShapeLower(emit_err_ctx=False)"),
+        stages=(Stage.BUILTINS_LOWERED,),
+        relation=Relation.LOWERED,
+        post=_shapes_lowered,
+        exemptions=(
+            Exemption(
+                "idempotent",
+                "each run puts the checks of the parameters' types at the head of the functions",
+                "tests/python/relax/test_backend_transform_shape_lower.py: every function's body "
+                "starts with the checks of its parameters",
+            ),
+        ),
+        rejections=(
+            Rejection(
+                r"VMShapeLower do not work for local functions, make sure +to run it after "
+                r"LambdaLift",
+                "the message names the pass to run first",
+            ),
+        ),
+        cost=0.4,
+    ),
     PassContract(
         name="AttachGlobalSymbol",
         variants=always("AttachGlobalSymbol()"),

@@ -1,0 +1,200 @@
+"""Spellings of passes: what parses, what it builds, what is refused and how."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from relaxfuzz.oracles.passcall import (
+    BACKEND_PASSES,
+    BadPass,
+    BadSpelling,
+    PassCall,
+    parse,
+    public_passes,
+)
+
+
+def module() -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    return builder.finalize()
+
+
+FACTORIES = """
+import tvm
+
+@tvm.transform.module_pass(opt_level=0)
+def itself(mod, ctx):
+    return mod
+
+def identity():
+    return itself
+
+def raising():
+    raise KeyError("lost")
+
+def number():
+    return 7
+
+constant = 7
+"""
+
+
+@pytest.fixture
+def factories(tmp_path: Path) -> Path:
+    path = tmp_path / "my_passes.py"
+    path.write_text(FACTORIES)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "expr"),
+    [
+        ("FuseOps", "FuseOps()"),
+        (" FuseOps ", "FuseOps()"),
+        ("FuseOps(fuse_opt_level=2)", "FuseOps(fuse_opt_level=2)"),
+        ("FuseOps(fuse_opt_level=-1)", "FuseOps(fuse_opt_level=-1)"),
+        ("TopologicalSort('breadth-first')", "TopologicalSort('breadth-first')"),
+        ("LegalizeOps(skip_ops=['relax.add'])", "LegalizeOps(skip_ops=['relax.add'])"),
+        ("relax.transform.FuseTIR", "FuseTIR()"),
+        ("tvm.relax.transform.FuseTIR()", "FuseTIR()"),
+        ("DispatchSortScan", "relax.backend.DispatchSortScan()"),
+        ("relax.backend.DispatchSortScan(index_bits=32)",) * 2,
+    ],
+)
+def test_spellings(text: str, expr: str) -> None:
+    call = parse(text)
+    assert call == PassCall(expr)
+    assert isinstance(call.build(), tvm.transform.Pass)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("FuseOp", "Did you mean 'FuseOps'"),
+        ("fuseops", "'FuseOps'"),
+        ("function_pass", "No pass 'function_pass'"),
+        ("FunctionPass", "No pass 'FunctionPass'"),
+        ("FuseOps(fuse_opt_lvl=2)", "Did you mean 'fuse_opt_level'"),
+        ("BindParams()", "missing a required argument: 'func_name'"),
+        ("FuseOps(1, 2)", "too many positional arguments"),
+        ("FuseOps(open('x'))", "Expected literal arguments but got \"open('x')\""),
+        ("FuseOps(**{'fuse_opt_level': 1})", "got **"),
+        ("FuseOps()()", "No pass 'FuseOps()'"),
+        ("Fuse Ops", "invalid syntax"),
+        ("", "Expected a pass such as"),
+        ("nowhere.py:factory", "No file 'nowhere.py'"),
+        ("not-a-module:factory", "Expected 'path/to/file.py:factory'"),
+    ],
+)
+def test_what_spells_no_pass(text: str, message: str) -> None:
+    with pytest.raises(BadSpelling) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+def test_near_files_are_named(factories: Path) -> None:
+    with pytest.raises(BadSpelling, match=r"Did you mean 'my_passes\.py'"):
+        parse(f"{factories.parent}/my_pases.py:identity")
+
+
+def test_every_public_pass_is_known() -> None:
+    passes = public_passes()
+    assert {"FuseOps", "FastMathTransform", "VMBuiltinLower", *BACKEND_PASSES} <= set(passes)
+    assert not {"FusionPattern", "FunctionPass", "dataflowblock_pass"} & set(passes)
+    for name in passes:
+        assert PassCall(passes[name]).name == name
+
+
+def test_factory_in_a_file(factories: Path) -> None:
+    call = parse(f"{factories}:identity")
+    assert call.name == "identity"
+    assert call.build().info.name == "itself"
+    mod = module()
+    assert tvm_ffi.structural_equal(call.run(mod), mod)
+
+
+def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(factories.parent)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    factories.rename("importable_passes.py")
+    assert parse("importable_passes:identity").build().info.name == "itself"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("raising", "raised KeyError: 'lost'"),
+        ("number", "to return a tvm.transform.Pass but got 7 (type=int)"),
+        ("itself", "is a Pass itself"),
+        ("constant", "to be a function but got 7"),
+        ("identty", "Did you mean 'identity'"),
+    ],
+)
+def test_bad_factories(factories: Path, name: str, message: str) -> None:
+    with pytest.raises(BadPass) as caught:
+        parse(f"{factories}:{name}").build()
+    assert message in str(caught.value)
+
+
+def test_a_module_that_cannot_be_imported(factories: Path) -> None:
+    factories.write_text("import no_such_module_anywhere")
+    with pytest.raises(BadPass, match="importing it raised ModuleNotFoundError"):
+        parse(f"{factories}:identity").build()
+
+
+def test_run_has_target_and_options() -> None:
+    seen = {}
+
+    @tvm.transform.module_pass(opt_level=0)
+    def look(mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        seen["target"] = tvm.target.Target.current().kind.name
+        seen["depth"] = ctx.config["relax.FuseOps.max_depth"]
+        return mod
+
+    with PassCall("FuseOps()", config={"relax.FuseOps.max_depth": 3}).context():
+        look(module())
+    assert seen == {"target": "llvm", "depth": 3}
+
+
+def test_source_stands_alone(factories: Path) -> None:
+    calls = [
+        PassCall("LegalizeOps(skip_ops=['relax.add'])"),
+        PassCall("relax.backend.DispatchSampling()"),
+        PassCall("UpdateVDevice(relax.VDevice('llvm'), 0)"),
+        PassCall(
+            "LegalizeOps({'relax.add': lambda bb, call: bb.call_te(topi.add, *call.args)})",
+            imports=("from tvm import topi",),
+        ),
+        parse(f"{factories}:identity"),
+    ]
+    for call in calls:
+        imports, expression = call.source()
+        names: dict[str, object] = {}
+        exec("\n".join(imports), names)
+        assert isinstance(eval(expression, names), tvm.transform.Pass)
+
+
+def test_source_of_a_module_finds_it_from_anywhere(
+    factories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(factories.parent)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    factories.rename("passes_to_quote.py")
+    imports, expression = parse("passes_to_quote:identity").source()
+    assert f"sys.path.insert(0, {str(factories.parent.resolve())!r})" in imports
+    assert (imports[-1], expression) == ("from passes_to_quote import identity", "identity()")
+
+
+def test_calls_are_hashable_and_printed() -> None:
+    call = PassCall("FuseOps()", config={"relax.FuseOps.max_depth": 3})
+    assert str(call) == "FuseOps() with {'relax.FuseOps.max_depth': 3}"
+    assert len({call, PassCall("FuseOps()", config={"relax.FuseOps.max_depth": 3})}) == 1
