@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import tvm
 
 from .passcall import PassCall
+
+if TYPE_CHECKING:
+    from .subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,48 @@ class Violation:
     """What identifies the bug within one TVM build, besides oracle and pass."""
     fingerprint: tuple[str, ...]
     """The same across TVM versions: no line numbers, no file paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What an oracle says of a case, before the blame is put on a pass."""
+
+    title: str
+    detail: str
+    key: tuple[str, ...]
+    fingerprint: tuple[str, ...]
+
+    @classmethod
+    def plain(cls, title: str, detail: str = "") -> Problem:
+        """A problem that its title identifies."""
+        return cls(title, detail or title, (title,), (title,))
+
+    def blame(self, oracle: str, pass_name: str) -> Violation:
+        """The violation of one pass."""
+        return Violation(oracle, pass_name, self.title, self.detail, self.key, self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oracle:
+    """One promise and the check of it."""
+
+    name: str
+    tier: int
+    promise: str
+    """What every pass promises, in one sentence for reports."""
+    source: str
+    """Where TVM promises it: a docstring, a documentation page, a checker."""
+    check: Callable[[Subject], Problem | None]
+    """What is wrong, or None. It asks the subject for runs, which are made once for all oracles."""
+    snippet: str
+    """Standalone Python (tvm and numpy) that raises with the finding's message.
+
+    It is given `mod` (the IRModule), `passes` (a list of passes, one in an ordinary check),
+    `the_pass` (the first of them) and `apply(mod, p=the_pass)`, which runs a pass under the case's
+    PassContext and target.
+    """
+    ends: bool = True
+    """What the later oracles would say is a consequence of this violation: they are not asked."""
 
 
 Journal = Callable[[str], None]

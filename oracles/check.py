@@ -1,0 +1,113 @@
+"""One check: every oracle over one module and one pass, a list of passes, or a pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Collection
+
+from . import composition, pipelines
+from .contract import PassContract
+from .oracle import Case, Journal, Oracle, Violation, silent
+from .subject import Subject, given
+from .tiers import ORACLES, STRUCTURAL
+
+__all__ = ["ORACLES", "UnknownOracle", "check", "narrow"]
+
+
+class UnknownOracle(ValueError):
+    """No oracle has the name."""
+
+
+def check(
+    case: Case,
+    *,
+    oracles: Collection[str] | None = None,
+    journal: Journal = silent,
+    contract: PassContract | None = None,
+) -> list[Violation]:
+    """What is wrong, in the order of the oracles; nothing where the case does not apply.
+
+    The passes get the very module of the case: one that mutates its input has mutated it.
+
+    Args:
+        oracles: only these, by name, and without sampling; None: all of tier 1.
+        journal: told each step before it is taken.
+        contract: what the pass promises; None: what the catalogue says, else everything.
+
+    Raises:
+        UnknownOracle: there is no such oracle.
+        UnknownPipeline: no such pipeline.
+        BadPass: a user's factory gives no pass.
+        ValueError: the case names neither passes nor a pipeline.
+    """
+    chosen = STRUCTURAL if oracles is None else _chosen(oracles)
+    if not case.calls and case.pipeline is None:
+        raise ValueError(f"Expected calls or a pipeline but got {case.calls=} and {case.pipeline=}")
+    journal("given")
+    if given(case.mod).flaw is not None:
+        return []
+    if len(case.calls) == 1:
+        return _one(case, chosen, journal, contract, thorough=oracles is not None)
+    if case.calls:
+        found = composition.check_list(case.mod, case.calls, journal)
+    else:
+        assert case.pipeline is not None
+        found = composition.check_pipeline(case.mod, case.pipeline, journal)
+    return [found] if found is not None and ORACLES[found.oracle] in chosen else []
+
+
+def _one(
+    case: Case,
+    chosen: tuple[Oracle, ...],
+    journal: Journal,
+    contract: PassContract | None,
+    *,
+    thorough: bool,
+) -> list[Violation]:
+    (call,) = case.calls
+    known = contract or composition.contract_of(call)
+    if known.requires(case.mod) is not None:
+        return []
+    subject = Subject(
+        case.mod,
+        case.calls,
+        known,
+        journal=journal,
+        thorough=thorough,
+        skips=composition.documented(call),
+    )
+    violations = []
+    for oracle in chosen:
+        if subject.exempt(oracle.name):
+            continue
+        problem = oracle.check(subject)
+        if problem is not None:
+            violations.append(problem.blame(oracle.name, call.name))
+            if oracle.ends:
+                break
+    return violations
+
+
+def narrow(case: Case, violation: Violation) -> Case:
+    """The one pass and module inside a list or pipeline that show the violation; else the case."""
+    calls = case.calls if case.pipeline is None else pipelines.steps(case.pipeline)
+    if len(calls) < 2:
+        return case
+    step = composition.step_before(case.mod, calls, violation)
+    return (
+        case
+        if step is None
+        else dataclasses.replace(case, mod=step[0], calls=(step[1],), pipeline=None)
+    )
+
+
+def _chosen(names: Collection[str]) -> tuple[Oracle, ...]:
+    for name in names:
+        if name not in ORACLES:
+            near = difflib.get_close_matches(name, ORACLES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownOracle(
+                f"Expected oracles among {', '.join(ORACLES)} but got {name!r}{hint}"
+            )
+    return tuple(oracle for name, oracle in ORACLES.items() if name in names)

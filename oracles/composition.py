@@ -1,0 +1,140 @@
+"""Checks of several passes: lists of passes as a Sequential, and TVM's pipelines step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm
+
+from . import crash, keys, pipelines, sequential, well_formed
+from .catalogue import catalogue
+from .contract import PassContract
+from .oracle import Journal, Problem, Violation, silent
+from .passcall import PassCall
+from .subject import Outcome, Subject
+
+BLAMED = "Sequential"
+"""Who is blamed where the passes by themselves behave: the thing that puts them together."""
+
+NESTED = "a Sequential inside a Sequential does not do what its passes do"
+DISABLED = "Sequential does not leave out exactly the passes that the context disables"
+
+
+def contract_of(call: PassCall) -> PassContract:
+    """What the catalogue says of the pass; else the strict contract."""
+    if documented(call):
+        return catalogue[call.name]
+    return PassContract(name=call.name, variants=lambda choices, mod: call)
+
+
+def documented(call: PassCall) -> bool:
+    """The pass is one of TVM's own, which the catalogue describes."""
+    return call.factory is None and call.name in catalogue
+
+
+def check_pipeline(mod: tvm.IRModule, name: str, journal: Journal) -> Violation | None:
+    """The first step of a pipeline that crashes or breaks the module.
+
+    Raises:
+        UnknownPipeline: no such pipeline.
+    """
+    return _walk(mod, pipelines.steps(name), journal)[1]
+
+
+def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Violation | None:
+    """The first pass that fails on its way; else the difference that Sequential makes."""
+    reached, violation = _walk(mod, calls, journal)
+    if violation is not None or len(reached) <= len(calls):
+        return violation
+    # Sequential leaves out what is above the context's opt_level, and documents that.
+    calls = [
+        call
+        for call in calls
+        if call.build().info.opt_level <= tvm.transform.PassContext().opt_level
+    ]
+    subject = _subject(mod, calls, journal)
+    explained = sequential.explanation(subject)
+    if explained is not None:
+        oracle, problem = explained
+        return problem.blame(oracle, _culprit(subject, calls, journal))
+    difference = _nested(subject) if subject.given.mark & 2 else _disabled(subject)
+    return None if difference is None else difference.blame("sequential", BLAMED)
+
+
+def step_before(
+    mod: tvm.IRModule, calls: Sequence[PassCall], violation: Violation
+) -> tuple[tvm.IRModule, PassCall] | None:
+    """The module and the call at which the walk over `calls` meets this violation."""
+    reached, found = _walk(mod, calls, silent)
+    same = found is not None and (found.oracle, found.key) == (violation.oracle, violation.key)
+    return (reached[-1], calls[len(reached) - 1]) if same else None
+
+
+def _walk(
+    mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal
+) -> tuple[list[tvm.IRModule], Violation | None]:
+    """The modules on the way, the first one included, and what is wrong with the step after them.
+
+    It stops, with nothing wrong, at a pass that does not apply or refuses cleanly.
+    """
+    config = {key: value for call in calls for key, value in call.config.items()}
+    reached = [mod]
+    for call in calls:
+        contract = contract_of(call)
+        if contract.requires(mod) is not None:
+            return reached, None
+        journal(call.name)
+        subject = Subject(mod, (call,), contract, config=config, alone=True)
+        for oracle in (crash.ORACLE, well_formed.ORACLE):
+            problem = oracle.check(subject)
+            if problem is not None and not subject.exempt(oracle.name):
+                return reached, problem.blame(oracle.name, call.name)
+        if subject.direct.mod is None:
+            return reached, None
+        mod = subject.direct.mod
+        reached.append(mod)
+    return reached, None
+
+
+def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Subject:
+    contract = PassContract(name=BLAMED, variants=lambda choices, mod: None)
+    return Subject(mod, calls, contract, journal=journal)
+
+
+def _culprit(subject: Subject, calls: Sequence[PassCall], journal: Journal) -> str:
+    """The last pass of the shortest beginning of the list that shows a difference."""
+    for length in range(1, len(calls)):
+        part = _subject(subject.given.copy(), calls[:length], journal)
+        if sequential.explanation(part) is not None:
+            return calls[length - 1].name
+    return calls[-1].name
+
+
+def _nested(subject: Subject) -> Problem | None:
+    """[p, [q, r]] does what [p, q, r] does."""
+    passes = subject.passes
+    nested = tvm.transform.Sequential([*passes[:1], tvm.transform.Sequential(passes[1:])])
+    outcome = subject.attempt("nested Sequential", subject.under(nested), subject.mod)
+    return _unlike(subject.direct, outcome, NESTED)
+
+
+def _disabled(subject: Subject) -> Problem | None:
+    """With p disabled, [p, q, p, r] does what [q, r] does."""
+    names = [str(pass_.info.name) for pass_ in subject.passes]
+    disabled = names[(subject.given.mark >> 2) % len(names)]
+
+    def kept(mod: tvm.IRModule) -> tvm.IRModule:
+        for pass_, name in zip(subject.passes, names, strict=True):
+            if name != disabled:
+                mod = subject.under(pass_)(mod)
+        return mod
+
+    expected = subject.attempt("without a pass", kept, subject.mod)
+    whole = subject.under(tvm.transform.Sequential(subject.passes), disabled)
+    return _unlike(expected, subject.attempt("disabled pass", whole, subject.mod), DISABLED)
+
+
+def _unlike(expected: Outcome, actual: Outcome, what: str) -> Problem | None:
+    if expected.mod is not None and actual.mod is not None:
+        return keys.mismatch(expected.mod, actual.mod, what)
+    return None if expected.mark == actual.mark else Problem.plain(what)

@@ -1,0 +1,26 @@
+"""No crash: a pass gives a module, or refuses and names what it does not support."""
+
+from __future__ import annotations
+
+from . import keys
+from .oracle import Oracle, Problem
+from .subject import Subject
+
+
+def check(subject: Subject) -> Problem | None:
+    """Every exception is a problem, but a refusal that the contract lists."""
+    error = subject.direct.error
+    if error is None or subject.rejected(error):
+        return None
+    return keys.exception(error)
+
+
+ORACLE = Oracle(
+    name="crash",
+    tier=1,
+    promise="A pass gives a module for every well-formed one that meets its documented conditions.",
+    source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; "
+    "docs/contribute/error_handling.rst: InternalError is an error of the compiler's own",
+    check=check,
+    snippet="for p in passes:\n    mod = apply(mod, p)",
+)

@@ -1,0 +1,59 @@
+"""Idempotent: a pass has nothing left to do on its own result."""
+
+from __future__ import annotations
+
+from . import keys, well_formed
+from .canonical import canonical, equivalent
+from .oracle import Oracle, Problem
+from .subject import Subject
+
+WHAT = "a second run changes the result"
+
+
+def check(subject: Subject) -> Problem | None:
+    """p(p(m)) == p(m) up to names of private functions; and the second run does not break."""
+    once = subject.direct.mod
+    if once is None or not subject.changed or subject.contract.requires(once) is not None:
+        return None
+    again = subject.again
+    if again.error is not None:
+        if subject.rejected(again.error):
+            return None
+        return _prefixed("a second run raises", keys.exception(again.error))
+    assert again.mod is not None
+    if again.mod.same_as(once) or again.mark == subject.direct.mark:
+        return None
+    broken = well_formed.flaw(again.mod)
+    if broken is not None:
+        return _prefixed("the result of a second run", broken)
+    if equivalent(once, again.mod):
+        return None
+    return keys.mismatch(once, again.mod, WHAT) or keys.mismatch(
+        canonical(once), canonical(again.mod), WHAT
+    )
+
+
+def _prefixed(what: str, problem: Problem) -> Problem:
+    return Problem(
+        f"{what}: {problem.title}",
+        f"{what}\n{problem.detail}",
+        (what, *problem.key),
+        (what, *problem.fingerprint),
+    )
+
+
+ORACLE = Oracle(
+    name="idempotent",
+    tier=1,
+    promise="A pass that is applied to its own result gives it back.",
+    source="the strict contract: a pass that has done what its docstring says has nothing left to "
+    "do; passes that say otherwise are exempt",
+    check=check,
+    snippet="""\
+once = apply(mod)
+twice = apply(once)
+relax.analysis.well_formed(twice)
+tvm.ir.assert_structural_equal(once, twice, map_free_vars=True)
+""",
+    ends=False,
+)

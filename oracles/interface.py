@@ -1,0 +1,235 @@
+"""Interface kept: the functions that others can call, their signatures and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.relax.analysis import type_base_check
+
+from . import keys
+from .contract import Relation
+from .inspect import is_public
+from .oracle import Oracle, Problem
+from .subject import Subject
+
+SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
+SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
+
+
+def functions(subject: Subject) -> Problem | None:
+    """No public function disappears; none appears where the contract does not say so."""
+    after = _result(subject)
+    if after is None:
+        return None
+    old, new = _public(subject.mod), _public(after)
+    for name in sorted(old.keys() - new.keys()):
+        kind = type(old[name]).__name__
+        return _told(f"a public {kind} is lost or renamed", name, after)
+    if subject.contract.relation in SAME_FUNCTIONS:
+        for name in sorted(new.keys() - old.keys()):
+            kind = type(new[name]).__name__
+            return _told(f"a {kind} becomes public, or a public one is added", name, after)
+    return None
+
+
+def signature(subject: Subject) -> Problem | None:
+    """Public functions keep the types of parameters and results; more may be known of a result."""
+    after = _result(subject)
+    if after is None or subject.contract.relation not in SAME_SIGNATURE:
+        return None
+    for name, old, new in _pairs(subject.mod, after):
+        wrong = _signature(old, new)
+        if wrong is not None:
+            return _told(wrong, f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}", after)
+    return None
+
+
+def attributes(subject: Subject) -> Problem | None:
+    """Attributes of public functions and of the module stay, as do its global infos."""
+    after = _result(subject)
+    if after is None:
+        return None
+    mod = subject.mod
+    wrong = _lost(_attrs(mod), _attrs(after), "module attribute") or _lost(
+        dict(mod.global_infos), dict(after.global_infos), "global info"
+    )
+    if wrong is not None:
+        return _told(wrong, "", after)
+    keeps = subject.contract.relation in (*SAME_SIGNATURE, Relation.LOWERED)
+    for name, old, new in _pairs(mod, after):
+        owned = {"global_symbol"} if keeps else {"global_symbol", "num_input"}
+        attrs = {key: value for key, value in _attrs(old).items() if key not in owned}
+        wrong = _lost(attrs, _attrs(new), f"attribute of a public {type(old).__name__}")
+        if wrong is not None:
+            return _told(wrong, name, after)
+    return None
+
+
+def _result(subject: Subject) -> tvm.IRModule | None:
+    return subject.direct.mod if subject.changed else None
+
+
+def _public(mod: tvm.IRModule) -> dict[str, Any]:
+    return {str(gvar.name_hint): func for gvar, func in mod.functions_items() if is_public(func)}
+
+
+def _pairs(before: tvm.IRModule, after: tvm.IRModule) -> Iterator[tuple[str, Any, Any]]:
+    """Public functions of both modules that are not the very same object."""
+    new = _public(after)
+    for name, func in sorted(_public(before).items()):
+        if name in new and not func.same_as(new[name]):
+            yield name, func, new[name]
+
+
+def _signature(old: Any, new: Any) -> str | None:
+    if type(old) is not type(new):
+        return f"a public {type(old).__name__} becomes a {type(new).__name__}"
+    if isinstance(old, tirx.PrimFunc):
+        return (
+            None
+            if len(old.params) == len(new.params)
+            else "a public PrimFunc has another number of parameters"
+        )
+    if not isinstance(old, relax.Function) or tvm_ffi.structural_equal(
+        _type(old), _type(new), map_free_vars=True
+    ):
+        return None
+    if len(old.params) != len(new.params):
+        return "a public function has another number of parameters"
+    anything = relax.AnyType()
+    if not tvm_ffi.structural_equal(
+        relax.FuncType([p.ty for p in old.params], anything),
+        relax.FuncType([p.ty for p in new.params], anything),
+        map_free_vars=True,
+    ):
+        return "a parameter of a public function has another type"
+    if old.is_pure and not new.is_pure:
+        return "a pure public function becomes impure"
+    return _result_type(old.ret_ty, new.ret_ty)
+
+
+def _type(func: relax.Function) -> relax.FuncType:
+    return relax.FuncType([p.ty for p in func.params], func.ret_ty, purity=func.is_pure)
+
+
+def _result_type(old: Any, new: Any) -> str | None:
+    # PASS: the new type says the same or more. Dimensions may have got other variables, which
+    # the check cannot tell from others: what is known of them decides.
+    if int(type_base_check(old, new)) == 3 or _known(old) == _known(new):
+        return None
+    return "the result of a public function has another type, or less of it is known"
+
+
+def _known(ty: Any) -> object:
+    if isinstance(ty, relax.TensorType):
+        shape = ty.shape
+        dims = None
+        if isinstance(shape, relax.ShapeExpr):
+            dims = tuple(int(d) if isinstance(d, tirx.IntImm) else "?" for d in shape.values)
+        return "tensor", ty.ndim, str(ty.dtype), dims
+    if isinstance(ty, relax.TupleType):
+        return tuple(_known(field) for field in ty.fields)
+    return type(ty).__name__
+
+
+def _attrs(node: Any) -> dict[str, Any]:
+    return {} if node.attrs is None else {str(key): value for key, value in node.attrs.items()}
+
+
+def _lost(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> str | None:
+    for name, value in sorted(old.items()):
+        if name not in new:
+            return f"the {what} {name} is lost"
+        if not tvm_ffi.structural_equal(value, new[name], map_free_vars=True):
+            return f"the {what} {name} is changed"
+    return None
+
+
+def _told(title: str, detail: str, after: tvm.IRModule) -> Problem:
+    return Problem.plain(title, f"{title}: {detail}\n\n{keys.listing(after)}")
+
+
+def _head(func: Any) -> str:
+    return (
+        str(_type(func)) if isinstance(func, relax.Function) else f"{len(func.params)} parameters"
+    )
+
+
+LINKAGE = (
+    "include/tvm/ir/function.h, kGlobalSymbol: 'we can always refer to it by the symbol name'; "
+)
+
+_PUBLIC = """\
+def public(mod):
+    return {
+        gvar.name_hint: func
+        for gvar, func in mod.functions_items()
+        if func.attrs is not None and "global_symbol" in func.attrs
+    }
+
+
+before, after = public(mod), public(apply(mod))
+"""
+
+FUNCTIONS = Oracle(
+    name="functions",
+    tier=1,
+    promise="Functions with external linkage keep their names, and private ones stay private.",
+    source=LINKAGE + "LinkageType: 'Do not remove a function with external linkage'",
+    check=functions,
+    snippet=_PUBLIC
+    + 'assert set(before) == set(after), f"public functions: {set(before)} -> {set(after)}"',
+    ends=False,
+)
+
+SIGNATURE = Oracle(
+    name="signature",
+    tier=1,
+    promise="Functions with external linkage are called with the same types after a pass.",
+    source=LINKAGE + "the callers of an exported function know its signature",
+    check=signature,
+    snippet=_PUBLIC
+    + """\
+for name, func in before.items():
+    new = after[name]
+    assert len(func.params) == len(new.params), f"{name}: another number of parameters"
+    if not isinstance(func, relax.Function):
+        continue
+    params = [relax.FuncType([p.ty for p in f.params], relax.AnyType()) for f in (func, new)]
+    tvm.ir.assert_structural_equal(*params, map_free_vars=True)
+    assert new.is_pure or not func.is_pure, f"{name} becomes impure"
+    known = relax.analysis.type_base_check(func.ret_ty, new.ret_ty)
+    assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"
+""",
+    ends=False,
+)
+
+ATTRIBUTES = Oracle(
+    name="attributes",
+    tier=1,
+    promise="A pass keeps the attributes of functions and modules that it does not own.",
+    source="include/tvm/ir/attrs.h, DictAttrs: attributes are the meta-data of functions and "
+    "modules for others than the pass",
+    check=attributes,
+    snippet="""\
+result = apply(mod)
+pairs = [(mod, result)]
+names = {gvar.name_hint: func for gvar, func in result.functions_items()}
+for gvar, func in mod.functions_items():
+    if func.attrs is not None and "global_symbol" in func.attrs and gvar.name_hint in names:
+        pairs.append((func, names[gvar.name_hint]))
+for old, new in pairs:
+    kept = dict(new.attrs.items()) if new.attrs is not None else {}
+    for key, value in old.attrs.items() if old.attrs is not None else ():
+        assert key in kept, f"attribute {key} is lost"
+        tvm.ir.assert_structural_equal(value, kept[key], map_free_vars=True)
+for key, value in mod.global_infos.items():
+    assert key in result.global_infos, f"global info {key} is lost"
+    tvm.ir.assert_structural_equal(value, result.global_infos[key], map_free_vars=True)
+""",
+    ends=False,
+)

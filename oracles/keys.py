@@ -1,0 +1,256 @@
+"""What identifies a bug: exceptions, checker messages and differences without their accidents.
+
+One root cause reaches us through many modules, operators, dtypes and ranks. What differs between
+those (names, numbers, addresses, printed expressions) is dropped; what the compiler's author wrote
+(the message, the place that raised it, the kind of node) is kept. A `key` may hold places of one
+TVM build; a `fingerprint` holds none, so that it means the same bug in another version.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import traceback
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax
+from tvm.ir import Op
+from tvm_ffi.access_path import AccessKind, AccessPath
+
+from .oracle import Problem
+
+LONGEST = 200
+"""Characters of a normalized message that count: beyond them is what the compiler printed."""
+
+
+def exception(error: BaseException) -> Problem:
+    """What an exception is known by: its type, its normalized text, the place that raised it."""
+    kind = type(error).__name__
+    # The names in an AttributeError are those of the compiler's source, not of the module.
+    text = str(error) if isinstance(error, AttributeError) else message(str(error))
+    file, line, function = origin(error)
+    return Problem(
+        title=f"{kind}: {headline(str(error))}" if text else f"{kind} in {function}",
+        detail="".join(traceback.format_exception(error)).rstrip(),
+        key=(kind, text, f"{file}:{line}" if file else ""),
+        fingerprint=(kind, text or function),
+    )
+
+
+# Messages
+
+
+def headline(text: str) -> str:
+    """The first line of a message, for people: as it is, but short and without addresses."""
+    line = re.sub(r"0x[0-9a-fA-F]+", "<address>", text.strip().partition("\n")[0])
+    return line if len(line) <= 160 else line[:159] + "…"
+
+
+_APPENDED = re.compile(r"\n\s*(?:Error in pass|Access path|Error location|Traceback)\b.*", re.S)
+"""What TVM appends to the message of an exception that leaves a pass."""
+
+_CONDITION = re.compile(r"Check failed: .*?(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
+"""The source text of a failed check: the same for every module, whatever names are in it."""
+
+_LISTING = re.compile(r"# from tvm\.script import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
+_PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w.]*(\()?")
+
+_SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.S), replacement)
+    for pattern, replacement in (
+        # After "but got" comes whatever the module happened to have there.
+        (
+            r"(\b(?:but|however|instead|,)[, ]+(?:it |we |the \w+ )?"
+            r"(?:got|gets|found|received|is)\b).*",
+            r"\1",
+        ),
+        (r'"[^"\n]*"|\'[^\'\n]*\'', "<name>"),
+        (
+            r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer)\s+"
+            r"(?!is\b|has\b|was\b|must\b|does\b|can)[\w.]+"
+            r"(?=\s+(?:is|has|was|must|does|can|cannot|could|not|in|and|used|as)\b|\s*(?:[,:;]|\.?$))",
+            r"\1 <name>",
+        ),
+        (r"0x[0-9a-fA-F]+", "<address>"),
+        (r"\b(?:bfloat16|float\d+\w*|u?int\d+|bool)(?:x\d+)?\b", "<dtype>"),
+        (r"\b\w*\d\w*\b", "<n>"),
+        (r"[\[(][\w\s,*+/<>-]*[,<][\w\s,*+/<>-]*[\])]", "<list>"),
+        (r"\s+", " "),
+    )
+)
+
+
+def message(text: str, *, ops: bool = False) -> str:
+    """A message without source listings, names, numbers, addresses, shapes, printed nodes.
+
+    Args:
+        ops: keep the names of operators in printed expressions.
+    """
+    text = _APPENDED.sub("", text)
+    condition = _CONDITION.match(text)
+    head = condition.group() if condition else ""
+    text = _LISTING.sub("<function>", text[len(head) :])
+    text = _without_nodes(text, ops)
+    for pattern, replacement in _SUBSTITUTIONS:
+        text = pattern.sub(replacement, text)
+    head = re.sub(r" \(\S+ vs\. \S+\) ?:$", ":", head)
+    return (head + text).strip()[:LONGEST].strip()
+
+
+def _without_nodes(text: str, ops: bool) -> str:
+    """Replace what TVM prints of nodes (`R.add(lv5, gv)`, `ir.Op(...)`) by a word."""
+    parts: list[str] = []
+    at = 0
+    while (found := _PRINTED.search(text, at)) is not None:
+        is_operator = ops and found.group().startswith("R.") and not found.group()[2].isupper()
+        parts += text[at : found.start()], found.group().rstrip("(") if is_operator else "<node>"
+        at = _closing(text, found.end()) if found.group(1) else found.end()
+    return "".join(parts) + text[at:]
+
+
+def _closing(text: str, start: int) -> int:
+    """The place behind the parenthesis that closes the one before `start`; the end where none."""
+    depth = 1
+    for i in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[i], 0)
+        if depth == 0:
+            return i + 1
+    return len(text)
+
+
+# Places
+
+_PLUMBING = re.compile(r"<unknown>|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$")
+"""Frames that every exception passes through: they tell nothing of its cause."""
+
+_GENERIC = re.compile(r"functor\.(?:h|cc)$|/src/ir/module\.cc$|/relax/type\.h$|/runtime/|/support/")
+"""Frames that raise on behalf of many callers; only where nothing else is known."""
+
+
+def origin(error: BaseException) -> tuple[str, int, str]:
+    """File, line and function of the innermost frame that says something; empty where none does."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    entry = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
+    inside = frames[entry[0] + 1 :] if entry else frames
+    known = [
+        frame
+        for frame in inside
+        if not _PLUMBING.search(frame.filename) and not frame.filename.endswith("/ir/transform.py")
+    ]
+    telling = [frame for frame in known if not _GENERIC.search(frame.filename)] or known
+    if not telling:
+        return "", 0, ""
+    frame = telling[-1]
+    return _shorten(posixpath.normpath(frame.filename)), frame.lineno or 0, frame.name
+
+
+def _shorten(file: str) -> str:
+    """The path below the sources' root, which differs from machine to machine."""
+    for root in ("/src/", "/include/", "/site-packages/", "/python/"):
+        if root in file:
+            return file.rsplit(root, 1)[1]
+    return file.rsplit("/", 1)[-1]
+
+
+# Differences
+
+
+def mismatch(before: Any, after: Any, what: str) -> Problem | None:
+    """The first place where two modules (or functions) differ; None where they are equal.
+
+    Args:
+        what: the beginning of the title, e.g. "a second run changes the result".
+    """
+    paths = tvm_ffi.get_first_structural_mismatch(before, after, map_free_vars=True)
+    if paths is None:
+        return None
+    left, right = (_Site(root, path) for root, path in zip((before, after), paths, strict=True))
+    trail = left.trail if len(left.trail) >= len(right.trail) else right.trail
+    where = f"{'.'.join(trail)}: {left.node} / {right.node}"
+    detail = f"{what}\nfirst mismatch: {paths[0]}\n{left.text}\n  versus {paths[1]}\n{right.text}"
+    return Problem(f"{what} at {where}", detail, (what, where), (what, where))
+
+
+_MISSING = (
+    AccessKind.ATTR_MISSING,
+    AccessKind.ARRAY_ITEM_MISSING,
+    AccessKind.MAP_ITEM_MISSING,
+)
+
+
+class _Site:
+    """What stands where an access path leads."""
+
+    def __init__(self, root: Any, path: AccessPath) -> None:
+        self.trail: list[str] = []
+        self.node = ""
+        self.text = ""
+        node: Any = root
+        self._visit(node)
+        for step in path.to_steps():
+            kind = AccessKind(step.kind)
+            if kind in (AccessKind.ATTR, AccessKind.ATTR_MISSING) or isinstance(step.key, str):
+                self.trail.append(str(step.key))
+            if kind in _MISSING:
+                self.node += " missing"
+                break
+            try:
+                node = getattr(node, step.key) if kind is AccessKind.ATTR else node[step.key]
+            except (AttributeError, IndexError, KeyError, TypeError):
+                break
+            self._visit(node)
+        del self.trail[:-KEPT]
+
+    def _visit(self, node: Any) -> None:
+        name = kind_of(node)
+        if name is not None:
+            self.node = name
+            self.text = _clip(str(node))
+
+
+KEPT = 3
+"""Steps of a path that tell something: how deep branches and blocks nest is an accident."""
+
+
+def kind_of(node: Any) -> str | None:
+    """The kind of an IR node for keys: the operator it calls, or its class; else None."""
+    if isinstance(node, relax.Binding):
+        return kind_of(node.value) if isinstance(node, relax.VarBinding) else "MatchCast"
+    if isinstance(node, relax.Call):
+        return _operator(node.op)
+    if isinstance(node, relax.Expr | tvm.ir.BaseFunc | tvm.ir.Type | relax.BindingBlock):
+        return type(node).__name__
+    return None
+
+
+def _operator(op: Any) -> str:
+    """Operators that compute on tensors are one kind: which of them it hit is an accident."""
+    if not isinstance(op, Op):
+        return f"Call of a {type(op).__name__}"
+    name = str(op.name)
+    return "Call of an operator" if computes(name) else name
+
+
+_STRUCTURAL = re.compile(
+    r"relax\.(?:call_|invoke_|builtin\.|memory\.|vm\.|make_closure|shape_of|astype|hint_on|to_vdevice|"
+    r"print|assert_op|null_value|tensor_to_shape|shape_to_tensor|grad\.|ccl\.|inspect\.)|tirx?\."
+)
+
+
+def computes(op: str) -> bool:
+    """It is one of the many operators of the model (add, conv2d), not one of the compiler's own."""
+    return _STRUCTURAL.match(op) is None
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= 500 else text[:500] + " …"
+
+
+def listing(mod: tvm.IRModule) -> str:
+    """The module as TVMScript for a report, or why TVM cannot print it."""
+    try:
+        return str(mod.script())
+    except Exception as error:
+        return f"(TVM cannot print the module: {headline(str(error))})"

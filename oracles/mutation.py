@@ -1,0 +1,73 @@
+"""Input not mutated: after every application the input is what it was."""
+
+from __future__ import annotations
+
+import re
+
+import tvm
+
+from . import keys
+from .oracle import Oracle, Problem
+from .subject import Subject, attempt, digest
+
+WHAT = "the input module is changed in place"
+
+
+def check(subject: Subject) -> Problem | None:
+    """Compare hashes always, the deep content (names, annotations, constants' data) on a sample."""
+    _ = subject.direct, subject.sequential
+    if digest(subject.mod) != subject.given.mark:
+        return keys.mismatch(subject.given.copy(), subject.mod, WHAT)
+    if subject.sampled and _content(subject.mod) != _stripped(subject.given.text):
+        return _confirmed(subject)
+    return None
+
+
+def _confirmed(subject: Subject) -> Problem | None:
+    """Is it this pass that changes what no hash covers, not one that had the module before it?"""
+    copy = subject.given.copy()
+    before = _content(copy)
+    attempt(subject.directly, copy)
+    after = _content(copy)
+    if before == after:
+        return None
+    return Problem.plain(f"{WHAT}, in names or annotations", _first_difference(before, after))
+
+
+_SPAN = re.compile(r'"span":\d+,?')
+
+
+def _content(mod: tvm.IRModule) -> str:
+    return _stripped(str(tvm.ir.save_json(mod)))
+
+
+def _stripped(text: str) -> str:
+    """JSON without spans: places in source code are no content."""
+    return _SPAN.sub("", text)
+
+
+def _first_difference(before: str, after: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = max(0, at - 100)
+    return f"before: …{before[start : at + 200]}…\nafter:  …{after[start : at + 200]}…"
+
+
+ORACLE = Oracle(
+    name="mutation",
+    tier=1,
+    promise="A pass leaves the module that it is given as it was.",
+    source="src/ir/transform.cc, Pass::AssertImmutableModule and the PassContext option "
+    "'testing.immutable_module'; include/tvm/ir/cow.h: nodes in use are copied on write",
+    check=check,
+    snippet="""\
+before = tvm.ir.save_json(mod)
+reference = tvm.ir.load_json(before)
+for run in (lambda: apply(mod), lambda: apply(mod, tvm.transform.Sequential(passes))):
+    try:
+        run()
+    except Exception:
+        pass
+tvm.ir.assert_structural_equal(mod, reference, map_free_vars=True)
+assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
+""",
+)

@@ -1,0 +1,166 @@
+"""Sequential: a pass does the same directly and inside Sequential, in either order, every time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import tvm
+
+from . import keys
+from .oracle import Oracle, Problem
+from .subject import Outcome, Run, Subject
+
+COPIES = 4
+"""Fresh copies for each way to run, when a difference is to be explained. Iteration in the order
+of addresses shows in nearly all of them."""
+
+NONDETERMINISTIC = "the result differs from run to run on equal modules"
+HIDDEN_STATE = "a second application to the same module object gives another result"
+SKIPPED = "Sequential silently skips the pass: its opt_level is above the default context's"
+DIFFERENT = "Sequential gives another result than the pass itself"
+
+
+@functools.lru_cache(maxsize=1)
+def explanation(subject: Subject) -> tuple[str, Problem] | None:
+    """The oracle concerned and what it says, where the direct and the Sequential run differ."""
+    direct, sequential = subject.direct, subject.sequential
+    if direct.mark == sequential.mark:
+        return None
+    if direct.mod is not None and sequential.mod is not None:
+        # A hash may tell apart what is equal; the comparison decides.
+        found = keys.mismatch(direct.mod, sequential.mod, DIFFERENT)
+        if found is None:
+            return None
+    if not subject.enabled() and sequential.mark == subject.given.mark:
+        return None if subject.skips else ("sequential", Problem.plain(SKIPPED))
+    return _diagnose(subject)
+
+
+def _diagnose(subject: Subject) -> tuple[str, Problem] | None:
+    """Tell apart randomness, what is Sequential's, and what an earlier run left behind."""
+    copies = [subject.given.copy() for _ in range(2 * COPIES)]  # all alive: other addresses
+    direct = _runs(subject, "direct", subject.directly, copies[:COPIES])
+    sequential = _runs(subject, "Sequential", subject.in_sequential, copies[COPIES:])
+    for name, runs in (("direct", direct), ("Sequential", sequential)):
+        other = next((run for run in runs if run.mark != runs[0].mark), None)
+        if other is not None:
+            detail = f"{name} runs on fresh copies:\n{_difference(runs[0], other, name).detail}"
+            return "deterministic", Problem(
+                NONDETERMINISTIC, detail, (NONDETERMINISTIC,), (NONDETERMINISTIC,)
+            )
+    if direct[0].mark != sequential[0].mark:
+        return "sequential", _difference(direct[0], sequential[0], DIFFERENT)
+    return "repeatable", _difference(subject.direct, subject.sequential, HIDDEN_STATE)
+
+
+def _runs(subject: Subject, name: str, run: Run, mods: list[tvm.IRModule]) -> list[Outcome]:
+    return [subject.attempt(f"{name} on a fresh copy", run, mod) for mod in mods]
+
+
+def _difference(a: Outcome, b: Outcome, what: str) -> Problem:
+    if a.mod is not None and b.mod is not None:
+        found = keys.mismatch(a.mod, b.mod, what)
+        return found or Problem.plain(f"{what}, in what only a hash sees")
+    error = a.error or b.error
+    assert error is not None
+    problem = keys.exception(error)
+    alone = a.mod is not None or b.mod is not None
+    which = "only one of the two runs raises" if alone else "the runs raise different things"
+    return Problem(
+        f"{what}: {which} {problem.title}",
+        problem.detail,
+        (what, which, *problem.key),
+        (what, which, *problem.fingerprint),
+    )
+
+
+def _only(name: str) -> Callable[[Subject], Problem | None]:
+    def check(subject: Subject) -> Problem | None:
+        if subject.direct.error is not None:
+            return None
+        explained = explanation(subject)
+        return explained[1] if explained is not None and explained[0] == name else None
+
+    return check
+
+
+_RUNS = """\
+import tvm_ffi
+
+
+def outcome(run, *args):
+    try:
+        return run(*args)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def direct(mod):
+    for p in passes:
+        mod = apply(mod, p)
+    return mod
+
+
+def sequential(mod):
+    return apply(mod, tvm.transform.Sequential(passes))
+
+
+def same(a, b):
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str)
+    return tvm_ffi.structural_equal(a, b, map_free_vars=True)
+
+
+"""
+
+DETERMINISTIC = Oracle(
+    name="deterministic",
+    tier=1,
+    promise="A pass gives equal results for equal modules.",
+    source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
+    "rule-based transformations'",
+    check=_only("deterministic"),
+    snippet=_RUNS
+    + """\
+text = tvm.ir.save_json(mod)
+mods = [tvm.ir.load_json(text) for _ in range(16)]
+results = [outcome(run, m) for m, run in zip(mods, [direct, sequential] * 8)]
+assert all(same(results[0], r) for r in results[2::2]) and all(
+    same(results[1], r) for r in results[3::2]
+), "the result differs from run to run on equal modules"
+""",
+)
+
+REPEATABLE = Oracle(
+    name="repeatable",
+    tier=1,
+    promise="A pass gives the same result however often it is applied to the same module object.",
+    source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
+    "rule-based transformations'",
+    check=_only("repeatable"),
+    snippet=_RUNS
+    + """\
+for runs in ((direct, sequential), (sequential, direct)):
+    fresh = tvm.ir.load_json(tvm.ir.save_json(mod))
+    first, second = (outcome(run, fresh) for run in runs)
+    assert same(first, second), "a second application to the same module gives another result"
+""",
+)
+
+SEQUENTIAL = Oracle(
+    name="sequential",
+    tier=1,
+    promise="Sequential([p, q]) gives what q(p(mod)) gives.",
+    source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "
+    "objects. Multiple passes can be executed sequentially using this class.'",
+    check=_only("sequential"),
+    snippet=_RUNS
+    + """\
+text = tvm.ir.save_json(mod)
+one, other = outcome(direct, tvm.ir.load_json(text)), outcome(sequential, tvm.ir.load_json(text))
+if not isinstance(one, str) and not isinstance(other, str):
+    tvm.ir.assert_structural_equal(one, other, map_free_vars=True)
+assert same(one, other), f"direct: {one}; inside Sequential: {other}"
+""",
+)

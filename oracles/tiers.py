@@ -1,0 +1,41 @@
+"""Every oracle, in the order in which a check asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import (
+    crash,
+    idempotence,
+    interface,
+    mutation,
+    postcondition,
+    sequential,
+    well_formed,
+)
+from .oracle import Oracle
+
+STRUCTURAL: tuple[Oracle, ...] = (
+    # Without a result there is nothing else to look at.
+    crash.ORACLE,
+    # An ill-formed result explains whatever comes of working on it.
+    well_formed.ORACLE,
+    # A changed input makes every later run one on another module.
+    mutation.ORACLE,
+    # Results that are not the same each time cannot be compared with anything.
+    sequential.DETERMINISTIC,
+    sequential.REPEATABLE,
+    sequential.SEQUENTIAL,
+    interface.FUNCTIONS,
+    interface.SIGNATURE,
+    interface.ATTRIBUTES,
+    # What the pass left undone, the second run does: say the former, not both.
+    postcondition.ORACLE,
+    idempotence.ORACLE,
+)
+"""Tier 1: asked in every check."""
+
+ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in STRUCTURAL}
+"""All oracles by name, in that order."""
+
+assert len(ORACLES) == len(STRUCTURAL), "two oracles bear the same name"

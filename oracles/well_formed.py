@@ -1,0 +1,127 @@
+"""Is a module well-formed? TVM's two checkers, and what neither of them looks at."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import tvm
+from tvm import relax, s_tir
+from tvm.ir import GlobalVar
+
+from . import keys
+from .inspect import attr, global_vars, relax_functions
+from .oracle import Oracle, Problem
+
+if TYPE_CHECKING:
+    from .subject import Subject
+
+
+def check(subject: Subject) -> Problem | None:
+    """The result is well-formed (the input is: other subjects are not checked)."""
+    result = subject.direct.mod
+    if result is None or not subject.changed:
+        return None
+    return flaw(result)
+
+
+def flaw(mod: tvm.IRModule) -> Problem | None:
+    """The first thing that is wrong with a module, or None."""
+    return _relax(mod) or _tensor_ir(mod) or _names(mod)
+
+
+def _relax(mod: tvm.IRModule) -> Problem | None:
+    # The checker that answers with a bool costs a fifth of an exception's unwinding.
+    if relax.analysis.check_well_formed(mod):
+        return None
+    try:
+        relax.analysis.well_formed(mod)
+    except Exception as error:
+        return _complaint("ill-formed", error, mod)
+    raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
+
+
+def _tensor_ir(mod: tvm.IRModule) -> Problem | None:
+    if s_tir.analysis.verify_well_formed(mod, assert_mode=False):
+        return None
+    try:
+        s_tir.analysis.verify_well_formed(mod, assert_mode=True)
+    except Exception as error:
+        return _complaint("ill-formed TensorIR", error, mod)
+    raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
+
+
+_UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
+
+
+def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Problem:
+    text = keys.message(str(error), ops=True)
+    found = _UNDEFINED.match(str(error))
+    kind = _kind_of_variable(mod, found.group(1)) if found else ""
+    return Problem(
+        title=f"{what}: {keys.headline(str(error))}",
+        detail=f"{error}\n\n{keys.listing(mod)}",
+        key=(what, text, kind),
+        fingerprint=(what, text, kind),
+    )
+
+
+def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
+    """Whether the variable stands for a dimension or for a value: different parts of a pass."""
+    for _, func in relax_functions(mod):
+        for var in relax.analysis.all_vars(func):
+            if var.name_hint == name or var.name == name:
+                return type(var.ty).__name__
+    return "symbolic"
+
+
+def _names(mod: tvm.IRModule) -> Problem | None:
+    """GlobalVars exist wherever they are used, PrimFuncs included, and agree with global_symbol."""
+    functions = {gvar.name_hint: gvar for gvar in mod.functions}
+    for gvar, func in mod.functions_items():
+        symbol = attr(func, "global_symbol")
+        if symbol is not None and symbol != gvar.name_hint:
+            return Problem.plain(
+                f"ill-formed: the global_symbol of a {type(func).__name__} is not its GlobalVar",
+                f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",
+            )
+    return _dangling(mod, functions)
+
+
+def _dangling(mod: tvm.IRModule, functions: dict[str, GlobalVar]) -> Problem | None:
+    for gvar, func in mod.functions_items():
+        for used in global_vars(func):
+            defined = functions.get(used.name_hint)
+            if defined is None or not defined.same_as(used):
+                which = "no function" if defined is None else "another object than the function's"
+                return Problem.plain(
+                    f"ill-formed: a GlobalVar in a {type(func).__name__} stands for {which}",
+                    f"GlobalVar {used.name_hint!r} in {gvar.name_hint!r}\n\n{keys.listing(mod)}",
+                )
+    return None
+
+
+ORACLE = Oracle(
+    name="well-formed",
+    tier=1,
+    promise="The result of a pass on a well-formed module is well-formed.",
+    source="docstrings of relax.analysis.well_formed and s_tir.analysis.verify_well_formed; "
+    "relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'",
+    check=check,
+    snippet="""\
+import tvm_ffi
+
+result = apply(mod)
+relax.analysis.well_formed(result)
+tvm.s_tir.analysis.verify_well_formed(result)
+functions = {gvar.name_hint: gvar for gvar in result.functions}
+for gvar, func in result.functions_items():
+    symbol = None if func.attrs is None else func.attrs.get("global_symbol")
+    assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
+    used = []
+    tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
+    for other in used:
+        defined = functions.get(other.name_hint)
+        assert defined is not None and defined.same_as(other), f"{gvar} uses {other}, no function"
+""",
+)
