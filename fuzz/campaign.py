@@ -42,7 +42,7 @@ BUFFER = 8
 """Blocks for each worker that may wait for an earlier one to be committed."""
 
 DEATHS = 5
-"""A pass that has killed so many processes of a block is left out of the rest of it; one hang or
+"""An item that has killed so many processes of a block is left out of the rest of it; one hang or
 one memory blow-up counts as many, because they take seconds."""
 
 TICK = 0.25
@@ -153,7 +153,7 @@ class _Block:
         for reply in self.settled:
             if isinstance(reply, Died) and reply.place is not None:
                 dear = reply.death in (Death.HANG, Death.OUT_OF_MEMORY)
-                deaths[death.culprit(reply.place)] += DEATHS if dear else 1
+                deaths[reply.place.item] += DEATHS if dear else 1
         return tuple(name for name, count in deaths.items() if count >= DEATHS)
 
 
@@ -334,16 +334,8 @@ class _Campaign:
             + sum(isinstance(reply, Violated | Died) for reply in replies),
             distinct=len(self._occurrences),
             current=tuple(
-                _doing(block.place)
+                block.place.item or block.place.step
                 for block in self._in_flight
                 if block.place is not None and not block.done
             ),
         )
-
-
-def _doing(place: Place) -> str:
-    if place.ordinal < 0:
-        return place.step
-    if place.pipeline is not None:
-        return place.pipeline
-    return place.calls[0].name if len(place.calls) == 1 else "sequence"

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 import signal
 from collections import Counter
+from pathlib import PurePath
 
 from ..oracles.oracle import Violation
 from .protocol import Death, Died, Place
 
-_FRAME = re.compile(r'File "[^"\n]*", line \d+,? in ([^\n]+)')
+_FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
+"""As TVM's handler prints it."""
+_PYTHON_FRAME = re.compile(r'File "([^"\n]*)", line \d+ in (\S+)')
+"""As `faulthandler` prints it."""
+_ENTRY = "tvm/ir/transform.py"
+"""Frames further out than the call of the pass are ours."""
 _PLUMBING = re.compile(
     r"tvm::ffi::|tvm::transform::|TVMFFI|Functor|Visitor::|Mutator::|tvm::runtime::|std::"
 )
@@ -18,14 +24,20 @@ _PLUMBING = re.compile(
 RECURSION = 10
 """A function on the stack so often has not stopped calling itself."""
 
+LONGEST = 8000
+"""Characters of last words in a report."""
+
+_TELLING = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
+
 
 def violation(died: Died) -> Violation:
     """What a death says of the pass that was running."""
     blamed = culprit(died.place) if died.place is not None else ""
-    at = _function(died.stderr) if died.death in (Death.SEGFAULT, Death.ABORT) else ""
+    # Where a hang or a memory blow-up is met is an accident.
+    at = _function(died.stderr) if died.death in _TELLING else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
     step = died.place.step if died.place is not None else "start"
-    detail = f"{title}\nstep: {step}\n{died.stderr}".rstrip()
+    detail = f"{title}\nstep: {step}\n{died.stderr[:LONGEST]}".rstrip()
     key = (at,) if at else ()
     return Violation(died.death.value, blamed, title, detail, key, key)
 
@@ -43,6 +55,12 @@ def culprit(place: Place) -> str:
 
 def _title(died: Died) -> str:
     match died.death:
+        case Death.SEGFAULT:
+            return "segmentation fault"
+        case Death.ARITHMETIC:
+            return "arithmetic signal (SIGFPE)"
+        case Death.ABORT:
+            return "aborted the process"
         case Death.HANG:
             return "no progress within the time limit"
         case Death.OUT_OF_MEMORY:
@@ -54,11 +72,19 @@ def _title(died: Died) -> str:
 
 
 def _function(stderr: str) -> str:
-    """The function of TVM at the top of a C++ backtrace, without arguments; empty where none is."""
+    """The innermost function that tells something: of TVM, else of a pass in Python; or empty."""
     names = [_plain(symbol) for symbol in _FRAME.findall(stderr)]
     names = [name for name in names if name.startswith("tvm::") and not _PLUMBING.search(name)]
     recursive = sorted(name for name, count in Counter(names).items() if count >= RECURSION)
-    return f"endless recursion of {recursive[0]}" if recursive else names[0] if names else ""
+    if recursive:
+        return f"endless recursion of {recursive[0]}"
+    return names[0] if names else _python_function(stderr)
+
+
+def _python_function(stderr: str) -> str:
+    frames = _PYTHON_FRAME.findall(stderr)
+    outer = [at for at, (file, _) in enumerate(frames) if file.endswith(_ENTRY)]
+    return f"{PurePath(frames[0][0]).name}:{frames[0][1]}" if outer and outer[0] > 0 else ""
 
 
 def _plain(symbol: str) -> str:

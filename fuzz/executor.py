@@ -260,7 +260,6 @@ class LocalPool:
             entry = self._entries[reply.id]
             if isinstance(reply, Forked):
                 entry.pid = reply.pid
-                return
             if isinstance(reply, Ended | Died):
                 self._running.remove(reply.id)
                 entry.pid = None

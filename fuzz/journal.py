@@ -46,16 +46,17 @@ class Journal:
         index: int,
         stage: Stage,
         ordinal: int = -1,
+        item: str = "",
         calls: tuple[PassCall, ...] = (),
         pipeline: str | None = None,
     ) -> None:
         """Enter a place; the step is empty until named."""
         self.guard()
         text = json.dumps(
-            (index, stage, ordinal, [_plain(call) for call in calls], pipeline)
+            (index, stage, ordinal, item, [_plain(call) for call in calls], pipeline)
         ).encode()
         if len(text) > _PLACE_MAX:  # very long arguments: better a death without them than no death
-            text = json.dumps((index, stage, ordinal, (), pipeline)).encode()
+            text = json.dumps((index, stage, ordinal, item, (), pipeline)).encode()
         half = 1 - self._half
         start = _PLACE_AT[half]
         self._memory[start : start + len(text)] = text
@@ -116,9 +117,9 @@ class Journal:
         text = self._memory[_PLACE_AT[half] : _PLACE_AT[half] + lengths[half]]
         if not text:
             return None
-        index, stage, ordinal, calls, pipeline = json.loads(text)
+        index, stage, ordinal, item, calls, pipeline = json.loads(text)
         step = self._memory[_STEP_AT : _STEP_AT + step_length].decode(errors="replace")
-        return Place(index, Stage(stage), ordinal, tuple(map(_call, calls)), pipeline, step)
+        return Place(index, Stage(stage), ordinal, item, tuple(map(_call, calls)), pipeline, step)
 
     def close(self) -> None:
         """Give the memory back."""

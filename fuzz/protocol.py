@@ -45,6 +45,11 @@ class Subject:
     exempt: tuple[str, ...] = ()
     """Oracles whose promise this pass does not make (a user's own pass), e.g. "idempotent"."""
 
+    @property
+    def label(self) -> str:
+        """What its item in the schedule is called: the fixed call, or the name."""
+        return self.name if self.call is None else self.call.expr
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -65,6 +70,8 @@ class Place:
     ordinal: int
     """Number of the check among those on this module at this stage; -1: on the way from this stage
     to the next."""
+    item: str = ""
+    """What the check belongs to: a subject's label, "sequence", or a pipeline."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     step: str = ""
@@ -99,7 +106,7 @@ class Block:
     """Checks by item that another process did for this block before it died."""
     resume: Resume | None = None
     banned: tuple[str, ...] = ()
-    """Items left out because they have killed too many processes."""
+    """Items that are left out because they have killed too many processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,12 @@ class Item:
     kind: Kind
     share: float
     stages: frozenset[Stage]
+    dear: bool = False
+
+    def at(self, stage: Stage, checked: Mapping[str, int]) -> bool:
+        """It may be checked at this stage: it is at home there, and not dear and above its share."""
+        affordable = not self.dear or checked.get(self.name, 0) <= self.share * sum(checked.values())
+        return affordable and stage in self.stages
 
 
 def items(
@@ -62,23 +68,24 @@ def items(
 
     Dear passes get 1 % each, pipelines too, sequences 8 %; cheap passes share the rest equally.
     """
-    costs = [contracts[subject.name].cost for subject in subjects]
+    costs = [contracts[subject.label].cost for subject in subjects]
     dear = [cost > DEAR * statistics.median(costs) for cost in costs]
     composed = SEQUENCES + LEAST * len(PIPELINES) if compositions else 0.0
     cheap = (1 - composed - LEAST * sum(dear)) / max(1, len(dear) - sum(dear))
     chosen = [
         Item(
-            subject.name,
+            subject.label,
             Kind.PASS,
             LEAST if is_dear else cheap,
-            frozenset(subject.stages or contracts[subject.name].stages),
+            frozenset(subject.stages or contracts[subject.label].stages),
+            is_dear,
         )
         for subject, is_dear in zip(subjects, dear, strict=True)
     ]
     if compositions:
         everywhere = frozenset().union(*(item.stages for item in chosen))
         chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
-        chosen += [Item(name, Kind.PIPELINE, LEAST, frozenset({Stage.RAW})) for name in PIPELINES]
+        chosen += [Item(name, Kind.PIPELINE, LEAST, frozenset({Stage.RAW}), True) for name in PIPELINES]
     return chosen
 
 

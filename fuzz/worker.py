@@ -57,7 +57,7 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
         case Block():
             _Block(id, job, journal, say).run()
         case Check():
-            journal.place(0, Stage.RAW, 0, job.calls, job.pipeline)
+            journal.place(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
             contract = None
             if job.exempt:
                 contract = contract_of(Subject(job.calls[0].name, job.calls[0], (), job.exempt))
@@ -128,7 +128,7 @@ class _Block:
         self._job = job
         self._journal = journal
         self._say = say
-        self._contracts = {subject.name: contract_of(subject) for subject in job.subjects}
+        self._contracts = {subject.label: contract_of(subject) for subject in job.subjects}
         self._items = schedule.items(job.subjects, self._contracts, job.compositions)
         self._strategy = ir_modules(without=job.disabled)
         self._checked = Counter(job.checked)
@@ -174,7 +174,7 @@ class _Block:
         names = STEPS[to]
         for count, name in enumerate(names, 1):
             calls = tuple(PassCall(f"{each}()") for each in names[:count])
-            self._journal.place(index, before, -1, calls)
+            self._journal.place(index, before, -1, "advance", calls)
             self._journal.step("advance")
             try:
                 mod = stages.step(mod, name)
@@ -187,7 +187,7 @@ class _Block:
     def _stage(self, mod: tvm.IRModule, index: int, stage: Stage, begin: int) -> bool:
         """Check the module at one stage; False where a pass has changed it under our hands."""
         random = Random(entropy("order", self._job.seed, index, stage))
-        here = [item for item in self._items if stage in item.stages]
+        here = [item for item in self._items if item.at(stage, self._checked)]
         origin = Origin(self._job.seed, index, stage, self._job.disabled)
         pristine = tvm_ffi.structural_hash(mod, map_free_vars=True)
         stats: dict[str, PassStats] = defaultdict(PassStats)
@@ -206,7 +206,7 @@ class _Block:
             if ordinal < begin:
                 stats[item.name] += PassStats(checks=1)
                 continue
-            violations = self._check(mod, prepared, origin, ordinal)
+            violations = self._check(item, mod, prepared, origin, ordinal)
             if violations:
                 intact = tvm_ffi.structural_hash(mod, map_free_vars=True) == pristine
                 self._report(violations, prepared, origin, mod if intact else regenerate(origin))
@@ -226,7 +226,7 @@ class _Block:
             return None
         if item.kind is Kind.PIPELINE:
             return _Prepared(pipeline=item.name)
-        self._journal.place(origin.index, origin.stage, ordinal)
+        self._journal.place(origin.index, origin.stage, ordinal, item.name)
         random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
         if item.kind is Kind.PASS:
             call = self._call(item.name, mod, random)
@@ -261,7 +261,7 @@ class _Block:
             if call is None:
                 continue
             calls = (*calls, call)
-            self._journal.place(origin.index, origin.stage, ordinal, calls)
+            self._journal.place(origin.index, origin.stage, ordinal, "sequence", calls)
             self._journal.step("sequence")
             try:
                 mod = call.run(mod)
@@ -272,10 +272,10 @@ class _Block:
         return _Prepared(calls) if len(calls) > 1 else None
 
     def _check(
-        self, mod: tvm.IRModule, prepared: _Prepared, origin: Origin, ordinal: int
+        self, item: Item, mod: tvm.IRModule, prepared: _Prepared, origin: Origin, ordinal: int
     ) -> list[Violation]:
         calls, pipeline = prepared.calls, prepared.pipeline
-        self._journal.place(origin.index, origin.stage, ordinal, calls, pipeline)
+        self._journal.place(origin.index, origin.stage, ordinal, item.name, calls, pipeline)
         case = Case(mod, calls, pipeline)
         try:
             return _check(case, self._job.oracles, prepared.contract, self._journal)

@@ -12,6 +12,7 @@ import ctypes
 import faulthandler
 import gc
 import math
+import mmap
 import os
 import resource
 import selectors
@@ -51,7 +52,7 @@ WATCH = 0.05
 BEAT = 0.5
 LAST_WORDS = 1.0
 """Seconds that a process that hangs has to write where."""
-STDERR_KEPT = 16_384
+STDERR_KEPT = 65_536
 MEGABYTE = 1 << 20
 
 _DEATHS = {
@@ -255,6 +256,8 @@ def _death(child: Child, code: int, stderr: str) -> Death:
         return Death.EXIT
     if -code in _FROM_OUTSIDE:
         return Death.KILLED
+    if "Fatal Python error: Segmentation fault" in stderr:
+        return Death.SEGFAULT  # with so broken a heap that TVM's handler aborted
     return _DEATHS.get(signal.Signals(-code), Death.SIGNAL)
 
 
@@ -318,11 +321,35 @@ def _isolate(limits: Limits, zygote: int, err: int, foreign: Sequence[int]) -> N
         os.close(end)
     os.dup2(err, 2)
     faulthandler.enable(2, all_threads=False)  # then TVM's own handler adds the C++ backtrace
+    _widen_signal_stack()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         limit = psutil.Process().memory_info().data + limits.memory_mb * MEGABYTE
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+class _Stack(ctypes.Structure):
+    """`stack_t` of Linux."""
+
+    _fields_ = (("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
+
+
+def _widen_signal_stack() -> None:
+    """Make room for both handlers of a segfault.
+
+    `faulthandler` puts a few KB aside, on the heap; TVM's handler would need more, and write over
+    what lies beside them.
+    """
+    if sys.platform == "linux":
+        memory = mmap.mmap(-1, MEGABYTE)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        _SIGNAL_STACKS.append(memory)
+        ctypes.CDLL(None).sigaltstack(ctypes.byref(_Stack(start, 0, MEGABYTE)), None)
+
+
+_SIGNAL_STACKS: list[mmap.mmap] = []
+"""Kept mapped."""
 
 
 def main() -> None:

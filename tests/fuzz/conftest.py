@@ -1,0 +1,37 @@
+"""Workers, and modules for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import tvm
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.oracles.passcall import PassCall
+from tvm import relax
+
+PASSES = Path(__file__).with_name("passes.py")
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[LocalPool]:
+    """Two workers, which survive what tests do to them."""
+    with LocalPool(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="session")
+def faulty() -> Callable[[str], PassCall]:
+    """The call of a pass of `passes.py`."""
+    return lambda name: PassCall(f"{name}()", factory=f"{PASSES}:{name}")
+
+
+@pytest.fixture(scope="session")
+def sums() -> str:
+    """TVM JSON of a module with `R.add`, which the faulty passes do not survive."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    return str(tvm.ir.save_json(builder.get()))

@@ -1,0 +1,129 @@
+"""Passes that do to their process what no pass should; each leaves modules without `add` alone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+import tvm
+from tvm import relax
+
+
+def _adds(mod: tvm.IRModule) -> bool:
+    return "R.add" in mod.script()
+
+
+def _pass(name: str, deed: Callable[[], object]) -> tvm.transform.Pass:
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        if _adds(mod):
+            deed()
+        return mod
+
+    return tvm.transform.module_pass(transform, opt_level=0, name=name)
+
+
+def segfault() -> tvm.transform.Pass:
+    return _pass("segfault", lambda: ctypes.string_at(0))
+
+
+def division() -> tvm.transform.Pass:
+    return _pass("division", lambda: os.kill(os.getpid(), signal.SIGFPE))
+
+
+def abort() -> tvm.transform.Pass:
+    return _pass("abort", os.abort)
+
+
+def hang() -> tvm.transform.Pass:
+    def forever() -> None:
+        while True:
+            time.sleep(0.01)
+
+    return _pass("hang", forever)
+
+
+def spin() -> tvm.transform.Pass:
+    """Hangs in C, where Python's signal handlers do not run."""
+    return _pass("spin", lambda: ctypes.CDLL(None).sleep(600))
+
+
+def eat() -> tvm.transform.Pass:
+    """Takes memory in big pieces, as a vector that grows does."""
+
+    def take() -> None:
+        held = []
+        while True:
+            held.append(b"x" * (16 << 20))
+
+    return _pass("eat", take)
+
+
+def nibble() -> tvm.transform.Pass:
+    """Takes memory in small pieces from C, with no Python exception in the end."""
+
+    def take() -> None:
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        while True:
+            if (address := libc.malloc(1 << 20)) is None:
+                os.abort()
+            ctypes.memset(address, 1, 1 << 20)
+
+    return _pass("nibble", take)
+
+
+def leave() -> tvm.transform.Pass:
+    return _pass("leave", lambda: os._exit(0))
+
+
+def say_goodbye() -> tvm.transform.Pass:
+    return _pass("say_goodbye", lambda: sys.exit(0))
+
+
+def recurse() -> tvm.transform.Pass:
+    """Overflows the C++ stack inside TVM."""
+
+    def deep() -> None:
+        expr: relax.Expr = relax.Tuple([])
+        for _ in range(200_000):
+            expr = relax.Tuple([expr])
+        relax.analysis.free_vars(expr)
+
+    return _pass("recurse", deep)
+
+
+def fork() -> tvm.transform.Pass:
+    """Both processes come back from the pass."""
+    return _pass("fork", os.fork)
+
+
+def leave_child() -> tvm.transform.Pass:
+    """Leaves a process behind that would live for ten minutes."""
+
+    def spawn() -> None:
+        if os.fork() == 0:
+            time.sleep(600)
+            os._exit(0)
+
+    return _pass("leave_child", spawn)
+
+
+def chatter() -> tvm.transform.Pass:
+    """Floods stdout and stderr, by way of Python and of the file descriptors."""
+
+    def talk() -> None:
+        for _ in range(200):
+            print("x" * 1000)
+            sys.stdout.flush()
+            os.write(1, b'{"message":"Ended","id":1}\n' * 100)
+            os.write(2, b"y" * 1000)
+
+    return _pass("chatter", talk)
+
+
+def innocent() -> tvm.transform.Pass:
+    return _pass("innocent", lambda: None)

@@ -1,0 +1,182 @@
+"""Campaigns: true to their seed, whatever dies, and whoever works."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from relaxfuzz.fuzz import executor
+from relaxfuzz.fuzz.campaign import CampaignConfig, run
+from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress, Started
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.protocol import Check, Limits, PassStats, Subject
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.passcall import PassCall
+
+Faulty = Callable[[str], PassCall]
+
+LIMITS = Limits(step_seconds=3, memory_mb=300)
+
+
+def subjects(faulty: Faulty, *names: str) -> tuple[Subject, ...]:
+    own = (Subject(name, faulty(name), (Stage.RAW, Stage.LEGALIZED)) for name in names)
+    return (*own, Subject("DeadCodeElimination"))
+
+
+def timeless(events: Sequence[Event]) -> list[Event]:
+    """The events without what depends on the clock, and without what others tell of it."""
+
+    def strip(stats: Any) -> dict[str, PassStats]:
+        return {name: dataclasses.replace(each, seconds=0.0) for name, each in stats.items()}
+
+    kept: list[Event] = []
+    for event in events:
+        match event:
+            case Started():
+                kept.append(dataclasses.replace(event, workers=0))
+            case BlockDone():
+                kept.append(dataclasses.replace(event, stats=strip(event.stats)))
+            case Finished():
+                kept.append(dataclasses.replace(event, seconds=0.0, stats=strip(event.stats)))
+            case Found():
+                # The backtrace holds addresses.
+                silent = dataclasses.replace(event.violation, detail="")
+                kept.append(dataclasses.replace(event, violation=silent))
+            case Progress():
+                pass
+            case _:
+                kept.append(event)
+    return kept
+
+
+def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faulty) -> None:
+    names = ("segfault", "abort", "leave", "division")
+    config = CampaignConfig(
+        seed=1, modules=40, subjects=subjects(faulty, *names), compositions=False, limits=LIMITS
+    )
+    events = list(run(config, pool))
+    assert [event for event in events if isinstance(event, Fault)] == []
+    deaths = {
+        event.violation.pass_name: event
+        for event in events
+        if isinstance(event, Found) and event.violation.pass_name in names
+    }
+    assert {name: event.violation.oracle for name, event in deaths.items()} == {
+        "segfault": "segfault",
+        "abort": "abort",
+        "leave": "exit",
+        "division": "arithmetic-signal",
+    }
+    for name, event in deaths.items():
+        assert event.calls == (faulty(name),)
+        again = executor.check(pool, Check(module=event.module, calls=event.calls))
+        assert [(v.oracle, v.key) for v in again] == [(event.violation.oracle, event.violation.key)]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.modules == 40
+    assert not finished.stopped
+    assert finished.stats["DeadCodeElimination"].checks >= 40
+    assert max(finished.occurrences.values()) > 1
+
+
+@pytest.mark.parametrize("name", ["hang", "eat"])
+def test_dear_deaths_do_not_stop_the_campaign(pool: LocalPool, faulty: Faulty, name: str) -> None:
+    config = CampaignConfig(
+        seed=1, modules=8, subjects=subjects(faulty, name), compositions=False, limits=LIMITS
+    )
+    events = list(run(config, pool))
+    found = [event.violation.pass_name for event in events if isinstance(event, Found)]
+    assert name in found
+    assert isinstance(events[-1], Finished)
+    assert events[-1].modules == 8
+
+
+def test_the_number_of_workers_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
+    config = CampaignConfig(
+        seed=7, modules=48, subjects=subjects(faulty, "segfault", "leave"), limits=LIMITS
+    )
+    with LocalPool(1) as single:
+        alone = timeless(list(run(config, single)))
+    assert alone == timeless(list(run(config, pool)))
+    assert any(isinstance(event, Found) for event in alone)
+
+
+def test_another_seed_is_another_campaign(pool: LocalPool) -> None:
+    def modules(seed: int) -> set[str]:
+        config = CampaignConfig(
+            seed=seed,
+            modules=16,
+            subjects=(Subject("always", PassCall("relax.transform.NoSuchPass()")),),
+            compositions=False,
+        )
+        return {event.module for event in run(config, pool) if isinstance(event, Found)}
+
+    assert modules(1) == modules(1) != set()
+    assert modules(1) != modules(2)
+
+
+def test_a_killed_zygote_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
+    config = CampaignConfig(
+        seed=3, modules=64, subjects=subjects(faulty, "segfault"), limits=LIMITS
+    )
+    undisturbed = timeless(list(run(config, pool)))
+    events: list[Event] = []
+    killed = 0
+    for event in run(config, pool):
+        events.append(event)
+        if isinstance(event, BlockDone) and event.number < 2:
+            os.kill(pool.zygote, signal.SIGKILL)
+            killed += 1
+    assert killed == 2
+    assert timeless(events) == undisturbed
+
+
+def test_seconds_are_a_budget(pool: LocalPool) -> None:
+    config = CampaignConfig(seed=1, seconds=1.0, subjects=(Subject("DeadCodeElimination"),))
+    *_, last = run(config, pool)
+    assert isinstance(last, Finished)
+    assert last.modules > 0
+    assert last.checks > 0
+    assert not last.stopped
+
+
+def test_a_campaign_can_be_stopped(pool: LocalPool, faulty: Faulty) -> None:
+    stop = threading.Event()
+    config = CampaignConfig(seed=1, seconds=600, subjects=subjects(faulty, "segfault"))
+    events: list[Event] = []
+    for event in run(config, pool, stop):
+        events.append(event)
+        if isinstance(event, Progress) and event.violations:
+            stop.set()
+    assert isinstance(events[-1], Finished)
+    assert events[-1].stopped
+    assert any(isinstance(event, Found) for event in events)
+
+
+def test_an_abandoned_campaign_leaves_its_workers_free(pool: LocalPool) -> None:
+    events = run(CampaignConfig(seed=1, seconds=600, subjects=(Subject("FuseOps"),)), pool)
+    next(events)
+    next(events)
+    events.close()  # type: ignore[attr-defined]  # it is a generator
+    call = PassCall("DeadCodeElimination()")
+    config = CampaignConfig(seed=1, modules=1, subjects=(Subject("x", call),))
+    assert isinstance(list(run(config, pool))[-1], Finished)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"subjects": (), "modules": 1}, "at least one pass"),
+        ({"modules": 0}, "modules=0"),
+        ({"seconds": -1.0}, "seconds=-1.0"),
+        ({}, "seconds=None, modules=None"),
+    ],
+)
+def test_nonsense_is_refused(bad: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CampaignConfig(**{"seed": 1, "subjects": (Subject("FuseOps"),), **bad})

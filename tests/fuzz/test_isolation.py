@@ -1,0 +1,89 @@
+"""Whatever a pass does to its process is a violation of that pass, and hurts nobody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+from relaxfuzz.fuzz import executor
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.protocol import Check, Limits
+from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.passcall import PassCall
+
+SMALL = Limits(step_seconds=2, memory_mb=300)
+
+Check_ = Callable[[str], list[Violation]]
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.fixture
+def check(pool: LocalPool, faulty: Callable[[str], PassCall], sums: str) -> Check_:
+    return lambda name: executor.check(
+        pool, Check(module=sums, calls=(faulty(name),)), limits=SMALL
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle", "key", "title"),
+    [
+        (
+            "segfault",
+            "segfault",
+            ("__init__.py:string_at",),
+            "segmentation fault in __init__.py:string_at",
+        ),
+        (
+            "recurse",
+            "segfault",
+            ("tvm::relax::FreeVars",),
+            "segmentation fault in tvm::relax::FreeVars",
+        ),
+        ("division", "arithmetic-signal", ("passes.py:<lambda>",), "SIGFPE in passes.py"),
+        ("abort", "abort", ("passes.py:transform",), "aborted the process"),
+        ("hang", "hang", (), "no progress within the time limit"),
+        ("spin", "hang", (), "no progress within the time limit"),
+        ("eat", "out-of-memory", (), "memory grew beyond the limit"),
+        ("nibble", "out-of-memory", (), "memory grew beyond the limit"),
+        ("leave", "exit", (), "exit code 0"),
+    ],
+)
+def test_a_death_is_a_violation(
+    check: Check_, name: str, oracle: str, key: tuple[str, ...], title: str
+) -> None:
+    (violation,) = check(name)
+    assert (violation.oracle, violation.pass_name) == (oracle, name)
+    assert title in violation.title
+    assert violation.key == violation.fingerprint == key
+
+
+def test_a_hang_says_where(check: Check_) -> None:
+    (violation,) = check("hang")
+    assert "passes.py" in violation.detail
+    assert "in forever" in violation.detail
+
+
+@pytest.mark.parametrize("name", ["fork", "leave_child", "chatter", "innocent"])
+def test_what_does_no_harm_is_no_violation(check: Check_, pool: LocalPool, name: str) -> None:
+    assert check(name) == []
+    # What a pass has forked is killed before the answer, and reaped soon after.
+    assert eventually(lambda: psutil.Process(pool.zygote).children(recursive=True) == [])
+
+
+def test_the_next_check_is_not_disturbed(check: Check_) -> None:
+    assert check("segfault") != []
+    assert check("innocent") == []
+
+
+def test_a_fault_of_the_harness_is_no_violation(pool: LocalPool) -> None:
+    job = Check(module="this is no module", calls=(PassCall("FuseOps()"),))
+    with pytest.raises(executor.ExecutorError, match="Traceback"):
+        executor.check(pool, job)

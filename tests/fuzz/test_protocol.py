@@ -1,0 +1,112 @@
+"""Messages as JSON lines."""
+
+from __future__ import annotations
+
+import io
+import typing
+
+import pytest
+from relaxfuzz.fuzz.protocol import (
+    Beat,
+    Block,
+    Cancel,
+    Check,
+    Checked,
+    Death,
+    Died,
+    Ended,
+    Failed,
+    Forked,
+    Limits,
+    Message,
+    ModuleDone,
+    Origin,
+    PassStats,
+    Place,
+    ProtocolError,
+    Ready,
+    Regenerate,
+    Regenerated,
+    Reply,
+    Request,
+    Resume,
+    StageDone,
+    Subject,
+    Submit,
+    Violated,
+    decode,
+    encode,
+)
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.passcall import PassCall
+
+CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
+VIOLATION = Violation("crash", "Foo", "it fell", "line 1\nline 2 ✗", ("a", "b"), ("a",))
+ORIGIN = Origin(7, 3, Stage.FUSED, (Trait.RECURSION,))
+PLACE = Place(3, Stage.FUSED, 2, "Foo", (CALL,), "zero", "idempotent")
+BLOCK = Block(
+    seed=7,
+    start=0,
+    count=16,
+    subjects=(Subject("Foo", CALL, (Stage.RAW,), ("idempotent",)), Subject("FuseOps")),
+    oracles=("crash",),
+    disabled=(Trait.IF,),
+    checked={"FuseOps": 3},
+    resume=Resume(Stage.FUSED, 4),
+    banned=("Foo",),
+)
+MESSAGES: list[Message] = [
+    Submit(1, BLOCK, Limits(1.5, 100)),
+    Submit(2, Check(module="{}", calls=(CALL,), oracles=("crash",))),
+    Submit(3, Regenerate(ORIGIN)),
+    Cancel(1),
+    Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
+    StageDone(1, 3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5)}),
+    ModuleDone(1, 3),
+    Checked(2, (VIOLATION, VIOLATION)),
+    Checked(2, ()),
+    Regenerated(3, '{"root": 1}'),
+    Failed(1, "Traceback …", PLACE),
+    Failed(1, "Traceback …", None),
+    Ready(1, 4711, "0.27.0"),
+    Forked(1, 4711),
+    Beat(1, PLACE),
+    Ended(1),
+    Died(1, Death.HANG, -9, PLACE, "last words"),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_what_is_written_is_read(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+def test_every_message_is_tried() -> None:
+    kinds = {*typing.get_args(Request), *typing.get_args(Reply)}
+    assert {type(message) for message in MESSAGES} == kinds
+
+
+def test_a_stream_has_one_message_a_line() -> None:
+    stream = io.BytesIO(b"".join(map(encode, MESSAGES)))
+    assert [decode(line) for line in stream] == MESSAGES
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"hello",
+        b"[]",
+        b"{}",
+        b'{"message":"Nonsense"}',
+        b'{"message":"Ended"}',
+        b'{"message":"Ended","id":1,"more":2}',
+        b'{"message":"Died","id":1,"death":"boredom","code":0,"place":null}',
+        b'{"message":"Submit","id":1,"job":{"job":"Play"}}',
+    ],
+)
+def test_a_line_that_is_no_message_is_refused(line: bytes) -> None:
+    with pytest.raises(ProtocolError, match="protocol version 1 but got"):
+        decode(line)

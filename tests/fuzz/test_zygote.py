@@ -1,0 +1,203 @@
+"""The zygote and its children: no thread too many, no process left behind, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from relaxfuzz.fuzz import executor
+from relaxfuzz.fuzz.executor import ExecutorError, LocalPool
+from relaxfuzz.fuzz.protocol import (
+    Check,
+    Checked,
+    Ended,
+    Failed,
+    Forked,
+    Limits,
+    Origin,
+    Reply,
+)
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.passcall import PassCall
+
+PATIENT = Limits(step_seconds=60)
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+class Heard:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        self.replies: list[Reply | None] = []
+
+    def __call__(self, reply: Reply | None) -> None:
+        self._queue.put(reply)
+
+    def until(self, kind: type) -> Reply | None:
+        while True:
+            reply = self._queue.get(timeout=30)
+            self.replies.append(reply)
+            if isinstance(reply, kind):
+                return reply
+
+
+@pytest.fixture
+def own_pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as pool:
+        yield pool
+
+
+def running(pool: LocalPool, job: Check) -> tuple[Heard, int, psutil.Process]:
+    """Submit a job, and wait until its child is there."""
+    heard = Heard()
+    id = pool.submit(job, heard, limits=PATIENT)
+    forked = heard.until(Forked)
+    assert isinstance(forked, Forked)
+    return heard, id, psutil.Process(forked.pid)
+
+
+@pytest.fixture
+def hanging(faulty: Callable[[str], PassCall], sums: str) -> Check:
+    return Check(module=sums, calls=(faulty("hang"),))
+
+
+def test_the_zygote_has_one_thread(pool: LocalPool) -> None:
+    assert psutil.Process(pool.zygote).num_threads() == 1
+
+
+def test_a_killed_zygote_is_replaced_and_its_jobs_start_again(
+    own_pool: LocalPool, hanging: Check, faulty: Callable[[str], PassCall]
+) -> None:
+    heard, id, child = running(own_pool, hanging)
+    before = own_pool.zygote
+    os.kill(before, signal.SIGKILL)
+    assert heard.until(type(None)) is None
+    heard.until(Forked)
+    assert own_pool.zygote != before
+    assert eventually(lambda: not child.is_running())
+    own_pool.cancel(id)
+    heard.until(Ended)
+    assert executor.check(own_pool, Check(module=hanging.module, calls=(faulty("innocent"),))) == []
+
+
+def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
+    own_pool: LocalPool, hanging: Check
+) -> None:
+    heard, _, child = running(own_pool, hanging)
+    for _ in range(executor.RETRIES):
+        child.kill()
+        assert heard.until(type(None)) is None
+        forked = heard.until(Forked)
+        assert isinstance(forked, Forked)
+        child = psutil.Process(forked.pid)
+    child.kill()
+    failed = heard.until(Failed)
+    assert isinstance(failed, Failed)
+    assert "after 3 retries: its process was killed with signal 9" in failed.traceback
+    heard.until(Ended)
+
+
+def test_a_cancelled_job_ends(own_pool: LocalPool, hanging: Check) -> None:
+    heard, id, child = running(own_pool, hanging)
+    waiting = Heard()
+    other = own_pool.submit(hanging, waiting)
+    own_pool.cancel(other)
+    waiting.until(Ended)
+    own_pool.cancel(id)
+    heard.until(Ended)
+    assert eventually(lambda: not child.is_running())
+
+
+def test_checks_overtake_nothing_of_their_kind(
+    own_pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
+) -> None:
+    order: list[int] = []
+    last = Heard()
+    for number in range(5):
+
+        def sink(reply: Reply | None, number: int = number) -> None:
+            if isinstance(reply, Checked):
+                order.append(number)
+            if number == 4:
+                last(reply)
+
+        own_pool.submit(Check(module=sums, calls=(faulty("innocent"),)), sink)
+    last.until(Ended)
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_closing_leaves_no_process(hanging: Check) -> None:
+    pool = LocalPool(1)
+    heard, _, child = running(pool, hanging)
+    zygote = psutil.Process(pool.zygote)
+    pool.close()
+    heard.until(Ended)
+    assert not zygote.is_running()
+    assert not child.is_running()
+    with pytest.raises(ExecutorError, match="closed"):
+        pool.submit(hanging, heard)
+
+
+DRIVER = """
+import sys, time
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.protocol import Check, Forked, Limits
+from relaxfuzz.oracles.passcall import PassCall
+pool = LocalPool(1)
+def sink(reply):
+    if isinstance(reply, Forked):
+        print(pool.zygote, reply.pid, flush=True)
+call = PassCall("hang()", factory=sys.argv[1])
+pool.submit(Check(module=sys.stdin.read(), calls=(call,)), sink, limits=Limits(step_seconds=600))
+time.sleep(600)
+"""
+
+
+def test_a_killed_driver_leaves_no_process(hanging: Check) -> None:
+    factory = hanging.calls[0].factory
+    assert factory is not None
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, factory],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        text=True,
+    )
+    assert driver.stdin is not None
+    assert driver.stdout is not None
+    driver.stdin.write(hanging.module)
+    driver.stdin.close()
+    zygote, child = (psutil.Process(int(pid)) for pid in driver.stdout.readline().split())
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    assert eventually(lambda: not zygote.is_running() and not child.is_running())
+
+
+def test_a_zygote_that_does_not_come_up_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "tvm.py").write_text("raise ImportError('no TVM on this machine')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ExecutorError, match="no TVM on this machine"):
+        LocalPool(1)
+
+
+def test_a_module_is_made_again_the_same(pool: LocalPool) -> None:
+    origin = Origin(1, 2, Stage.RAW)
+    assert executor.regenerate(pool, origin) == executor.regenerate(pool, origin)
