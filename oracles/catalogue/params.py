@@ -151,7 +151,8 @@ def _sets_lazily(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> s
 def _lazy_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
     holder = "[relax.Var('loader', relax.AnyType())]"
     extra = c.pick(["", f"extra_get_item_params={holder}", f"extra_set_item_params={holder}"])
-    return PassCall(f"LazyTransformParams({extra})")
+    # Without the import the pass fails unless something else has imported TVMScript before.
+    return PassCall(f"LazyTransformParams({extra})", imports=("import tvm.relax.op.vm",))
 
 
 def _transforms(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
@@ -494,7 +495,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ExpandTupleArguments",
         variants=always("ExpandTupleArguments()"),
-        stages=PURE,
+        stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_expanded,
         exemptions=(DEAD_CODE,),
@@ -503,7 +504,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RemoveUnusedParameters",
         variants=always("RemoveUnusedParameters()"),
-        stages=PURE,
+        stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_parameters,
         cost=0.2,
@@ -511,7 +512,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RemoveUnusedOutputs",
         variants=always("RemoveUnusedOutputs()"),
-        stages=PURE,
+        stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_outputs,
         exemptions=(DEAD_CODE,),

@@ -1,0 +1,109 @@
+"""Post-conditions of the tidying passes: each can fail, and a right result passes it."""
+
+from __future__ import annotations
+
+import pytest
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.passcall import PassCall
+
+
+@I.ir_module
+class Untidy:
+    """Aliases, dead code, common subexpressions, bindings outside of dataflow blocks."""
+
+    @R.function(private=True)
+    def unused(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.exp(x)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((2,), "float32"):
+        alias = x
+        same = R.match_cast(alias, R.Tensor((2,), "float32"))
+        a = R.add(same, x)
+        b = R.add(same, x)
+        dead = R.exp(b)
+        pair = (a, b)
+        first = pair[0]
+        if c:
+            p = R.multiply(first, b)
+            out = p
+        else:
+            q = R.subtract(first, b)
+            out = q
+        return out
+
+
+@I.ir_module
+class Chains:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.negative(x)
+            c = R.tanh(a)
+            d = R.add(c, b)
+            R.output(d)
+        return d
+
+
+@I.ir_module
+class OtherChains:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            a = R.exp(x)
+            c = R.tanh(a)
+            d = R.add(c, x)
+            R.output(d)
+        return d
+
+
+CALLS = {
+    "CanonicalizeBindings()": (Untidy, "a use of an alias of a variable is left"),
+    "DeadCodeElimination()": (Untidy, "an unused pure binding of relax.exp is left"),
+    "EliminateCommonSubexpr()": (Untidy, "two equal bindings of relax.add are left in one block"),
+    "EliminateCommonSubexpr(call_only=True)": (Untidy, "two equal bindings of relax.add"),
+    "ConvertToDataflow()": (Untidy, "consecutive dataflow bindings are left"),
+    "ConvertToDataflow(min_size=3)": (Untidy, "consecutive dataflow bindings are left"),
+}
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_pass_that_does_nothing_is_noticed(text: str) -> None:
+    call = PassCall(text)
+    mod, problem = CALLS[text]
+    found = catalogue[call.name].post(mod, mod, call)
+    assert found is not None
+    assert problem in found
+
+
+@pytest.mark.parametrize("text", [*CALLS, "ConvertToDataflow(min_size=1)"])
+def test_the_pass_keeps_its_promise(text: str) -> None:
+    call = PassCall(text)
+    after = call.run(Untidy)
+    assert catalogue[call.name].post(Untidy, after, call) is None
+
+
+def test_dead_functions_and_kept_entries_are_told_apart() -> None:
+    post = catalogue["DeadCodeElimination"].post
+    entry = PassCall("DeadCodeElimination(entry_functions=['unused'])")
+    assert post(Untidy, entry.run(Untidy), entry) is None
+    plain = PassCall("DeadCodeElimination()")
+    assert post(Untidy, entry.run(Untidy), plain) == "an unreachable Function is left"
+    assert post(Untidy, plain.run(Untidy), entry) == "an entry function was removed"
+
+
+def test_sorting_keeps_the_bindings() -> None:
+    contract = catalogue["TopologicalSort"]
+    for data in (b"", b"\1\1", b"\1\0", b"\0\1"):
+        call = contract.variants(Choices(data), Chains)
+        assert call is not None
+        assert contract.post(Chains, call.run(Chains), call) is None
+        lost = contract.post(Chains, OtherChains, call)
+        assert lost == "a DataflowBlock has not the bindings it had"
+        assert contract.post(Chains, PassCall("ToNonDataflow()").run(Chains), call) is not None
+    assert contract.requires(Untidy) == "no dataflow block"

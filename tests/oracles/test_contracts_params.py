@@ -1,0 +1,195 @@
+"""Post-conditions and variants of the passes that treat parameters."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.passcall import PassCall
+
+
+@I.ir_module
+class Weighted:
+    @R.function
+    def main(
+        x: R.Tensor(("n", 2), "float32"),
+        w: R.Tensor((2, 2), "float32"),
+        b: R.Tensor((2,), "float32"),
+    ) -> R.Tensor(("n", 2), "float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            t = R.permute_dims(w)
+            y = R.matmul(x, t)
+            z = R.add(y, b)
+            R.output(z)
+        return z
+
+
+@I.ir_module
+class OtherWeights:
+    """`main` as in Weighted, and a function whose weights are different ones."""
+
+    @R.function
+    def main(
+        x: R.Tensor(("n", 2), "float32"),
+        w: R.Tensor((2, 2), "float32"),
+        b: R.Tensor((2,), "float32"),
+    ) -> R.Tensor(("n", 2), "float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            y = R.matmul(x, w)
+            z = R.add(y, b)
+            R.output(z)
+        return z
+
+    @R.function
+    def other(x: R.Tensor((2,), "float32"), w: R.Tensor((3,), "int32")) -> R.Tensor(
+        (2,), "float32"
+    ):
+        R.func_attr({"num_input": 1})
+        return x
+
+
+@I.ir_module
+class Transform:
+    @R.function
+    def main_transform_params(
+        model_params: R.Tuple(R.Tensor((2, 2), "float32")),
+    ) -> R.Tuple(R.Tensor((2, 2), "float32")):
+        R.func_attr({"num_input": 0, "relax.force_pure": True})
+        w = model_params[0]
+        t = R.permute_dims(w)
+        out = (t,)
+        return out
+
+
+@I.ir_module
+class Internal:
+    @R.function(private=True)
+    def twice(
+        pair: R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")),
+        extra: R.Tensor((3,), "float32"),
+    ) -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        a = pair[0]
+        b = R.add(a, a)
+        c = pair[1]
+        return (b, c)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor(
+        (2,), "float32"
+    ):
+        both = Internal.twice((x, x), y)
+        z = both[0]
+        return z
+
+
+@I.ir_module
+class Plain:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return x
+
+
+BIND = "BindParams('main', {'w': np.ones((2, 2), 'float32')})"
+
+CALLS = {
+    "LiftTransformParams()": (Weighted, "no function that transforms the parameters"),
+    "LiftTransformParams(shared_transform=True)": (Weighted, "no function that transforms"),
+    "LiftTransformParams(shared_transform=['main'])": (Weighted, "no function that transforms"),
+    "BundleModelParams()": (Weighted, "does not take its inputs and one tuple"),
+    "BundleModelParams(param_tuple_name='weights')": (Weighted, "its inputs and one tuple"),
+    "LazyGetInput()": (Weighted, "does not take its inputs and one callback"),
+    "LazySetOutput()": (Weighted, "does not return the empty tuple"),
+    "LazyTransformParams()": (Transform, "still takes a tuple of weights"),
+    BIND: (Weighted, "not the ones that were not bound"),
+    "BindSymbolicVars({'n': 4})": (Weighted, "a symbolic variable that was bound is left"),
+    "BindSymbolicVars({'n': 4}, 'main')": (Weighted, "a symbolic variable that was bound is left"),
+    "ExpandTupleArguments()": (Internal, "an internal function takes a tuple"),
+    "RemoveUnusedParameters()": (Internal, "has a parameter that it does not use"),
+    "RemoveUnusedOutputs()": (Internal, "returns a field that no caller uses"),
+}
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_pass_that_does_nothing_is_noticed(text: str) -> None:
+    call = PassCall(text, imports=("import tvm.relax.op.vm",))
+    mod, problem = CALLS[text]
+    found = catalogue[call.name].post(mod, mod, call)
+    assert found is not None
+    assert problem in found
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_the_pass_keeps_its_promise(text: str) -> None:
+    call = PassCall(text, imports=("import tvm.relax.op.vm",))
+    mod, _ = CALLS[text]
+    assert catalogue[call.name].requires(mod) is None
+    assert catalogue[call.name].post(mod, call.run(mod), call) is None
+
+
+def test_a_transform_that_returns_other_weights_is_noticed() -> None:
+    call = PassCall("LiftTransformParams()")
+    good = call.run(Weighted)
+    mixed = tvm.IRModule(
+        {"main": Weighted["main"], "main_transform_params": good["main_transform_params"]}
+    )
+    post = catalogue["LiftTransformParams"].post
+    assert post(Weighted, good, call) is None
+    bad = tvm.IRModule(
+        {
+            "main": PassCall("BundleModelParams()").run(Weighted)["main"],
+            "main_transform_params": good["main_transform_params"],
+        }
+    )
+    assert (
+        post(Weighted, bad, call)
+        == "what transform_params returns is not what the function accepts"
+    )
+    assert post(Weighted, mixed, call) is not None
+
+
+def test_the_name_of_the_bundle_matters() -> None:
+    after = PassCall("BundleModelParams()").run(Weighted)
+    call = PassCall("BundleModelParams(param_tuple_name='weights')")
+    found = catalogue["BundleModelParams"].post(Weighted, after, call)
+    assert found == "the tuple of parameters has another name than asked for"
+
+
+def test_shared_transforms_are_asked_only_of_functions_that_agree() -> None:
+    variants = catalogue["LiftTransformParams"].variants
+    source = random.Random(0)
+    texts = {str(variants(Choices(source.randbytes(8)), OtherWeights)) for _ in range(40)}
+    assert not any("=True" in text.replace("consume_params': True", "") for text in texts)
+    assert any("shared_transform=['main']" in text for text in texts)
+
+
+def test_passes_without_anything_to_do_say_why() -> None:
+    for name in ("LiftTransformParams", "BundleModelParams"):
+        assert "num_input" in (catalogue[name].requires(Plain) or "")
+    assert "transform_params" in (catalogue["LazyTransformParams"].requires(Plain) or "")
+    for name in ("ExpandTupleArguments", "RemoveUnusedParameters", "RemoveUnusedOutputs"):
+        assert catalogue[name].requires(Plain) == "no internal function (docstring)"
+    assert catalogue["BindSymbolicVars"].variants(Choices(b""), Plain) is None
+
+
+def test_an_impossible_num_input_is_no_input_for_the_passes() -> None:
+    wrong = tvm.IRModule({"main": Plain["main"].with_attr("num_input", 5)})
+    for name in ("LiftTransformParams", "BundleModelParams", "LazyGetInput", "LazySetOutput"):
+        assert "no number of parameters" in (catalogue[name].requires(wrong) or "")
+
+
+@pytest.mark.parametrize("name", ["BindParams", "BindSymbolicVars", "UpdateParamType"])
+def test_the_arguments_fit_the_module(name: str) -> None:
+    contract = catalogue[name]
+    source = random.Random(1)
+    for _ in range(12):
+        call = contract.variants(Choices(source.randbytes(16)), Weighted)
+        assert call is not None
+        assert contract.post(Weighted, call.run(Weighted), call) is None

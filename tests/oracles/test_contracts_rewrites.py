@@ -1,0 +1,260 @@
+"""Post-conditions and variants of the passes for algebra, layouts, backends and training."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import tvm
+from tvm import relax, te
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.oracles.catalogue import byoc, catalogue, tensorir
+from relaxfuzz.oracles.contract import Relation
+from relaxfuzz.oracles.passcall import PassCall
+
+
+@I.ir_module
+class Operators:
+    @R.function
+    def main(
+        x: R.Tensor((2, 3), "float32"),
+        a: R.Tensor((3, 4), "float32"),
+        b: R.Tensor((3, 4), "float32"),
+    ) -> R.Tensor((2, 4), "float32"):
+        with R.dataflow():
+            same = R.reshape(x, (2, 3))
+            p = R.matmul(same, a)
+            q = R.matmul(same, b)
+            s = R.add(p, q)
+            e = R.exp(s)
+            R.output(e)
+        return e
+
+
+@I.ir_module
+class Scalar:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")) -> R.Tensor(
+        (), "float32"
+    ):
+        with R.dataflow():
+            p = R.multiply(x, y)
+            s = R.sum(p)
+            R.output(s)
+        return s
+
+
+@I.ir_module
+class Convolution:
+    @R.function
+    def main(
+        x: R.Tensor((1, 4, 6, 6), "float32"), w: R.Tensor((4, 4, 3, 3), "float32")
+    ) -> R.Tensor((1, 4, 4, 4), "float32"):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w)
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+
+
+FUSE = PassCall(
+    "FuseOpsByPattern([('dnnl.add', is_op('relax.add')(wildcard(), wildcard()))])",
+    imports=("from tvm.relax.dpl import is_op, wildcard",),
+)
+ANNOTATE = PassCall(FUSE.expr.replace(")])", ")], annotate_codegen=True)"), imports=FUSE.imports)
+COMPOSITES = FUSE.run(Operators)
+CODEGENS = ANNOTATE.run(Operators)
+GENERATE = PassCall(
+    "RunCodegen()",
+    imports=(
+        "import tvm_ffi",
+        "tvm_ffi.register_global_func('relax.ext.dnnl', lambda *_: [], override=True)",
+    ),
+)
+
+
+def with_prim_func(name: str, operator_name: str | None = None) -> tvm.IRModule:
+    """A module that calls one of the elementwise PrimFuncs."""
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    func = eval(tensorir.spell(name, "(2, 3)", "float32"), {"te": te, "tvm": tvm})
+    func = func.without_attr("global_symbol")
+    if operator_name is not None:
+        func = func.with_attr("operator_name", operator_name)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            gvar = builder.add_func(func, name)
+            out = builder.emit_output(relax.call_tir(gvar, (x,), x.ty))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+SPLIT = PassCall(
+    f"SplitCallTIRByPattern([{tensorir.spell('tir_add_one', '(2, 3)', 'float32')}], "
+    "lambda matches: ['void f() {}', tvm.tirx.IntImm('int32', 1), "
+    "list(matches[0].matched_buffers)[:-1]])",
+    imports=tensorir.IMPORTS,
+)
+REFUSE = PassCall("CombineParallelMatmul(check=lambda *_: False)")
+
+
+def changed_attribute(mod: tvm.IRModule, codegen: str) -> tvm.IRModule:
+    """The module with another Codegen attribute on its offloaded functions."""
+    changed = {}
+    for gvar, func in mod.functions_items():
+        if func.attrs is not None and "Codegen" in func.attrs:
+            func = func.with_attr("Codegen", codegen)
+        changed[gvar] = func
+    return tvm.IRModule(changed)
+
+
+def wrapped(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with all Composite functions offloaded without anything inside."""
+    changed = {}
+    for gvar, func in mod.functions_items():
+        if func.attrs is not None and "Composite" in func.attrs:
+            func = func.without_attr("Composite").with_attr("Codegen", "dnnl")
+            func = func.with_attr("global_symbol", gvar.name_hint)
+        changed[gvar] = func
+    return tvm.IRModule(changed)
+
+
+FAULTS = [
+    (
+        REFUSE,
+        Operators,
+        PassCall("CombineParallelMatmul()").run(Operators),
+        "although check refuses",
+    ),
+    (PassCall("FastMathTransform()"), Operators, Operators, "relax.exp is left"),
+    (PassCall("RemoveRedundantReshape()"), Operators, Operators, "a reshape to the same shape"),
+    (FUSE, Operators, wrapped(COMPOSITES), "no attribute Composite"),
+    (ANNOTATE, Operators, COMPOSITES, "lacks the attribute Codegen"),
+    (ANNOTATE, Operators, wrapped(COMPOSITES), "calls relax.add, no Composite function"),
+    (ANNOTATE, Operators, changed_attribute(CODEGENS, "cutlass"), "of another codegen"),
+    (PassCall("MergeCompositeFunctions()"), COMPOSITES, COMPOSITES, "outside of all Codegen"),
+    (GENERATE, CODEGENS, CODEGENS, "is still called"),
+    (PassCall("Gradient('main')"), Scalar, Scalar, "there is no adjoint function"),
+    (
+        PassCall("Gradient('main')"),
+        Scalar,
+        tvm.IRModule({"main": Scalar["main"], "main_adjoint": Scalar["main"]}),
+        "has not the promised type",
+    ),
+    (
+        PassCall("Gradient('main')"),
+        Scalar,
+        tvm.IRModule({"main": Operators["main"], "main_adjoint": Scalar["main"]}),
+        "a function other than the adjoint one changed",
+    ),
+    (
+        PassCall("ToMixedPrecision(fp16_input_names=['x'])"),
+        Operators,
+        Operators,
+        "a parameter of fp16_input_names is not float16",
+    ),
+    (
+        PassCall("ToMixedPrecision()"),
+        Operators,
+        PassCall("ToMixedPrecision(fp16_input_names=['x'])").run(Operators),
+        "that is not of fp16_input_names changed",
+    ),
+    (
+        PassCall(f"SplitCallTIRByPattern([], lambda matches: {byoc.NOTHING_MATCHED})"),
+        with_prim_func("tir_two_steps"),
+        SPLIT.run(with_prim_func("tir_two_steps")),
+        "a library is called",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "before", "after", "problem"), FAULTS, ids=lambda value: getattr(value, "name", "")
+)
+def test_a_broken_result_is_noticed(
+    call: PassCall, before: tvm.IRModule, after: tvm.IRModule, problem: str
+) -> None:
+    found = catalogue[call.name].post(before, after, call)
+    assert found is not None
+    assert problem in found
+
+
+RIGHT = [
+    (REFUSE, Operators),
+    (PassCall("FastMathTransform()"), Operators),
+    (PassCall("RemoveRedundantReshape()"), Operators),
+    (FUSE, Operators),
+    (ANNOTATE, Operators),
+    (PassCall("MergeCompositeFunctions()"), COMPOSITES),
+    (GENERATE, CODEGENS),
+    (PassCall("Gradient('main')"), Scalar),
+    (PassCall("ToMixedPrecision()"), Operators),
+    (PassCall("ToMixedPrecision(fp16_input_names=['x'])"), Operators),
+    (SPLIT, with_prim_func("tir_two_steps")),
+]
+
+
+@pytest.mark.parametrize(("call", "mod"), RIGHT, ids=lambda value: getattr(value, "name", ""))
+def test_the_pass_keeps_its_promise(call: PassCall, mod: tvm.IRModule) -> None:
+    contract = catalogue[call.name]
+    assert contract.requires(mod) is None
+    assert contract.post(mod, call.run(mod), call) is None
+
+
+def test_layouts_are_chosen_for_the_operators_at_hand() -> None:
+    variants = catalogue["ConvertLayout"].variants
+    assert str(variants(Choices(b""), Convolution)) == (
+        "ConvertLayout({'relax.nn.conv2d': ['NHWC', 'OHWI']})"
+    )
+    source = random.Random(0)
+    calls = [variants(Choices(source.randbytes(8)), Convolution) for _ in range(30)]
+    assert len(set(calls)) >= 6
+    for call in dict.fromkeys(calls):
+        assert call is not None
+        assert call.build() is not None
+    plain = variants(Choices(b""), Convolution)
+    assert plain is not None
+    assert "NHWC" in plain.run(Convolution).script()
+
+
+def test_another_implementation_is_offered_for_a_known_operator() -> None:
+    variants = catalogue["AlterOpImpl"].variants
+    mod = with_prim_func("tir_square", "relax.tir_square")
+    source = random.Random(0)
+    for _ in range(10):
+        call = variants(Choices(source.randbytes(8)), mod)
+        assert call is not None
+        names = [gvar.name_hint for gvar in call.run(mod).get_global_vars()]
+        assert any("replacement" in name for name in names) or "tir_square" in names
+    assert variants(Choices(b""), with_prim_func("tir_square")) is None
+    assert variants(Choices(b""), with_prim_func("tir_square", "relax.unknown")) is None
+
+
+def test_gradients_are_asked_of_scalars_only() -> None:
+    variants = catalogue["Gradient"].variants
+    assert str(variants(Choices(b""), Scalar)) == "Gradient('main')"
+    assert variants(Choices(b""), Operators) is None
+
+
+def test_patterns_are_of_operators_that_the_module_calls() -> None:
+    variants = catalogue["FuseOpsByPattern"].variants
+    source = random.Random(0)
+    for _ in range(20):
+        call = variants(Choices(source.randbytes(16)), Convolution)
+        assert call is not None
+        assert "conv2d" in call.expr or "relu" in call.expr
+        assert catalogue["FuseOpsByPattern"].post(Convolution, call.run(Convolution), call) is None
+
+
+def test_mixed_precision_wants_a_module_of_float32() -> None:
+    contract = catalogue["ToMixedPrecision"]
+    assert contract.relation is Relation.LOOSE
+    half = PassCall("ToMixedPrecision(fp16_input_names=['x'])").run(Operators)
+    assert "not fp32 only" in (contract.requires(half) or "")
+    source = random.Random(0)
+    texts = [str(contract.variants(Choices(source.randbytes(8)), Operators)) for _ in range(40)]
+    assert any("fp16_input_names=" in text for text in texts)
+    assert not all("fp16_input_names=" in text for text in texts)
