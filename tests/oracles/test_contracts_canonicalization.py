@@ -25,7 +25,7 @@ class Untidy:
         same = R.match_cast(alias, R.Tensor((2,), "float32"))
         a = R.add(same, x)
         b = R.add(same, x)
-        dead = R.exp(b)
+        _dead = R.exp(b)
         pair = (a, b)
         first = pair[0]
         if c:

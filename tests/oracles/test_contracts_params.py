@@ -66,7 +66,7 @@ class Transform:
         w = model_params[0]
         t = R.permute_dims(w)
         out = (t,)
-        return out
+        return out  # noqa: RET504 (LiftTransformParams too returns a bound tuple)
 
 
 @I.ir_module
@@ -86,8 +86,7 @@ class Internal:
         (2,), "float32"
     ):
         both = Internal.twice((x, x), y)
-        z = both[0]
-        return z
+        return both[0]
 
 
 @I.ir_module

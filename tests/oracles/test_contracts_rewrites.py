@@ -164,8 +164,8 @@ FAULTS = [
     ),
     (
         PassCall(f"SplitCallTIRByPattern([], lambda matches: {byoc.NOTHING_MATCHED})"),
-        with_prim_func("tir_two_steps"),
-        SPLIT.run(with_prim_func("tir_two_steps")),
+        with_prim_func("tir_add_one"),
+        SPLIT.run(with_prim_func("tir_add_one")),
         "a library is called",
     ),
 ]
@@ -193,7 +193,7 @@ RIGHT = [
     (PassCall("Gradient('main')"), Scalar),
     (PassCall("ToMixedPrecision()"), Operators),
     (PassCall("ToMixedPrecision(fp16_input_names=['x'])"), Operators),
-    (SPLIT, with_prim_func("tir_two_steps")),
+    (SPLIT, with_prim_func("tir_add_one")),
 ]
 
 
