@@ -12,7 +12,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import tvm
 
 from ..generators.tvm_api import versions
@@ -141,7 +140,7 @@ def _died(call: PassCall, module: str) -> Violation | None:
             left = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # somebody else's, just being written or removed
-        if psutil.pid_exists(left["pid"]) or left["identity"] != _identity(call, module):
+        if _alive(left["pid"]) or left["identity"] != _identity(call, module):
             continue
         path.unlink(missing_ok=True)
         return Violation(
@@ -154,6 +153,16 @@ def _died(call: PassCall, module: str) -> Violation | None:
             fingerprint=(),
         )
     return None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
 
 
 def _identity(call: PassCall, module: str) -> str:
@@ -187,16 +196,11 @@ def _pool() -> LocalPool:
 
 def _failure(violation: Violation, call: PassCall, mod: tvm.IRModule) -> PassViolation:
     module = tvm.ir.save_json(mod)
-    finding = Finding(
-        oracle=violation.oracle,
-        pass_name=violation.pass_name,
-        title=violation.title,
-        detail=violation.detail,
-        key=violation.key,
-        fingerprint=violation.fingerprint,
+    finding = Finding.of(
+        violation,
         module=module,
+        versions=versions(),
         source=reproducer.source_of(module),
         calls=(call,),
-        versions=versions(),
     )
     return PassViolation(violation, next(reproducer.texts(finding)))

@@ -59,12 +59,17 @@ Stages = Annotated[
 NotIdempotent = Annotated[
     bool, typer.Option("--not-idempotent", help="Your own pass may change its own result.")
 ]
+ChangesFunctions = Annotated[
+    bool, typer.Option("--changes-functions", help="It may add or remove public functions.")
+]
 ChangesSignature = Annotated[
-    bool,
-    typer.Option("--changes-signature", help="Your own pass may change public signatures."),
+    bool, typer.Option("--changes-signature", help="It may change public signatures.")
+]
+ChangesAttributes = Annotated[
+    bool, typer.Option("--changes-attributes", help="It may change attributes.")
 ]
 ChangesValues = Annotated[
-    bool, typer.Option("--changes-values", help="Your own pass may change what is computed.")
+    bool, typer.Option("--changes-values", help="It may change what is computed.")
 ]
 
 OUT = Path("relaxfuzz-out")
@@ -93,7 +98,9 @@ def run(
     json: Json = False,
     stage: Stages = None,
     not_idempotent: NotIdempotent = False,
+    changes_functions: ChangesFunctions = False,
     changes_signature: ChangesSignature = False,
+    changes_attributes: ChangesAttributes = False,
     changes_values: ChangesValues = False,
 ) -> None:
     """Generate modules and check passes on them until the budget is used up."""
@@ -115,7 +122,9 @@ def run(
                 relaxations=Relaxations(
                     stages=tuple(stage or ()),
                     not_idempotent=not_idempotent,
+                    changes_functions=changes_functions,
                     changes_signature=changes_signature,
+                    changes_attributes=changes_attributes,
                     changes_values=changes_values,
                 ),
             )
@@ -160,7 +169,9 @@ def check(
     out: Out = OUT,
     json: Json = False,
     not_idempotent: NotIdempotent = False,
+    changes_functions: ChangesFunctions = False,
     changes_signature: ChangesSignature = False,
+    changes_attributes: ChangesAttributes = False,
     changes_values: ChangesValues = False,
 ) -> None:
     """Check passes, or a pipeline, on a module of yours."""
@@ -181,7 +192,9 @@ def check(
                 json=json,
                 relaxations=Relaxations(
                     not_idempotent=not_idempotent,
+                    changes_functions=changes_functions,
                     changes_signature=changes_signature,
+                    changes_attributes=changes_attributes,
                     changes_values=changes_values,
                 ),
             )

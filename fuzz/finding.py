@@ -11,6 +11,7 @@ from typing import Any
 
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
+from .protocol import Origin
 
 FORMAT = 1
 """Version of the stored form; a reader refuses any other."""
@@ -50,6 +51,41 @@ class Finding:
     reproducer: str | None = None
     """File name in the `reproducers` folder of the store; None until one is seen to fail."""
 
+    @classmethod
+    def of(
+        cls,
+        violation: Violation,
+        *,
+        module: str,
+        versions: Mapping[str, str],
+        source: str = "",
+        calls: tuple[PassCall, ...] = (),
+        pipeline: str | None = None,
+        origin: Origin | None = None,
+        exempt: tuple[str, ...] = (),
+        confirmed: bool = False,
+    ) -> Finding:
+        """What an oracle said of this module; nobody has seen it again yet."""
+        return cls(
+            oracle=violation.oracle,
+            pass_name=violation.pass_name,
+            title=violation.title,
+            detail=violation.detail,
+            key=violation.key,
+            fingerprint=violation.fingerprint,
+            module=module,
+            source=source,
+            calls=calls,
+            pipeline=pipeline,
+            seed=None if origin is None else origin.seed,
+            index=None if origin is None else origin.index,
+            stage="raw" if origin is None else str(origin.stage),
+            disabled=() if origin is None else tuple(map(str, origin.disabled)),
+            exempt=exempt,
+            versions=versions,
+            confirmed=confirmed,
+        )
+
     @property
     def id(self) -> str:
         """Short and stable: the same bug in the same TVM build has the same id in every run."""
@@ -59,12 +95,7 @@ class Finding:
     def violation(self) -> Violation:
         """The oracle's own account."""
         return Violation(
-            oracle=self.oracle,
-            pass_name=self.pass_name,
-            title=self.title,
-            detail=self.detail,
-            key=self.key,
-            fingerprint=self.fingerprint,
+            self.oracle, self.pass_name, self.title, self.detail, self.key, self.fingerprint
         )
 
     def to_json(self) -> str:

@@ -19,7 +19,8 @@ from pathlib import Path
 from types import ModuleType
 
 import tvm
-from tvm import relax
+
+from ..oracles.well_formed import flaw
 
 SECONDS = 120
 """For executing a module file; importing TVM is part of it."""
@@ -116,10 +117,8 @@ def _import(path: Path) -> ModuleType:
 def _check(mod: tvm.IRModule, origin: str) -> None:
     if not mod.functions:
         raise BadModule(f"the module of '{origin}' has no functions")
-    try:
-        relax.analysis.well_formed(mod)
-    except Exception as error:
-        raise BadModule(f"the module of '{origin}' is not well-formed: {_line(error)}") from None
+    if (problem := flaw(mod)) is not None:
+        raise BadModule(f"the module of '{origin}' is not well-formed: {problem.title}")
 
 
 def _read_apart(path: Path) -> str:

@@ -14,6 +14,8 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ..oracles.well_formed import flaw
+
 Step = Callable[[tvm.IRModule], Iterator[tvm.IRModule]]
 Holds = Callable[[tvm.IRModule], bool]
 Block = tuple[bool, list[Any]]
@@ -38,7 +40,7 @@ def reduce(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
                 for number, candidate in enumerate(step(mod)):
                     if time.monotonic() > deadline:
                         return mod
-                    if number < failed or not well_formed(candidate):
+                    if number < failed or flaw(candidate) is not None:
                         continue
                     if holds(candidate):
                         # What failed on the larger module mostly fails on the smaller one too;
@@ -46,18 +48,6 @@ def reduce(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
                         mod, failed, searching, progress = candidate, number, True, True
                         break
     return mod
-
-
-def well_formed(mod: tvm.IRModule) -> bool:
-    """The candidate is a module that a user could have written."""
-    try:
-        relax.analysis.well_formed(mod)
-        for func in mod.functions.values():
-            if isinstance(func, tvm.tirx.PrimFunc):
-                tvm.tirx.analysis.verify_well_formed(func)
-    except Exception:
-        return False
-    return True
 
 
 def keep_one_function(mod: tvm.IRModule) -> Iterator[tvm.IRModule]:
@@ -332,7 +322,7 @@ def _parametrized(func: relax.Function, run: range) -> relax.Function:
     dropped: list[Any] = []
     rest: list[Block] = []
     for dataflow, bindings in _blocks(func):
-        kept = []
+        kept: list[Any] = []
         for binding in bindings:
             (dropped if number in run else kept).append(binding)
             number += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import tvm
 
 from ..generators.source import to_source
 from ..oracles.check import ORACLES
+from ..oracles.pipelines import steps
 from .finding import Finding
 from .protocol import Death
 
@@ -27,10 +29,15 @@ HUNG = 124
 HANG_SECONDS = 15
 MEMORY_MB = 3072
 
+MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
+"""A snippet that does not fit raises these; so does a finding only if it says so itself."""
+
 DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never takes the process with it.",
     "docs/contribute/error_handling.rst: errors are raised as structured error classes",
 )
+
+_HERE = str(Path(__file__).parents[1])
 
 _RUN = 'if __name__ == "__main__":'
 
@@ -104,22 +111,18 @@ def _fails(path: Path, finding: Finding) -> bool:
         case Death.HANG:
             return "Timeout (" in stderr
         case Death.OUT_OF_MEMORY:
-            return code not in (0, HUNG) and _raised_in_check(path, stderr, any_error=True)
-    return code == 1 and _raised_in_check(
-        path, stderr, any_error=finding.oracle == "crash", says=finding.detail
+            return code not in (0, HUNG) and prepared(path, stderr)
+    return code == 1 and _raised(path, stderr, finding.detail)
+
+
+def _raised(path: Path, stderr: str, detail: str) -> bool:
+    """The exception comes from the check, and is none that an unfit snippet would raise."""
+    kinds = re.findall(r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning))(?::|$)", stderr, re.M)
+    return (
+        prepared(path, stderr)
+        and bool(kinds)
+        and not any(kind in MISTAKES and kind not in detail for kind in kinds)
     )
-
-
-def _raised_in_check(path: Path, stderr: str, *, any_error: bool, says: str = "") -> bool:
-    """The exception comes from the check, not from what prepares it; and it is an expected one."""
-    if not prepared(path, stderr):
-        return False
-    kinds = re.findall(r"^(?:[\w.]+\.)?(\w+)(?::|$)", stderr, re.MULTILINE)
-    if "AssertionError" in kinds:
-        return True
-    # An unfit snippet raises these; the finding itself says so if it is about one.
-    mistakes = {"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"}
-    return any_error and not any(kind in mistakes and kind not in says for kind in kinds)
 
 
 def _ways(finding: Finding) -> Iterator[str]:
@@ -149,22 +152,32 @@ def _ways(finding: Finding) -> Iterator[str]:
 
 
 def _text(finding: Finding, way: str) -> str:
-    imports: list[str] = ["import numpy as np", "import tvm", "from tvm import relax"]
+    imports, module = _module(finding)
+    calls = finding.calls or (steps(finding.pipeline) if finding.pipeline else ())
     expressions = []
     config: dict[str, object] = {}
-    for call in finding.calls:
+    paths: list[str] = []
+    for call in calls:
         lines, expression = call.source()
-        imports += [line for line in lines if line not in imports]
+        for line in lines:
+            (imports if line.startswith(("import ", "from ")) else paths).append(line)
         expressions.append(expression)
         config |= call.config
     passes = "".join(f"    {expression},\n" for expression in expressions)
     check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}"
+    if "expressions" in way:
+        check = f"expressions = {[call.expr for call in calls]!r}\n{check}"
+    imports += ["import tvm"]
+    imports += ["from tvm import relax"] if "relax." in check else []
+    imports += ["import numpy as np"] if "np." in check else []
     return "\n".join(
         [
             _header(finding),
-            _module(finding),
             "",
-            *imports,
+            *sorted(set(imports), key=lambda line: (line.startswith("from "), line)),
+            *dict.fromkeys(paths),
+            "",
+            module,
             "",
             "",
             _APPLY.format(config=config),
@@ -176,13 +189,16 @@ def _text(finding: Finding, way: str) -> str:
     )
 
 
-def _module(finding: Finding) -> str:
-    if finding.source:
-        return finding.source.rstrip()
-    # What source cannot express still travels as JSON, if only within one TVM version.
-    chunks = textwrap.wrap(finding.module, 90, break_on_hyphens=False, drop_whitespace=False)
-    quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
-    return f"import tvm\n\nmod = tvm.ir.load_json(\n{quoted}\n)"
+def _module(finding: Finding) -> tuple[list[str], str]:
+    """Import lines, and statements that define `mod`."""
+    if not finding.source:
+        # What source cannot express still travels as JSON, if only within one TVM version.
+        chunks = [finding.module[at : at + 90] for at in range(0, len(finding.module), 90)]
+        quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
+        return [], f"mod = tvm.ir.load_json(\n{quoted}\n)"
+    lines = finding.source.strip().splitlines()
+    imports = list(itertools.takewhile(lambda line: line.startswith(("import ", "from ")), lines))
+    return imports, "\n".join(lines[len(imports) :]).strip()
 
 
 def _header(finding: Finding) -> str:
@@ -192,7 +208,7 @@ def _header(finding: Finding) -> str:
     else:
         promise, source = DEATH_PROMISE
     versions = ", ".join(f"{name} {version}" for name, version in finding.versions.items())
-    detail = finding.detail.strip().splitlines()
+    detail = _without_own_frames(finding.detail.strip().splitlines())
     shown = [*detail[:30], "..."] if len(detail) > 30 else detail
     paragraphs = [
         f"{finding.pass_name}: {finding.title}",
@@ -206,6 +222,20 @@ def _header(finding: Finding) -> str:
     lines = [line for text in paragraphs for line in textwrap.wrap(text, 97)]
     lines += ["", "What was seen:", *(f"  {line[:200]}" for line in shown)]
     return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def _without_own_frames(lines: list[str]) -> list[str]:
+    """A traceback without the frames of relaxfuzz: they tell nothing of the bug."""
+    kept = []
+    own = False
+    for line in lines:
+        if line.lstrip().startswith('File "'):
+            own = f'File "{_HERE}' in line
+        elif not line.startswith("    "):
+            own = False
+        if not own:
+            kept.append(line)
+    return kept
 
 
 def source_of(module: str) -> str:

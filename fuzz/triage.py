@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 
 import tvm
 
+from ..oracles.check import narrow
+from ..oracles.oracle import Case
 from . import reproducer
-from .confirm import again
+from .confirm import DEATHS, again
 from .executor import Executor
 from .finding import Finding
 from .reduce import reduce
@@ -49,6 +51,7 @@ class Triage:
         self._number = itertools.count()
         self._deadline: float | None = None
         self._stop = False
+        self._narrowing = threading.Lock()  # the oracles are not made for threads
         self._threads: list[threading.Thread] = []
         # The rest of the machine belongs to the campaign until that is over.
         self._employ(max(1, executor.workers // 2))
@@ -120,10 +123,29 @@ class Triage:
             self._store.put(finding)
             return
         confirmed = dataclasses.replace(
-            finding, confirmed=True, source=reproducer.source_of(finding.module)
+            self._narrowed(finding),
+            confirmed=True,
+            title=violation.title,
+            detail=violation.detail,
         )
+        confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
         self._store.put(confirmed)
         self._queue.put((1, next(self._number), confirmed))
+
+    def _narrowed(self, finding: Finding) -> Finding:
+        """The one pass, of a list or pipeline, and the module that it was given."""
+        if len(finding.calls) == 1 or finding.oracle in DEATHS:
+            return finding  # a pass that kills its process is not run in this one
+        case = Case(tvm.ir.load_json(finding.module), finding.calls, finding.pipeline)
+        with self._narrowing:
+            case = narrow(case, finding.violation)
+        smaller = dataclasses.replace(
+            finding,
+            module=tvm.ir.save_json(case.mod),
+            calls=case.calls,
+            pipeline=case.pipeline,
+        )
+        return finding if again(self._executor, smaller, smaller.module) is None else smaller
 
     def _finish(self, finding: Finding) -> None:
         smaller = self._reduced(finding)
@@ -142,7 +164,10 @@ class Triage:
             return finding
 
         def holds(candidate: tvm.IRModule) -> bool:
-            return again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
+            return (
+                _applies(finding, candidate)
+                and again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
+            )
 
         module = tvm.ir.save_json(reduce(tvm.ir.load_json(finding.module), holds, seconds))
         violation = again(self._executor, finding, module)

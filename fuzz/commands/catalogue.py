@@ -15,7 +15,7 @@ from ...generators.choices import Choices
 from ...generators.modules import ir_modules
 from ...generators.ops import table as operators
 from ...generators.stages import Stage
-from ...oracles.catalogue import catalogue
+from ...oracles.catalogue import LEFT_OUT, catalogue
 from ...oracles.contract import PassContract
 from ..draw import entropy, example
 
@@ -29,6 +29,8 @@ def passes(*, json: bool) -> int:
     if json:
         for contract in catalogue.values():
             print(jsonlib.dumps(_contract(contract, shown[contract.name])))
+        for name, reason in LEFT_OUT.items():
+            print(jsonlib.dumps({"pass": name, "left_out": reason}))
         return 0
     rows = [
         (
@@ -41,6 +43,8 @@ def passes(*, json: bool) -> int:
         for name, contract in sorted(catalogue.items())
     ]
     _print(("pass", "stages", "result", "exempt from", "variants, for example"), rows)
+    for name, reason in LEFT_OUT.items():
+        print(f"left out: {name}: {reason}")
     print(f"{len(rows)} passes; --json gives reasons and sources of the exemptions")
     return 0
 

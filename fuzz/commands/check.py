@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +110,7 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
     done = 0
     with ThreadPoolExecutor(session.pool.workers) as threads:
         futures: dict[Future[list[Finding]], Check] = {
-            threads.submit(lambda job=job: list(_findings(job, session))): job for job in jobs
+            threads.submit(_findings, job, session): job for job in jobs
         }
         for future in as_completed(futures):
             if session.interrupt.stop.is_set():
@@ -128,22 +128,18 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
     return session.conclude(1, done, seconds)
 
 
-def _findings(job: Check, session: Session) -> Iterator[Finding]:
-    for violation in check(session.pool, job):
-        yield Finding(
-            oracle=violation.oracle,
-            pass_name=violation.pass_name,
-            title=violation.title,
-            detail=violation.detail,
-            key=violation.key,
-            fingerprint=violation.fingerprint,
+def _findings(job: Check, session: Session) -> list[Finding]:
+    return [
+        Finding.of(
+            violation,
             module=job.module,
-            source="",
+            versions=session.versions,
             calls=job.calls,
             pipeline=job.pipeline,
             exempt=job.exempt,
-            versions=session.versions,
         )
+        for violation in check(session.pool, job)
+    ]
 
 
 def _label(job: Check) -> str:

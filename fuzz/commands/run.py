@@ -86,24 +86,14 @@ def _run(config: CampaignConfig, session: Session) -> int:
 
 
 def _finding(found: Found, session: Session, exempt: dict[str, tuple[str, ...]]) -> Finding:
-    violation, origin = found.violation, found.origin
-    return Finding(
-        oracle=violation.oracle,
-        pass_name=violation.pass_name,
-        title=violation.title,
-        detail=violation.detail,
-        key=violation.key,
-        fingerprint=violation.fingerprint,
+    return Finding.of(
+        found.violation,
         module=found.module,
-        source="",
+        versions=session.versions,
         calls=found.calls,
         pipeline=found.pipeline,
-        seed=origin.seed,
-        index=origin.index,
-        stage=origin.stage,
-        disabled=origin.disabled,
+        origin=found.origin,
         exempt=tuple(name for call in found.calls for name in exempt.get(call.name, ())),
-        versions=session.versions,
     )
 
 

@@ -13,8 +13,14 @@ from ..mistake import Mistake, near
 from ..probe import probe
 from ..protocol import Subject
 
-CHANGES_SIGNATURE = ("signatures",)
-CHANGES_VALUES = ("values", "execution")
+RELAXES: Mapping[str, tuple[str, ...]] = {
+    "not_idempotent": ("idempotent",),
+    "changes_functions": ("functions",),
+    "changes_signature": ("signature",),
+    "changes_attributes": ("attributes",),
+    "changes_values": ("execution",),
+}
+"""What each option keeps silent, by the name of its field in `Relaxations`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,20 +29,20 @@ class Relaxations:
 
     stages: tuple[str, ...] = ()
     not_idempotent: bool = False
+    changes_functions: bool = False
     changes_signature: bool = False
+    changes_attributes: bool = False
     changes_values: bool = False
 
     @property
     def exempt(self) -> tuple[str, ...]:
         """The oracles that are silent."""
-        names: tuple[str, ...] = ()
-        if self.not_idempotent:
-            names += ("idempotent",)
-        if self.changes_signature:
-            names += CHANGES_SIGNATURE
-        if self.changes_values:
-            names += CHANGES_VALUES
-        return names
+        return tuple(
+            oracle
+            for field, oracles in RELAXES.items()
+            if getattr(self, field)
+            for oracle in oracles
+        )
 
 
 def subjects(spellings: Sequence[str], relaxations: Relaxations) -> tuple[Subject, ...]:
