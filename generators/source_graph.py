@@ -1,0 +1,218 @@
+"""The node graph of an IR object, read through `tvm.ir.save_json`.
+
+The JSON form shows every reflected field and which objects are one and the same, lists children
+before parents, and costs less than a walk over Python wrappers.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+Id: TypeAlias = int
+
+# Objects without an identity of their own: TVM interns them, copies them freely, or turns Python
+# values into them. Whether two parents hold one such object or two equal ones is not "sharing".
+VALUES = frozenset(
+    {
+        "None",
+        "int",
+        "float",
+        "bool",
+        "DataType",
+        "Device",
+        "ffi.Array",
+        "ffi.Map",
+        "ffi.String",
+        "ffi.Shape",
+        "ir.IntImm",
+        "ir.FloatImm",
+        "ir.StringImm",
+        "ir.Type",
+        "ir.PrimType",
+        "ir.PointerType",
+        "ir.StringType",
+        "relax.AnyType",
+        "tirx.BufferRegionType",
+        "ir.Op",
+        "ir.EnvFunc",
+        "target.Target",
+        "target.TargetKind",
+        "tirx.Axis",
+    }
+)
+
+# Where the text of a module came from is no part of the module.
+IGNORED_FIELDS = frozenset({"span", "source_map"})
+
+_INLINE_SCHEMAS = frozenset({"int", "float", "bool", "DataType", "Device"})
+_inline_fields: dict[str, frozenset[str]] = {}
+
+
+def _inline_fields_of(type_key: str) -> frozenset[str]:
+    """The fields that the JSON form writes in place; all others hold a node's index."""
+    known = _inline_fields.get(type_key)
+    if known is not None:
+        return known
+    from tvm_ffi import core
+
+    names = set()
+    info: core.TypeInfo | None = core._lookup_or_register_type_info_from_type_key(type_key)
+    while info is not None:
+        for field in info.fields or ():
+            if json.loads(field.metadata["type_schema"])["type"] in _INLINE_SCHEMAS:
+                names.add(field.name)
+        info = info.parent_type_info
+    return _inline_fields.setdefault(type_key, frozenset(names))
+
+
+class Graph:
+    """Nodes by index, children before parents; `kinds[i]` is a type key, `data[i]` its content."""
+
+    def __init__(self, node: object) -> None:
+        import tvm
+
+        graph = json.loads(tvm.ir.save_json(node))
+        self.root: Id = graph["root_index"]
+        self.kinds: list[str] = [n["type"] for n in graph["nodes"]]
+        self.data: list[Any] = [n.get("data") for n in graph["nodes"]]
+        if self.kinds[self.root] == "ir.IRModule":
+            self._sort_name_index(self.data[self.root]["global_var_map_"])
+
+    def _sort_name_index(self, i: Id) -> None:
+        """Give the index of global variables by name one order; passes leave it in any."""
+        entries = sorted(self.pairs(i), key=lambda entry: str(self.data[entry[0]]))
+        self.data[i] = [k for entry in entries for k in entry]
+
+    def field(self, i: Id, name: str) -> Any:
+        """An index, or the value itself for a field that holds a plain number, flag or dtype."""
+        return self.data[i][name]
+
+    def items(self, i: Id) -> list[Id]:
+        """The elements of an array; none for a null array."""
+        return self.data[i] or []
+
+    def pairs(self, i: Id) -> Iterator[tuple[Id, Id]]:
+        """The entries of a map, in order."""
+        flat = self.data[i] or []
+        return zip(flat[::2], flat[1::2], strict=True)
+
+    def fields(self, i: Id) -> Iterator[tuple[str, Any, bool]]:
+        """(name, content, whether the content is an index), without the ignored fields."""
+        content = self.data[i]
+        if not isinstance(content, dict):
+            return
+        inline = _inline_fields_of(self.kinds[i])
+        for name, value in content.items():
+            if name not in IGNORED_FIELDS:
+                yield name, value, name not in inline
+
+    def children(self, i: Id) -> list[Id]:
+        """The indices that node `i` refers to, once per reference."""
+        kind = self.kinds[i]
+        if kind in ("ffi.Array", "ffi.Map"):
+            return self.data[i]  # type: ignore[no-any-return]  # decoded JSON
+        return [value for _, value, is_index in self.fields(i) if is_index]
+
+    def dtype(self, i: Id) -> str | None:
+        """The dtype of a primitive type, None for any other type."""
+        return self.data[i]["dtype"] if self.kinds[i] == "ir.PrimType" else None
+
+    def configuration(self, i: Id) -> str:
+        """What a target says, with its attributes in alphabetical order."""
+        data = self.data[i]
+        if self.kinds[i] == "ffi.Map":
+            entries = sorted((self.data[k], self.configuration(v)) for k, v in self.pairs(i))
+            return repr(entries)
+        if isinstance(data, list):
+            return repr([self.configuration(k) for k in data])
+        if isinstance(data, dict):
+            return repr([(name, self.configuration(k)) for name, k, _ in self.fields(i)])
+        return repr(data)
+
+    def same_value(self, a: Id, b: Id) -> bool:
+        """One node, or two literals that cannot be told apart."""
+        if a == b:
+            return True
+        if self.kinds[a] != self.kinds[b] or self.kinds[a] != "ir.IntImm":
+            return False
+        return bool(
+            self.data[self.data[a]["value"]] == self.data[self.data[b]["value"]]
+            and self.dtype(self.data[a]["ty"]) == self.dtype(self.data[b]["ty"])
+        )
+
+
+def first_difference(a: Graph, b: Graph) -> str | None:
+    """The path and nature of the first difference in content or sharing, None if there is none."""
+    return _Comparison(a, b).run()
+
+
+class _Comparison:
+    """Two graphs walked in step; each node with an identity must meet one and the same partner."""
+
+    def __init__(self, a: Graph, b: Graph) -> None:
+        self.a, self.b = a, b
+        self.partner: dict[Id, Id] = {}
+        self.owner: dict[Id, Id] = {}
+
+    def run(self) -> str | None:
+        a, b = self.a, self.b
+        stack: list[tuple[Id, Id, _Path]] = [(a.root, b.root, None)]
+        seen: set[tuple[Id, Id]] = set()
+        while stack:
+            x, y, path = stack.pop()
+            if (x, y) in seen:
+                continue
+            seen.add((x, y))
+            kind = a.kinds[x]
+            if kind != b.kinds[y]:
+                return f"{_render(path)}: {kind} and {b.kinds[y]}"
+            if kind not in VALUES:
+                if x in self.partner or y in self.owner:
+                    side = "first" if x in self.partner else "second"
+                    return f"{_render(path)}: this {kind} occurs before in the {side} module only"
+                self.partner[x], self.owner[y] = y, x
+            problem = self._below(x, y, path, stack)
+            if problem is not None:
+                return problem
+        return None
+
+    def _below(
+        self, x: Id, y: Id, path: "_Path", stack: list[tuple[Id, Id, "_Path"]]
+    ) -> str | None:
+        ours, theirs = self.a.data[x], self.b.data[y]
+        if self.a.kinds[x] == "target.Target":
+            ours, theirs = self.a.configuration(x), self.b.configuration(y)
+        if isinstance(ours, list):
+            if len(ours) != len(theirs):
+                return f"{_render(path)}: {len(ours)} and {len(theirs)} entries"
+            stack.extend(
+                (ours[k], theirs[k], (path, f"[{k}]")) for k in range(len(ours) - 1, -1, -1)
+            )
+            return None
+        if not isinstance(ours, dict):
+            return None if _same(ours, theirs) else f"{_render(path)}: {ours!r} and {theirs!r}"
+        below = []
+        for name, value, is_index in self.a.fields(x):
+            other = theirs[name]
+            if is_index:
+                below.append((value, other, (path, "." + name)))
+            elif not _same(value, other):
+                return f"{_render(path)}.{name}: {value!r} and {other!r}"
+        stack.extend(reversed(below))
+        return None
+
+
+_Path: TypeAlias = "tuple[_Path, str] | None"
+
+
+def _render(path: _Path) -> str:
+    parts = []
+    while path is not None:
+        path, part = path
+        parts.append(part)
+    return "mod" + "".join(reversed(parts))
+
+
+def _same(x: object, y: object) -> bool:
+    """Equality under which NaN equals itself, and 0.0 differs from -0.0, 1 from True."""
+    return repr(x) == repr(y)

@@ -1,0 +1,152 @@
+"""The only file that knows that TVM versions differ, and where they keep what we need.
+
+It imports without TVM, so that a missing or unsuitable TVM is refused with a sentence, not with a
+traceback from inside an extension module.
+"""
+
+import importlib
+import importlib.metadata
+import platform
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tvm
+
+OLDEST = (0, 27)
+NEWEST_TESTED = (0, 27)
+
+# Saving any typed node as JSON crashes the process with these.
+_BAD_FFI = {"0.27.0": frozenset({"0.1.15.post1", "0.1.15.post2"})}
+_GOOD_FFI = {"0.27.0": "0.1.14.post1"}
+
+
+class TVMUnsupported(Exception):
+    """TVM is missing, too old, or known to crash; the message says what to install."""
+
+
+def require_tvm() -> dict[str, str]:
+    """Check that a usable TVM is installed, import it and return `versions()`.
+
+    Raises TVMUnsupported with the remedy; warns once of a TVM newer than any tested.
+    """
+    _refuse_bad_ffi()
+    try:
+        tvm = importlib.import_module("tvm")
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [repr(error)])[-1]
+        raise TVMUnsupported(
+            f"cannot import tvm: {type(error).__name__}: {reason}\n"
+            "Install it with: pip install 'relaxfuzz[tvm]'"
+        ) from error
+    release = _release(tvm.__version__)
+    if release < OLDEST:
+        raise TVMUnsupported(
+            f"TVM {tvm.__version__} is too old: {_dotted(OLDEST)} is the oldest release supported"
+        )
+    if release > NEWEST_TESTED:
+        warnings.warn(
+            f"TVM {tvm.__version__} is newer than {_dotted(NEWEST_TESTED)}, the newest tested",
+            stacklevel=2,
+        )
+    return versions()
+
+
+def _refuse_bad_ffi() -> None:
+    """Refuse a pair of distributions known to crash, before either is loaded."""
+    tvm_version, ffi = _distribution("apache-tvm"), _distribution("apache-tvm-ffi")
+    for base, bad in _BAD_FFI.items():
+        if tvm_version is not None and _base(tvm_version) == base and ffi in bad:
+            raise TVMUnsupported(
+                f"apache-tvm-ffi {ffi} crashes apache-tvm {tvm_version} in tvm.ir.save_json\n"
+                f"Install another one: pip install 'apache-tvm-ffi=={_GOOD_FFI[base]}'"
+            )
+
+
+def versions() -> dict[str, str]:
+    """The versions that a finding depends on; "unknown" for what cannot be found out."""
+    import numpy
+    import tvm
+    import tvm_ffi
+
+    return {
+        "tvm": tvm.__version__,
+        "tvm_git": git_hash(),
+        "tvm_ffi": tvm_ffi.__version__,
+        "numpy": numpy.__version__,
+        "hypothesis": _distribution("hypothesis") or "unknown",
+        "python": platform.python_version(),
+    }
+
+
+def git_hash() -> str:
+    """The commit that TVM was built from; "unknown" in builds that do not record it."""
+    import tvm
+
+    info: dict[str, str] = dict(tvm.support.libinfo())
+    found = str(info.get("GIT_COMMIT_HASH") or "")
+    return found if re.fullmatch(r"[0-9a-f]{7,40}", found) else "unknown"
+
+
+def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
+    """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
+    import tvm_ffi
+
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
+
+
+def structural_hash(node: object, *, map_free_vars: bool = False) -> int:
+    """A hash that agrees with `structural_equal`."""
+    import tvm_ffi
+
+    return int(tvm_ffi.structural_hash(node, map_free_vars=map_free_vars))
+
+
+def first_mismatch(a: object, b: object, *, map_free_vars: bool = False) -> tuple[Any, Any] | None:
+    """The access paths of the first place where two nodes differ, None if they are equal."""
+    import tvm_ffi
+
+    found = tvm_ffi.get_first_structural_mismatch(a, b, map_free_vars=map_free_vars)
+    return None if found is None else (found[0], found[1])
+
+
+def well_formed(mod: "tvm.IRModule") -> bool:
+    """Whether Relax's own checker accepts the module."""
+    from tvm import relax
+
+    return bool(relax.analysis.check_well_formed(mod))
+
+
+def first_violation(mod: "tvm.IRModule") -> str | None:
+    """Why Relax's own checker rejects the module, None if it does not."""
+    from tvm import relax
+
+    try:
+        relax.analysis.well_formed(mod)
+    except Exception as error:
+        return str(error)
+    return None
+
+
+def _distribution(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """(major, minor) of a version such as "0.28.dev0+g1a2b3c"."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    if found is None:
+        raise TVMUnsupported(f"expected a version like 0.27.0 but tvm.__version__ is {version!r}")
+    return int(found[1]), int(found[2])
+
+
+def _base(version: str) -> str:
+    return re.sub(r"\.post\d+.*", "", version)
+
+
+def _dotted(release: tuple[int, ...]) -> str:
+    return ".".join(map(str, release))
