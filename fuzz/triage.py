@@ -104,6 +104,8 @@ class Triage:
                     self._finish(finding)
             except Exception:
                 self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+                if finding.confirmed:
+                    self._tell(finding)
             finally:
                 self._queue.task_done()
 
@@ -164,10 +166,7 @@ class Triage:
             return finding
 
         def holds(candidate: tvm.IRModule) -> bool:
-            return (
-                _applies(finding, candidate)
-                and again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
-            )
+            return again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
 
         module = tvm.ir.save_json(reduce(tvm.ir.load_json(finding.module), holds, seconds))
         violation = again(self._executor, finding, module)
