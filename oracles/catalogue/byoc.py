@@ -7,7 +7,7 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import PassContract
+from ..contract import Exemption, PassContract
 from ..inspect import (
     attr,
     bindings_of,
@@ -16,6 +16,7 @@ from ..inspect import (
     has_dataflow,
     ops_used,
     prim_funcs,
+    public_functions,
     relax_functions,
 )
 from ..passcall import PassCall
@@ -78,13 +79,24 @@ def _offloaded(func: relax.Function) -> bool:
     return any(attr(func, name) is not None for name in ("Composite", "Codegen", "Primitive"))
 
 
+def _lost_public(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
+    """What the exemptions from the oracle "functions" still promise: nothing public vanishes."""
+    left = {gvar.name_hint for gvar, _ in public_functions(after)}
+    if all(gvar.name_hint in left for gvar, _ in public_functions(before)):
+        return None
+    return "a public function is lost or renamed"
+
+
 def _fused_by_pattern(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring of annotate_codegen: the wrapper holds only a call of its composite function.
 
     "The 'Codegen' attribute is set as the prefix of the corresponding pattern name."
     """
+    lost = _lost_public(before, after)
+    if lost is not None:
+        return lost
     old = {name for name, _ in named_functions(before)}
-    annotated = bool(argument(call, "annotate_codegen"))
+    annotated = _annotates(before, call)
     for name, func in named_functions(after):
         if name in old:
             continue
@@ -123,6 +135,10 @@ def _holds_only_composites(func: relax.Function, codegen: str) -> str | None:
     return None
 
 
+def _annotates(mod: tvm.IRModule, call: PassCall) -> bool:
+    return bool(argument(call, "annotate_codegen"))
+
+
 def _without_dataflow(mod: tvm.IRModule) -> str | None:
     return None if has_dataflow(mod) else "no dataflow block"
 
@@ -136,6 +152,9 @@ def _without_composites(mod: tvm.IRModule) -> str | None:
 
 def _merged(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: composite functions are grouped into functions with Codegen and global_symbol."""
+    lost = _lost_public(before, after)
+    if lost is not None:
+        return lost
     old = {name for name, _ in named_functions(before)}
     functions = dict(named_functions(after))
     for name, func in functions.items():
@@ -198,6 +217,9 @@ def _without_codegens(mod: tvm.IRModule) -> str | None:
 def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: the functions with an annotated codegen become runtime modules."""
     functions = dict(named_functions(after))
+    for gvar, func in public_functions(before):
+        if _codegen(func) is None and gvar.name_hint not in functions:
+            return "a public function without a codegen is lost"
     for gvar in global_vars(after):
         callee = functions.get(gvar.name_hint)
         if callee is not None and _codegen(callee) is not None:
@@ -241,6 +263,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_dataflow,
         post=_fused_by_pattern,
+        exemptions=(
+            Exemption(
+                "functions",
+                "the wrappers can be called from outside",
+                'docstring of annotate_codegen: annotates the outer function with "global_symbol"',
+                _annotates,
+            ),
+        ),
         cost=0.4,
     ),
     PassContract(
@@ -249,6 +279,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,
+        exemptions=(
+            Exemption(
+                "functions",
+                "the groups can be called from outside",
+                'docstring: the new function is annotated with "Codegen" and "global_symbol"',
+            ),
+        ),
         cost=0.5,
     ),
     PassContract(
@@ -257,6 +294,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_codegens,
         post=_compiled,
+        exemptions=(
+            Exemption(
+                "functions",
+                "the functions of a codegen become runtime modules",
+                "docstring: produces the runtime::Module with an annotated codegen",
+            ),
+        ),
         cost=0.5,
     ),
     PassContract(
