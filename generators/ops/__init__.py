@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from . import binary, creation, linear_algebra, manipulate, reduction, unary
+from . import (
+    binary,
+    convolution,
+    creation,
+    image,
+    indexing,
+    linear_algebra,
+    manipulate,
+    nn,
+    pooling,
+    quantize,
+    reduction,
+    runtime,
+    search,
+    unary,
+)
 from .record import Op
 
 __all__ = ["FAMILIES", "table"]
@@ -17,7 +32,15 @@ FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
         "reduction": reduction.OPS,
         "manipulate": manipulate.OPS,
         "creation": creation.OPS,
+        "indexing": indexing.OPS,
         "linear_algebra": linear_algebra.OPS,
+        "nn": nn.OPS,
+        "convolution": convolution.OPS,
+        "pooling": pooling.OPS,
+        "search": search.OPS,
+        "runtime": runtime.OPS,
+        "image": image.OPS,
+        "quantize": quantize.OPS,
     }
 )
 """Every family with its operators, the simplest first."""

@@ -11,7 +11,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Scope, Value
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
-from .record import ALL, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
+from .record import FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
 
 __all__ = ["OPS"]
 
@@ -44,8 +44,8 @@ ROWS = (
     Row("power", np.power, FLOATS, low=0.1, high=4),
     Row("atan2", np.arctan2, WIDE, low=0.1),
     Row("log_add_exp", np.logaddexp, FLOATS),
-    Row("equal", np.equal, ALL),
-    Row("not_equal", np.not_equal, ALL),
+    Row("equal", np.equal),
+    Row("not_equal", np.not_equal),
     Row("less", np.less),
     Row("less_equal", np.less_equal),
     Row("greater", np.greater),

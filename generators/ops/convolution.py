@@ -1,0 +1,227 @@
+"""Convolutions over one to three spatial axes, and their transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Dim, Scope, Value
+from .operands import HALVES
+from .record import FLOATS, Op
+
+__all__ = ["OPS", "from_layout", "to_layout", "windows"]
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+
+LAYOUTS = {
+    1: (("NCW", "OIW"), ("NWC", "WIO")),
+    2: (("NCHW", "OIHW"), ("NHWC", "HWIO"), ("NHWC", "OHWI"), ("NCHW", "HWIO")),
+    3: (("NCDHW", "OIDHW"), ("NDHWC", "DHWIO")),
+}
+"""Layouts of data and kernel by the number of spatial axes."""
+
+DTYPES = (*FLOATS, "int32", "int8")
+OUT_DTYPES = {"float16": "float32", "float32": "float64", "int8": "int32"}
+
+
+def from_layout(x: Any, layout: str, to: str) -> Any:
+    """The array with its axes, named by the letters of the layout, in another order."""
+    return np.transpose(x, [layout.index(letter) for letter in to])
+
+
+def to_layout(dims: dict[str, Any], layout: str) -> list[Any]:
+    """Dims by letter, in the order of the layout."""
+    return [dims[letter] for letter in layout]
+
+
+def windows(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    out: Sequence[int],
+) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """For each place in the kernel, what it meets of x: an array with `out` as its last axes."""
+    for place in np.ndindex(*kernel):
+        index = [
+            slice(p * d, p * d + s * (o - 1) + 1, s) if o else slice(0, 0)
+            for p, d, s, o in zip(place, dilation, strides, out, strict=True)
+        ]
+        yield place, x[(..., *index)]
+
+
+def _complete(padding: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Padding before and after each axis (the attributes hold all of it)."""
+    widths = [int(width) for width in padding]
+    half = len(widths) // 2
+    return widths[:half], widths[half:]
+
+
+def _operand(c: Choices, s: Scope, n: int, layout: str) -> Value:
+    """The data: static but for the batch, at least one element along each axis."""
+
+    def fits(x: Value) -> bool:
+        return x.shape is not None and all(
+            (isinstance(dim, int) and 0 < dim <= 12) or (letter == "N" and dim != 0)
+            for letter, dim in zip(layout, x.shape, strict=True)
+        )
+
+    dims: dict[str, Dim] = {"N": s.shape(c, 1)[0], "C": c.pick((2, 4, 1, 3))}
+    if isinstance(dims["N"], int):
+        dims["N"] = max(dims["N"], 1)
+    dims |= {letter: c.pick((4, 5, 3) if n < 3 else (3, 2)) for letter in SPATIAL[n]}
+    fresh = to_layout(dims, layout)
+    return s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=fresh)
+
+
+def _form(c: Choices, values: list[int]) -> int | list[int]:
+    """One number where all are the same, as users write it."""
+    return values[0] if len(set(values)) == 1 and c.flag() else values
+
+
+def _conv(n: int) -> Op:
+    name = f"nn.conv{n}d"
+    call = getattr(relax.op.nn, f"conv{n}d")
+    letters = SPATIAL[n]
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        layout, kernel_layout = c.pick(LAYOUTS[n])
+        x = _operand(c, s, n, layout)
+        assert x.shape is not None
+        assert x.dtype is not None
+        dims = dict(zip(layout, x.shape, strict=True))
+        channels = dims["C"]
+        assert isinstance(channels, int)
+        padding = [c.pick((0, 1)) for _ in range(n)] if c.flag() else [0] * n
+        after = [c.pick((0, 1)) for _ in range(n)] if c.flag(0.2) else padding
+        kernel: dict[str, Dim] = {}
+        dilation = []
+        for i, letter in enumerate(letters):
+            size = dims[letter]
+            assert isinstance(size, int)
+            total = size + padding[i] + after[i]
+            width = min(c.pick((1, 3, 2)), total)
+            kernel[letter] = width
+            most = (total - 1) // max(width - 1, 1)
+            dilation.append(min(c.pick((1, 1, 2)), max(most, 1)))
+        groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
+        kernel |= {"O": groups * c.pick((1, 2)), "I": channels // groups}
+        weight = s.tensor(c, dtype=x.dtype, shape=to_layout(kernel, kernel_layout))
+        return call(
+            x.expr,
+            weight.expr,
+            strides=_form(c, [c.pick((1, 2)) for _ in range(n)]),
+            padding=_form(c, padding) if padding == after else [*padding, *after],
+            dilation=_form(c, dilation),
+            groups=groups,
+            data_layout=layout,
+            kernel_layout=kernel_layout,
+            out_dtype=OUT_DTYPES.get(x.dtype) if c.flag(0.2) else None,
+        )
+
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        layout = str(attrs.data_layout)
+        x = from_layout(args[0], layout, "NC" + letters)
+        weight = from_layout(args[1], str(attrs.kernel_layout), "OI" + letters)
+        dtype = _result_dtype(args[0], attrs)
+        before, after = _complete(attrs.padding)
+        strides, dilation = ([int(v) for v in part] for part in (attrs.strides, attrs.dilation))
+        x = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)])
+        kernel = weight.shape[2:]
+        out_dims = [
+            (size - d * (k - 1) - 1) // s + 1
+            for size, k, d, s in zip(x.shape[2:], kernel, dilation, strides, strict=True)
+        ]
+        groups = int(attrs.groups)
+        x = _grouped(_wide(x, dtype), 1, groups)
+        weight = _grouped(_wide(weight, dtype), 0, groups)
+        out = np.zeros((x.shape[0], groups, weight.shape[1], *out_dims), x.dtype)
+        for place, part in windows(x, kernel, strides, dilation, out_dims):
+            out += np.einsum("ngi...,goi->ngo...", part, weight[(..., *place)])
+        out = out.reshape(out.shape[0], -1, *out_dims).astype(dtype)
+        return from_layout(out, "NC" + letters, str(attrs.out_layout))
+
+    return Op(name=name, build=build, reference=evaluate, dtypes=DTYPES)
+
+
+def _result_dtype(x: Any, attrs: Any) -> Any:
+    return x.dtype if attrs.out_dtype is None else np.dtype(str(attrs.out_dtype))
+
+
+def _wide(x: Any, dtype: Any) -> Any:
+    """In the dtype of the result, or float32 for half precision."""
+    return x.astype(np.float32 if dtype.name in HALVES else dtype)
+
+
+def _grouped(x: Any, axis: int, groups: int) -> Any:
+    shape = x.shape
+    return x.reshape(*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+
+
+def _transpose(n: int) -> Op:
+    name = f"nn.conv{n}d_transpose"
+    call = getattr(relax.op.nn, f"conv{n}d_transpose")
+    letters = SPATIAL[n]
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        x = _operand(c, s, n, "NC" + letters)
+        assert x.shape is not None
+        assert x.dtype is not None
+        channels = x.shape[1]
+        assert isinstance(channels, int)
+        groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
+        kernel = [c.pick((2, 3, 1)) for _ in range(n)]
+        strides = [c.pick((1, 2)) for _ in range(n)]
+        # Padding cuts the result off; a kernel of 3 leaves something of it in any case.
+        padding = [c.pick((0, 1)) if k == 3 else 0 for k in kernel]
+        extra = [c.pick((0, stride - 1)) for stride in strides]
+        dilation = [c.pick((1, 1, 2)) for _ in range(n)]
+        weight = s.tensor(c, dtype=x.dtype, shape=(channels, c.pick((2, 1)), *kernel))
+        return call(
+            x.expr,
+            weight.expr,
+            strides=_form(c, strides),
+            padding=_form(c, padding),
+            output_padding=_form(c, extra),
+            dilation=_form(c, dilation),
+            groups=groups,
+            out_dtype=OUT_DTYPES.get(x.dtype) if c.flag(0.2) else None,
+        )
+
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        dtype = _result_dtype(args[0], attrs)
+        x, weight = _wide(args[0], dtype), _wide(args[1], dtype)
+        before, after = _complete(attrs.padding)
+        strides, dilation, extra = (
+            [int(v) for v in part] for part in (attrs.strides, attrs.dilation, attrs.output_padding)
+        )
+        groups = int(attrs.groups)
+        kernel = weight.shape[2:]
+        full = [
+            (size - 1) * s + d * (k - 1) + 1 + e
+            for size, s, d, k, e in zip(x.shape[2:], strides, dilation, kernel, extra, strict=True)
+        ]
+        x, weight = _grouped(x, 1, groups), _grouped(weight, 0, groups)
+        out = np.zeros((x.shape[0], groups, weight.shape[2], *full), x.dtype)
+        # Each window is a view of the result: the transpose adds where the forward one reads.
+        for place, part in windows(out, kernel, strides, dilation, x.shape[3:]):
+            part += np.einsum("ngi...,gio->ngo...", x, weight[(..., *place)])
+        out = out.reshape(out.shape[0], -1, *full)
+        cut: list[Any] = [slice(b, f - a) for b, a, f in zip(before, after, full, strict=True)]
+        return out[(..., *cut)].astype(dtype)
+
+    return Op(name=name, build=build, reference=evaluate, dtypes=DTYPES)
+
+
+OPS = (
+    _conv(2),
+    _conv(1),
+    _conv(3),
+    _transpose(2),
+    _transpose(1),
+    _transpose(3),
+)

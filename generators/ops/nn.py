@@ -1,0 +1,509 @@
+"""Activations, normalizations, attention, losses and padding of neural networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from tvm import relax, tirx
+
+from ..choices import Choices
+from ..scope import Dim, Scope, Value
+from .operands import (
+    build_unary,
+    in_single,
+    ints,
+    nonempty_tensor,
+    one_axis,
+    quiet,
+)
+from .record import FLOATS, NUMBERS, SIGNED, Op
+
+__all__ = ["OPS"]
+
+nn = relax.op.nn
+
+NARROW = ("float32", "float16")
+"""Layer, group and instance norm are documented by their error message for these two only."""
+
+
+# Activations
+
+
+def _erf(x: Any) -> Any:
+    return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x)).reshape(x.shape)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _gelu_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _selu(x: Any) -> Any:
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    return scale * np.where(x > 0, x, alpha * (np.exp(np.minimum(x, 0)) - 1))
+
+
+class Row(NamedTuple):
+    """An activation without attributes."""
+
+    name: str
+    reference: Callable[[Any], Any]
+    dtypes: tuple[str, ...] = FLOATS
+
+
+ACTIVATIONS = (
+    # A NaN becomes 0: TVM computes max(x, 0) with the comparison false for NaN.
+    Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*FLOATS, *SIGNED)),
+    Row("gelu", lambda x: 0.5 * x * (1 + _erf(x * math.sqrt(0.5)))),
+    Row("silu", lambda x: x * _sigmoid(x)),
+    Row("gelu_tanh", _gelu_tanh),
+    Row("selu", _selu),
+)
+
+
+def _activation(row: Row) -> Op:
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        return np.asarray(row.reference(args[0])).astype(args[0].dtype)
+
+    return Op(
+        name=f"nn.{row.name}",
+        build=build_unary(getattr(nn, row.name), row.dtypes),
+        reference=quiet(in_single(evaluate)),
+        dtypes=row.dtypes,
+    )
+
+
+def _leakyrelu(args: Sequence[Any], attrs: Any) -> Any:
+    x = args[0]
+    return np.where(x > 0, x, x * np.asarray(float(attrs.alpha), x.dtype))
+
+
+def _build_leakyrelu(c: Choices, s: Scope) -> relax.Expr:
+    return nn.leakyrelu(s.tensor(c, dtype=FLOATS, complete=False).expr, c.pick((0.01, 0.5, 0.0)))
+
+
+def _build_softplus(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=FLOATS, complete=False)
+    return nn.softplus(x.expr, c.pick((1.0, 2.0)), c.pick((20.0, 2.0)))
+
+
+def _softplus(args: Sequence[Any], attrs: Any) -> Any:
+    """log(1 + exp(beta x)) / beta, and x itself above the threshold."""
+    x, beta = args[0], float(attrs.beta)
+    smooth = np.log1p(np.exp(x * beta)) / beta
+    return np.where(x * beta > float(attrs.threshold), x, smooth).astype(x.dtype)
+
+
+def _build_prelu(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=FLOATS, ndim=(2, 3, 4))
+    assert x.shape is not None
+    axis = c.pick((1, 0, -1))
+    alpha = s.tensor(c, dtype=x.dtype, shape=(x.shape[axis],))
+    return nn.prelu(x.expr, alpha.expr, axis)
+
+
+def _prelu(args: Sequence[Any], attrs: Any) -> Any:
+    x, alpha = args
+    return np.where(x > 0, x, x * _along(alpha, x.ndim, [int(attrs.axis)]))
+
+
+def _along(weight: Any, ndim: int, axes: Sequence[int]) -> Any:
+    """The weight, whose dims are these axes of the data, ready to broadcast with the data."""
+    shape = [1] * ndim
+    for axis, size in zip(axes, weight.shape, strict=True):
+        shape[axis] = size
+    return weight.reshape(shape)
+
+
+def _softmax(name: str, log: bool) -> Op:
+    call = getattr(nn, name)
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        x = nonempty_tensor(c, s, FLOATS)
+        return call(x.expr, c.pick((-1, one_axis(c, x.ndim))))
+
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        x, axis = args[0], int(attrs.axis)
+        shifted = x - np.max(x, axis=axis, keepdims=True)
+        total = np.sum(np.exp(shifted), axis=axis, keepdims=True)
+        return shifted - np.log(total) if log else np.exp(shifted) / total
+
+    return Op(name=f"nn.{name}", build=build, reference=quiet(in_single(evaluate)), dtypes=FLOATS)
+
+
+# Normalizations
+
+
+def _standardized(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+    mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    return (x - mean) / np.sqrt(variance + x.dtype.type(epsilon))
+
+
+def _scaled(x: Any, gamma: Any, beta: Any, axes: Sequence[int], attrs: Any) -> Any:
+    if attrs.scale:
+        x = x * _along(gamma, x.ndim, axes)
+    if attrs.center:
+        x = x + _along(beta, x.ndim, axes)
+    return x
+
+
+def _weights(c: Choices, s: Scope, x: Value, axes: Sequence[int], count: int) -> list[relax.Expr]:
+    assert x.shape is not None
+    shape = [x.shape[axis] for axis in axes]
+    return [s.tensor(c, dtype=x.dtype, shape=shape).expr for _ in range(count)]
+
+
+def _trailing_axes(c: Choices, x: Value) -> list[int]:
+    if x.ndim > 1 and c.flag(0.3):
+        return [-2, -1]
+    return [c.pick((-1, x.ndim - 1))]
+
+
+def _switches(c: Choices) -> dict[str, bool]:
+    """Whether gamma and beta are used at all."""
+    return {"center": not c.flag(0.08), "scale": not c.flag(0.08)}
+
+
+def _build_layer_norm(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, NARROW)
+    axes = _trailing_axes(c, x)
+    gamma, beta = _weights(c, s, x, axes, 2)
+    return nn.layer_norm(x.expr, gamma, beta, axes, c.pick((1e-5, 1e-3)), **_switches(c))
+
+
+def _layer_norm(args: Sequence[Any], attrs: Any) -> Any:
+    x, gamma, beta = args
+    axes = tuple(int(axis) for axis in attrs.axes)
+    return _scaled(_standardized(x, axes, float(attrs.epsilon)), gamma, beta, axes, attrs)
+
+
+def _build_rms_norm(c: Choices, s: Scope) -> relax.Expr:
+    # Over all axes at once TVM fails, so that this is rare.
+    whole = c.flag(0.08)
+    x = nonempty_tensor(c, s, FLOATS, (1, 2) if whole else (3, 2, 4))
+    axes = list(range(-x.ndim, 0)) if whole else [c.pick((-1, x.ndim - 1))]
+    (weight,) = _weights(c, s, x, axes, 1)
+    return nn.rms_norm(x.expr, weight, axes, c.pick((1e-5, 1e-3)))
+
+
+def _rms_norm(args: Sequence[Any], attrs: Any) -> Any:
+    x, weight = args
+    axes = tuple(int(axis) for axis in attrs.axes)
+    square = np.mean(x * x, axis=axes, keepdims=True)
+    return x / np.sqrt(square + x.dtype.type(attrs.epsilon)) * _along(weight, x.ndim, axes)
+
+
+def _build_group_norm(c: Choices, s: Scope) -> relax.Expr:
+    fresh = (c.pick((2, 1)), c.pick((4, 2)), *s.shape(c, c.pick((2, 1)), static=True))
+    x = s.tensor(
+        c,
+        dtype=NARROW,
+        ndim=(4, 3),
+        where=lambda x: x.static and 0 not in (x.shape or ()),
+        fresh_shape=[max(d, 1) for d in ints(fresh)],
+    )
+    channels = ints(x.shape)[1]
+    groups = c.pick([n for n in (2, 1, channels) if channels % n == 0])
+    gamma, beta = _weights(c, s, x, [1], 2)
+    return nn.group_norm(x.expr, gamma, beta, groups, 1, list(range(2, x.ndim)), **_switches(c))
+
+
+def _group_norm(args: Sequence[Any], attrs: Any) -> Any:
+    x, gamma, beta = args
+    groups, channel = int(attrs.num_groups), int(attrs.channel_axis)
+    shape = list(x.shape)
+    grouped = x.reshape([*shape[:channel], groups, shape[channel] // groups, *shape[channel + 1 :]])
+    axes = (channel + 1, *(int(axis) + 1 for axis in attrs.axes))
+    out = _standardized(grouped, axes, float(attrs.epsilon)).reshape(shape)
+    return _scaled(out, gamma, beta, [channel], attrs)
+
+
+def _build_instance_norm(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, NARROW, (4, 3))
+    gamma, beta = _weights(c, s, x, [1], 2)
+    return nn.instance_norm(x.expr, gamma, beta, 1, list(range(2, x.ndim)), **_switches(c))
+
+
+def _instance_norm(args: Sequence[Any], attrs: Any) -> Any:
+    x, gamma, beta = args
+    axes = tuple(int(axis) for axis in attrs.axes)
+    out = _standardized(x, axes, float(attrs.epsilon))
+    return _scaled(out, gamma, beta, [int(attrs.channel_axis)], attrs)
+
+
+def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, FLOATS, (4, 3, 2))
+    assert x.shape is not None
+    assert x.dtype is not None
+    axis = c.pick((1, x.ndim - 1))
+    gamma, beta, mean = _weights(c, s, x, [axis], 3)
+    size = x.shape[axis]
+    variance = (
+        s.constant(c, (size,), x.dtype, low=1, high=3)
+        if isinstance(size, int)
+        else s.tensor(c, dtype=x.dtype, shape=(size,))
+    )
+    training = c.pick((False, True))
+    return nn.batch_norm(
+        x.expr,
+        gamma,
+        beta,
+        mean,
+        variance.expr,
+        axis,
+        **_switches(c),
+        momentum=c.pick((0.1, 0.5)),
+        training=training,
+    )
+
+
+def _batch_norm(args: Sequence[Any], attrs: Any) -> Any:
+    """The data normalized, and the moving mean and variance, updated in training."""
+    x, gamma, beta, mean, variance = args
+    axis = int(attrs.axis)
+    if attrs.training:
+        others = tuple(a for a in range(x.ndim) if a != axis)
+        now, spread, momentum = x.mean(axis=others), x.var(axis=others), float(attrs.momentum)
+        out = _normalized(x, now, spread, axis, float(attrs.epsilon))
+        mean = mean * x.dtype.type(1 - momentum) + now * x.dtype.type(momentum)
+        variance = variance * x.dtype.type(1 - momentum) + spread * x.dtype.type(momentum)
+    else:
+        out = _normalized(x, mean, variance, axis, float(attrs.epsilon))
+    return _scaled(out, gamma, beta, [axis], attrs), mean, variance
+
+
+def _normalized(x: Any, mean: Any, variance: Any, axis: int, epsilon: float) -> Any:
+    deviation = np.sqrt(_along(variance, x.ndim, [axis]) + x.dtype.type(epsilon))
+    return (x - _along(mean, x.ndim, [axis])) / deviation
+
+
+# Attention
+
+
+def _build_attention(c: Choices, s: Scope, bias: bool) -> relax.Expr:
+    dtype = c.pick(NARROW)
+    batch, heads = c.pick((1, 2)), c.pick((2, 1))
+    queries, keys = c.pick((2, 3, 4)), c.pick((3, 2, 4))
+    size, size_v = c.pick((4, 2)), c.pick((4, 3))
+    shapes: list[tuple[Dim, ...]] = [
+        (batch, queries, heads, size),
+        (batch, keys, heads, size),
+        (batch, keys, heads, size_v),
+    ]
+    if bias:
+        shapes.append((c.pick((batch, 1)), c.pick((heads, 1)), c.pick((queries, 1)), keys))
+    scale = tirx.FloatImm("float32", 0.5) if c.flag(0.3) else None
+    mask = c.pick((None, "TopLeft", "BottomRight"))
+    operands = [s.tensor(c, dtype=dtype, shape=shape).expr for shape in shapes]
+    return nn.attention(*operands, scale=scale, causal_mask=mask)
+
+
+def _attention(args: Sequence[Any], attrs: Any) -> Any:
+    """Operands are (batch, sequence, head, dim); the bias is (batch, head, query, key)."""
+    q, k, v = (np.swapaxes(arg, 1, 2) for arg in args[:3])
+    scale = 1 / math.sqrt(q.shape[-1]) if attrs.scale is None else float(attrs.scale)
+    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * q.dtype.type(scale)
+    if len(args) > 3 and args[3] is not None:
+        scores = scores + args[3]
+    if attrs.causal_mask is not None:
+        queries, keys = scores.shape[-2:]
+        offset = abs(queries - keys) if str(attrs.causal_mask) == "BottomRight" else 0
+        scores = np.where(np.tri(queries, keys, offset, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return np.swapaxes(np.matmul(weights.astype(v.dtype), v), 1, 2)
+
+
+# Losses
+
+
+def _build_cross_entropy(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, FLOATS, (2, 1))
+    y = s.tensor(c, dtype=x.dtype, shape=x.shape)
+    return nn.cross_entropy_with_logits(x.expr, y.expr)
+
+
+def _cross_entropy(args: Sequence[Any], attrs: Any) -> Any:
+    x, y = args
+    total = -np.sum(x * y, dtype=x.dtype)
+    return np.asarray(total / x.dtype.type(x.shape[0]) if x.ndim > 1 else total)
+
+
+def _build_nll_loss(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, FLOATS, (2, 1, 3), static=True)
+    shape = ints(x.shape)
+    classes = shape[0] if x.ndim == 1 else shape[1]
+    places = [] if x.ndim == 1 else [shape[0], *shape[2:]]
+    targets = s.constant(c, places, c.pick(("int64", "int32")), low=0, high=classes - 1)
+    weights = s.tensor(c, dtype=x.dtype, shape=(classes,)).expr if c.flag(0.4) else None
+    reduction = c.pick(("sum", "mean", "none"))
+    ignore = -100
+    if reduction != "mean" and c.flag(0.3):
+        ignore = 0
+    if reduction == "mean":
+        # The mean is over the sum of the weights, which must not be 0.
+        weights = None
+    return nn.nll_loss(x.expr, targets.expr, weights, reduction, ignore)
+
+
+def _nll_loss(args: Sequence[Any], attrs: Any) -> Any:
+    x, targets = args[0], args[1]
+    if x.ndim == 1:
+        x, targets = x[None], targets[None]
+    weights = args[2] if len(args) > 2 and args[2] is not None else np.ones(x.shape[1], x.dtype)
+    ignored = targets == int(attrs.ignore_index)
+    safe = np.where(ignored, 0, targets)
+    weight = np.where(ignored, 0, weights[safe]).astype(x.dtype)
+    losses = -np.take_along_axis(x, safe[:, None], axis=1)[:, 0] * weight
+    reduction = str(attrs.reduction)
+    if reduction == "none":
+        return losses[0] if args[0].ndim == 1 else losses
+    total = np.sum(losses, dtype=x.dtype)
+    return np.asarray(total / np.sum(weight, dtype=x.dtype) if reduction == "mean" else total)
+
+
+# Shapes
+
+
+def _build_pad(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, NUMBERS, (2, 1, 3, 4), static=not c.flag(0.3))
+    assert x.shape is not None
+    mode = c.pick(("constant", "constant", "replicate", "reflect", "circular"))
+    widths: list[int] = []
+    for dim in x.shape:
+        # Reflection needs more elements than it pads, and circular padding as many.
+        size = dim if isinstance(dim, int) else 1
+        most = {"reflect": size - 1, "circular": size}.get(mode, 2)
+        widths += [min(c.pick((1, 0, 2)), most), min(c.pick((1, 0)), most)]
+    value = float(c.pick((0, 1, 2))) if mode == "constant" else 0.0
+    return nn.pad(x.expr, widths, mode, value)
+
+
+def _pad(args: Sequence[Any], attrs: Any) -> Any:
+    x = args[0]
+    widths = [int(width) for width in attrs.pad_width]
+    pairs = list(zip(widths[::2], widths[1::2], strict=True))
+    mode = str(attrs.pad_mode)
+    if mode == "constant":
+        return np.pad(x, pairs, constant_values=x.dtype.type(float(attrs.pad_value)))
+    names: dict[str, Any] = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}
+    return np.pad(x, pairs, mode=names[mode])
+
+
+def _build_batch_flatten(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, NUMBERS, (3, 4, 2))
+    return nn.batch_flatten(x.expr)
+
+
+def _build_pixel_shuffle(c: Choices, s: Scope) -> relax.Expr:
+    factor = c.pick((2, 1))
+    shape = (c.pick((1, 2)), factor * factor * c.pick((1, 2)), c.pick((2, 3)), c.pick((2, 3)))
+    return nn.pixel_shuffle(s.tensor(c, dtype=NUMBERS, shape=shape).expr, factor)
+
+
+def _pixel_shuffle(args: Sequence[Any], attrs: Any) -> Any:
+    x, r = args[0], int(attrs.upscale_factor)
+    n, ch, h, w = x.shape
+    parts = x.reshape(n, ch // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return parts.reshape(n, ch // (r * r), h * r, w * r)
+
+
+OPS = (
+    *map(_activation, ACTIVATIONS),
+    _softmax("softmax", log=False),
+    _softmax("log_softmax", log=True),
+    Op(
+        name="nn.leakyrelu",
+        build=_build_leakyrelu,
+        reference=quiet(in_single(_leakyrelu)),
+        dtypes=FLOATS,
+    ),
+    Op(
+        name="nn.softplus",
+        build=_build_softplus,
+        reference=quiet(in_single(_softplus)),
+        dtypes=FLOATS,
+    ),
+    Op(name="nn.prelu", build=_build_prelu, reference=quiet(in_single(_prelu)), dtypes=FLOATS),
+    Op(
+        name="nn.dropout",
+        build=lambda c, s: nn.dropout(s.tensor(c, dtype=FLOATS).expr, c.pick((0.5, 0.1))),
+        # At inference the data passes through, and the mask is all ones.
+        reference=lambda args, attrs: (args[0], np.ones_like(args[0])),
+        dtypes=FLOATS,
+    ),
+    Op(
+        name="nn.layer_norm",
+        build=_build_layer_norm,
+        reference=quiet(in_single(_layer_norm)),
+        dtypes=NARROW,
+    ),
+    Op(
+        name="nn.rms_norm",
+        build=_build_rms_norm,
+        reference=quiet(in_single(_rms_norm)),
+        dtypes=FLOATS,
+    ),
+    Op(
+        name="nn.group_norm",
+        build=_build_group_norm,
+        reference=quiet(in_single(_group_norm)),
+        dtypes=NARROW,
+    ),
+    Op(
+        name="nn.instance_norm",
+        build=_build_instance_norm,
+        reference=quiet(in_single(_instance_norm)),
+        dtypes=NARROW,
+    ),
+    Op(
+        name="nn.batch_norm",
+        build=_build_batch_norm,
+        reference=quiet(in_single(_batch_norm)),
+        dtypes=FLOATS,
+    ),
+    Op(
+        name="nn.attention",
+        build=lambda c, s: _build_attention(c, s, bias=False),
+        reference=quiet(in_single(_attention)),
+        dtypes=NARROW,
+    ),
+    Op(
+        name="nn.attention_bias",
+        build=lambda c, s: _build_attention(c, s, bias=True),
+        reference=quiet(in_single(_attention)),
+        dtypes=NARROW,
+    ),
+    Op(
+        name="nn.cross_entropy_with_logits",
+        build=_build_cross_entropy,
+        reference=quiet(in_single(_cross_entropy)),
+        dtypes=FLOATS,
+    ),
+    Op(
+        name="nn.nll_loss",
+        build=_build_nll_loss,
+        reference=quiet(in_single(_nll_loss)),
+        dtypes=FLOATS,
+    ),
+    Op(name="nn.pad", build=_build_pad, reference=quiet(_pad), dtypes=NUMBERS),
+    Op(
+        name="nn.batch_flatten",
+        build=_build_batch_flatten,
+        reference=lambda args, attrs: args[0].reshape(args[0].shape[0], -1),
+        dtypes=NUMBERS,
+    ),
+    Op(
+        name="nn.pixel_shuffle",
+        build=_build_pixel_shuffle,
+        reference=_pixel_shuffle,
+        dtypes=NUMBERS,
+        executes=False,
+    ),
+)

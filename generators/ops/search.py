@@ -1,0 +1,215 @@
+"""Sorting, scans, searching and sampling: most of these have no FLegalize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Scope
+from .operands import nonempty_tensor, one_axis, quiet
+from .record import NUMBERS, Op
+
+__all__ = ["OPS"]
+
+DTYPES = ("float32", "int32", "float64", "int64")
+"""What TVM's sorting kernels take on the CPU and DispatchSortScan lowers."""
+
+
+def _order(x: Any, axis: int, descending: bool) -> Any:
+    """Stable in both directions: equal elements keep their order."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    backwards = np.flip(x, axis)
+    return np.flip(x.shape[axis] - 1 - np.argsort(backwards, axis=axis, kind="stable"), axis)
+
+
+def _build_sort(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, DTYPES)
+    return relax.op.sort(x.expr, c.pick((-1, one_axis(c, x.ndim))), c.flag(0.3))
+
+
+def _sort(args: Sequence[Any], attrs: Any) -> Any:
+    axis = int(attrs.axis)
+    ascending = np.sort(args[0], axis=axis)
+    return np.flip(ascending, axis) if attrs.descending else ascending
+
+
+def _build_argsort(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, DTYPES)
+    axis, dtype = c.pick((-1, one_axis(c, x.ndim))), c.pick(("int32", "int64", "float32"))
+    return relax.op.argsort(x.expr, axis, c.flag(0.3), dtype)
+
+
+def _argsort(args: Sequence[Any], attrs: Any) -> Any:
+    order = _order(args[0], int(attrs.axis), bool(attrs.descending))
+    return order.astype(str(attrs.dtype))
+
+
+def _build_topk(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, DTYPES, static=not c.flag(0.3))
+    assert x.shape is not None
+    axis = c.pick((-1, one_axis(c, x.ndim)))
+    size = x.shape[axis]
+    # 0 or less stands for all of the axis.
+    k = c.pick((1, size, -1)) if isinstance(size, int) else 1
+    return relax.op.topk(
+        x.expr,
+        k,
+        axis,
+        c.pick(("both", "values", "indices")),
+        not c.flag(0.3),
+        c.pick(("int32", "int64")),
+    )
+
+
+def _topk(args: Sequence[Any], attrs: Any) -> Any:
+    x, axis, k = args[0], int(attrs.axis), int(attrs.k)
+    order = _order(x, axis, bool(attrs.largest))
+    order = order.take(range(k if k > 0 else x.shape[axis]), axis)
+    values, indices = np.take_along_axis(x, order, axis), order.astype(str(attrs.dtype))
+    parts = {"both": (values, indices), "values": values, "indices": indices}
+    return parts[str(attrs.ret_type)]
+
+
+def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
+    call = getattr(relax.op, name)
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        x = nonempty_tensor(c, s, DTYPES)
+        axis = None if c.flag(0.25) else one_axis(c, x.ndim)
+        wider = {"float32": "float64", "int32": "int64"}.get(x.dtype or "")
+        return call(x.expr, axis, wider if c.flag(0.25) else None, c.flag(0.25))
+
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        x = args[0]
+        dtype = x.dtype if attrs.dtype is None else np.dtype(str(attrs.dtype))
+        axis = 0 if attrs.axis is None else int(attrs.axis)
+        x = x.reshape(-1) if attrs.axis is None else x
+        if attrs.exclusive:
+            first = np.full_like(x.take([0], axis), neutral)
+            x = np.concatenate([first, x.take(range(x.shape[axis] - 1), axis)], axis)
+        return reference(x, axis=axis, dtype=dtype)
+
+    return Op(
+        name=name,
+        build=build,
+        reference=quiet(evaluate),
+        dtypes=DTYPES,
+        legalizes=False,
+        lowered_by="DispatchSortScan",
+    )
+
+
+def _build_bucketize(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, DTYPES)
+    assert x.dtype is not None
+    size = c.pick((3, 4, 1))
+    boundaries = relax.const(np.arange(-1, size - 1).astype(x.dtype), x.dtype)
+    return relax.op.bucketize(x.expr, boundaries, c.flag(), c.flag())
+
+
+def _bucketize(args: Sequence[Any], attrs: Any) -> Any:
+    x, boundaries = args
+    index = np.searchsorted(boundaries, x, side="right" if attrs.right else "left")
+    return np.asarray(index).astype("int32" if attrs.out_int32 else "int64")
+
+
+def _build_multinomial(c: Choices, s: Scope) -> relax.Expr:
+    batch, classes, count = c.pick((2, 1)), c.pick((4, 3)), c.pick((2, 3))
+    rows = np.full((batch, classes), 1 / classes, "float32")
+    prob = relax.const(rows, "float32")
+    sample = relax.const((np.arange(count).reshape(-1, 1) / count).astype("float32"), "float32")
+    indices = s.constant(c, (count, 1), "int64", low=0, high=batch - 1)
+    return relax.op.multinomial_from_uniform(prob, sample, indices.expr, c.pick(("int64", "int32")))
+
+
+def _multinomial(args: Sequence[Any], attrs: Any) -> Any:
+    """The first class whose cumulated probability exceeds the uniform sample."""
+    prob, sample, rows = args
+    above = np.cumsum(prob, axis=1)[rows[:, 0]] > sample
+    return np.argmax(above, axis=1)[:, None].astype(str(attrs.dtype))
+
+
+def _build_nonzero(c: Choices, s: Scope) -> relax.Expr:
+    return relax.op.nonzero(s.tensor(c, dtype=NUMBERS, ndim=(2, 1, 3)).expr)
+
+
+def _build_unique(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, DTYPES, (1, 2))
+    return relax.op.unique(
+        x.expr, True, c.flag(0.3), c.flag(0.3), c.flag(0.3), 0 if c.flag(0.3) else None
+    )
+
+
+def _unique(args: Sequence[Any], attrs: Any) -> Any:
+    """The sorted elements, then those of index, inverse and counts that are asked for."""
+    x, _, index, inverse, counts, *axis = args
+    along = int(axis[0]) if axis and axis[0] is not None else None
+    found = np.unique(
+        x,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        axis=along,
+    )
+    wanted = [found[0], *(p for p, w in zip(found[1:], (index, inverse, counts), strict=True) if w)]
+    return tuple(wanted) if len(wanted) > 1 else wanted[0]
+
+
+OPS = (
+    _scan("cumsum", np.cumsum, 0),
+    _scan("cumprod", np.cumprod, 1),
+    Op(
+        name="sort",
+        build=_build_sort,
+        reference=_sort,
+        dtypes=DTYPES,
+        legalizes=False,
+        lowered_by="DispatchSortScan",
+    ),
+    Op(
+        name="argsort",
+        build=_build_argsort,
+        reference=_argsort,
+        dtypes=DTYPES,
+        legalizes=False,
+        lowered_by="DispatchSortScan",
+    ),
+    Op(
+        name="topk",
+        build=_build_topk,
+        reference=_topk,
+        dtypes=DTYPES,
+        legalizes=False,
+        lowered_by="DispatchSortScan",
+    ),
+    Op(name="bucketize", build=_build_bucketize, reference=_bucketize, dtypes=DTYPES),
+    Op(
+        name="multinomial_from_uniform",
+        build=_build_multinomial,
+        reference=_multinomial,
+        dtypes=("float32",),
+        legalizes=False,
+        lowered_by="DispatchSampling",
+    ),
+    Op(
+        name="nonzero",
+        build=_build_nonzero,
+        reference=lambda args, attrs: np.stack(np.nonzero(args[0])).astype("int64"),
+        dtypes=NUMBERS,
+        legalizes=False,
+        lowered_by="LowerRuntimeBuiltin",
+    ),
+    Op(
+        name="unique",
+        build=_build_unique,
+        reference=_unique,
+        dtypes=DTYPES,
+        legalizes=False,
+        lowered_by="LowerRuntimeBuiltin",
+    ),
+)
