@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -137,6 +138,8 @@ def _read_apart(path: Path) -> str:
                 how = f"was killed by {signal.Signals(-done.returncode).name}"
             raise BadModule(f"reading '{path}': the process {how}")
         answer = json.loads(result.read_text(encoding="utf-8"))
+    if "fault" in answer:
+        raise RuntimeError(answer["fault"])
     if "error" in answer:
         raise BadModule(answer["error"].replace(str(path.absolute()), str(path)))
     module: str = answer["module"]
@@ -162,6 +165,8 @@ def main() -> None:
         answer = {"module": tvm.ir.save_json(mod)}
     except BadModule as error:
         answer = {"error": str(error)}
+    except Exception:
+        answer = {"fault": traceback.format_exc()}
     part = result.with_suffix(".part")
     part.write_text(json.dumps(answer), encoding="utf-8")
     os.replace(part, result)

@@ -16,6 +16,7 @@ from .confirm import again
 from .executor import Executor
 from .finding import Finding, UnknownFormat
 from .mistake import Mistake
+from .runner import HUNG
 from .store import DATABASE, BadStore, Store
 
 
@@ -111,7 +112,7 @@ def _script(item: Item) -> Outcome:
     last = stderr.strip().splitlines()[-1] if stderr.strip() else ""
     if code == 0:
         return Outcome(item, Status.GONE, "")
-    if code < 0 or code == reproducer.HUNG:
+    if code < 0 or code == HUNG:
         return Outcome(item, Status.FAILS, f"ended with {code}")
     if reproducer.prepared(item.path, stderr):
         kinds = re.findall(r"^((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b.*)", stderr, re.MULTILINE)

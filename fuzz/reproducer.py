@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import itertools
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
@@ -19,12 +19,10 @@ from ..oracles.check import ORACLES
 from ..oracles.pipelines import steps
 from .finding import Finding
 from .protocol import Death
+from .runner import HUNG, Runners
 
-SECONDS = 60
-"""For one execution; importing TVM on a busy machine is most of it."""
-
-HUNG = 124
-"""Exit code given for a reproducer that does not end."""
+SECONDS = 60.0
+"""For one execution, on a busy machine."""
 
 HANG_SECONDS = 15
 MEMORY_MB = 3072
@@ -76,18 +74,14 @@ def fails(text: str, finding: Finding) -> bool:
 
 def run(path: Path) -> tuple[int, str]:
     """Exit code (negative for a signal) and stderr of a reproducer; code `HUNG` if it hangs."""
-    try:
-        done = subprocess.run(
-            [sys.executable, str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            cwd=path.absolute().parent,
-            timeout=SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return HUNG, ""
-    return done.returncode, done.stderr.decode(errors="replace")
+    return _runners().run(path, SECONDS)
+
+
+@functools.cache
+def _runners() -> Runners:
+    runners = Runners()
+    atexit.register(runners.close)
+    return runners
 
 
 def prepared(path: Path, stderr: str) -> bool:

@@ -18,7 +18,7 @@ from .subjects import Relaxations, oracles_of, subjects
 BUDGET = 60.0
 """Seconds, where neither --budget nor --modules says otherwise."""
 
-LEAST_DRAIN = 30.0
+LEAST_DRAIN = 60.0
 """Confirming and reducing what was found may go on so long after the budget, or as long as that."""
 
 

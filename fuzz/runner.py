@@ -1,0 +1,139 @@
+"""Executes Python files as if by `python FILE`, without paying for the import of TVM each time.
+
+A runner is a process that has imported NumPy and TVM and nothing of ours. For each file it forks a
+child, which executes the file and dies as it likes. Run as `python -m relaxfuzz.fuzz.runner`: a
+line on stdin names the file, a tab, and the file for stderr; a line on stdout gives the exit code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import queue
+import runpy
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HUNG = 124
+"""Exit code given for a file that does not end; that of timeout(1)."""
+
+START_SECONDS = 120.0
+
+
+class Runner:
+    """One such process, seen from outside."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "relaxfuzz.fuzz.runner"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # Ctrl-C is none of its business, and its children die with it
+        )
+        self._answer(START_SECONDS)
+
+    def run(self, path: Path, stderr: Path, seconds: float) -> int:
+        """The exit code of a file, negative for a signal; `HUNG` where it takes longer.
+
+        Raises:
+            BrokenPipeError, ValueError: the runner has died; this one is of no more use.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{path.absolute()}\t{stderr}\n")
+        self._process.stdin.flush()
+        return self._answer(seconds)
+
+    def close(self) -> None:
+        """Kill it, and what it is executing."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with self._process:
+            pass
+
+    def _answer(self, seconds: float) -> int:
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            if not selector.select(seconds):
+                return HUNG
+        return int(self._process.stdout.readline())
+
+
+class Runners:
+    """As many runners as are in use at the same time."""
+
+    def __init__(self) -> None:
+        self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
+
+    def run(self, path: Path, seconds: float) -> tuple[int, str]:
+        """Exit code (see `Runner.run`) and stderr of a Python file."""
+        try:
+            runner = self._idle.get_nowait()
+        except queue.Empty:
+            runner = Runner()
+        with tempfile.NamedTemporaryFile(prefix="relaxfuzz-stderr-") as file:
+            code = HUNG
+            try:
+                code = runner.run(path, Path(file.name), seconds)
+            finally:
+                # One that hangs, or has died, cannot be used again.
+                if code == HUNG:
+                    runner.close()
+                else:
+                    self._idle.put(runner)
+            return code, Path(file.name).read_text(encoding="utf-8", errors="replace")
+
+    def close(self) -> None:
+        """End those that are idle."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+
+def _execute(path: str, stderr: str) -> None:
+    """In the child: the file as a script; never returns."""
+    code = 1
+    try:
+        os.dup2(os.open(stderr, os.O_WRONLY | os.O_APPEND), 2)
+        sys.argv = [path]
+        sys.path[0] = os.path.dirname(path)
+        runpy.run_path(path, run_name="__main__")
+        code = 0
+    except SystemExit as exit:
+        code = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    import numpy  # noqa: F401  # what every reproducer imports
+    import tvm  # noqa: F401
+
+    gc.freeze()
+    print(0, file=replies, flush=True)
+    for line in requests:
+        pid = os.fork()
+        if pid == 0:
+            _execute(*line.rstrip("\n").split("\t"))
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()
