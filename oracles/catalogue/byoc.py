@@ -144,10 +144,13 @@ def _without_dataflow(mod: tvm.IRModule) -> str | None:
 
 
 def _without_composites(mod: tvm.IRModule) -> str | None:
-    for _, func in relax_functions(mod):
-        if attr(func, "Composite") is not None:
-            return None
-    return "no Composite function, so nothing that FuseOpsByPattern made (docstring)"
+    """Docstring: it groups composite functions created by FuseOpsByPattern (which are Primitive)."""
+    composites = [func for _, func in relax_functions(mod) if attr(func, "Composite") is not None]
+    if not composites:
+        return "no Composite function, so nothing that FuseOpsByPattern made (docstring)"
+    if not all(attr(func, "Primitive") for func in composites):
+        return "a Composite function that FuseOpsByPattern did not make (docstring)"
+    return None
 
 
 def _merged(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
