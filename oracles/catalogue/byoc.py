@@ -144,7 +144,7 @@ def _without_dataflow(mod: tvm.IRModule) -> str | None:
 
 
 def _without_composites(mod: tvm.IRModule) -> str | None:
-    """Docstring: it groups composite functions created by FuseOpsByPattern (which are Primitive)."""
+    """Docstring: it groups what FuseOpsByPattern created, which has the attribute Primitive too."""
     composites = [func for _, func in relax_functions(mod) if attr(func, "Composite") is not None]
     if not composites:
         return "no Composite function, so nothing that FuseOpsByPattern made (docstring)"
