@@ -11,6 +11,7 @@ from pathlib import Path
 import tvm
 
 from ..generators.source import from_source
+from ..generators.tvm_api import versions
 from . import reproducer
 from .confirm import again
 from .executor import Executor
@@ -102,8 +103,10 @@ def replay(item: Item, executor: Executor) -> Outcome:
 
 def _module(finding: Finding) -> str:
     """JSON that this TVM reads: the stored one, or made from source if another TVM wrote that."""
-    if finding.source and finding.versions["tvm"] != tvm.__version__:
+    here = versions()
+    if finding.source and any(finding.versions.get(n) != here[n] for n in ("tvm", "tvm_git")):
         return str(tvm.ir.save_json(from_source(finding.source)))
+    tvm.ir.load_json(finding.module)
     return finding.module
 
 

@@ -1,0 +1,115 @@
+"""A reproducer fails as its finding says, or is not taken for one."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tvm
+
+from relaxfuzz.fuzz import reproducer
+from relaxfuzz.fuzz.confirm import again
+from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.load import load
+from relaxfuzz.fuzz.protocol import Check, Limits
+from relaxfuzz.oracles.passcall import PassCall
+
+USER = Path(__file__).with_name("user_passes.py")
+SHORT = Limits(step_seconds=2.0, memory_mb=512)
+
+
+def finding_of(pool: LocalPool, module: str, call: PassCall) -> Finding:
+    violation = check(pool, Check(module=module, calls=(call,)), limits=SHORT)[0]
+    return Finding.of(
+        violation,
+        module=module,
+        source=reproducer.source_of(module),
+        calls=(call,),
+        versions={"tvm": tvm.__version__},
+    )
+
+
+@pytest.mark.parametrize("name", ["segfault", "division", "abort", "leave", "recurse"])
+def test_a_death_is_died_again(
+    pool: LocalPool, faulty: Callable[[str], PassCall], sums: str, name: str
+) -> None:
+    finding = finding_of(pool, sums, faulty(name))
+    text = next(reproducer.texts(finding))
+    assert reproducer.fails(text, finding)
+
+
+def test_a_hang_is_cut_short(
+    pool: LocalPool,
+    faulty: Callable[[str], PassCall],
+    sums: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reproducer, "HANG_SECONDS", 3)
+    finding = finding_of(pool, sums, faulty("hang"))
+    assert reproducer.fails(next(reproducer.texts(finding)), finding)
+
+
+def user(name: str) -> PassCall:
+    return PassCall(f"{name}()", factory=f"{USER}:{name}")
+
+
+def test_it_needs_tvm_and_the_pass_only(pool: LocalPool, sums: str, tmp_path: Path) -> None:
+    finding = finding_of(pool, sums, user("marks"))
+    text = next(reproducer.texts(finding))
+    assert "import relaxfuzz" not in text
+    assert "from relaxfuzz" not in text
+    assert finding.id in text
+    path = tmp_path / "reproducer.py"
+    path.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, env={}
+    )
+    assert done.returncode == 1
+    assert "StructuralEqual check failed" in done.stderr
+    assert reproducer.fails(text, finding)
+
+
+def test_a_fixed_pass_makes_it_pass(pool: LocalPool, sums: str) -> None:
+    finding = finding_of(pool, sums, user("marks"))
+    text = next(reproducer.texts(finding)).replace("marks']()", "correct']()")
+    assert "correct']()" in text
+    assert not reproducer.fails(text, finding)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\nmod = ", "\nmod = undefined or "),
+        ("import tvm\n", "import no_such_module, tvm\n"),
+        ("the_pass = passes[0]", "the_pass = pases[0]"),
+    ],
+)
+def test_a_broken_file_is_no_reproducer(pool: LocalPool, sums: str, old: str, new: str) -> None:
+    finding = finding_of(pool, sums, user("marks"))
+    text = next(reproducer.texts(finding))
+    assert old in text
+    assert not reproducer.fails(text.replace(old, new), finding)
+
+
+def test_it_can_be_checked_as_a_module(pool: LocalPool, sums: str, tmp_path: Path) -> None:
+    path = tmp_path / "reproducer.py"
+    path.write_text(next(reproducer.texts(finding_of(pool, sums, user("marks")))))
+    tvm.ir.assert_structural_equal(tvm.ir.load_json(load(path)), tvm.ir.load_json(sums))
+
+
+def test_without_source_the_module_travels_as_json(pool: LocalPool, sums: str) -> None:
+    finding = dataclasses.replace(finding_of(pool, sums, user("marks")), source="")
+    text = next(reproducer.texts(finding))
+    assert "load_json" in text
+    assert reproducer.fails(text, finding)
+
+
+def test_confirmation_wants_the_same_key(pool: LocalPool, sums: str) -> None:
+    finding = finding_of(pool, sums, user("marks"))
+    assert again(pool, finding, sums) is not None
+    assert again(pool, dataclasses.replace(finding, key=("other",)), sums) is None

@@ -1,0 +1,52 @@
+"""Passes that a user might write: one right, some wrong, some factories that give none."""
+
+from __future__ import annotations
+
+import itertools
+
+import tvm
+from tvm import relax
+
+
+def _pass(name, transform):  # type: ignore[no-untyped-def]
+    return tvm.transform.module_pass(lambda mod, context: transform(mod), opt_level=0, name=name)
+
+
+def correct() -> tvm.transform.Pass:
+    return relax.transform.DeadCodeElimination()
+
+
+def raises_on_exp() -> tvm.transform.Pass:
+    """Does not know `R.exp`."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        for _, func in mod.functions_items():
+            if isinstance(func, relax.Function) and "R.exp(" in func.script():
+                raise KeyError("relax.exp")
+        return mod
+
+    return _pass("raises_on_exp", transform)
+
+
+def counts_runs() -> tvm.transform.Pass:
+    """Its own result changes each time."""
+    counter = itertools.count()
+    return _pass("counts_runs", lambda mod: mod.with_attr("runs", next(counter)))
+
+
+def marks() -> tvm.transform.Pass:
+    """Not idempotent: grows an attribute with every run."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        count = int(mod.attrs["marks"]) if mod.attrs and "marks" in mod.attrs else 0
+        return mod.with_attr("marks", count + 1)
+
+    return _pass("marks", transform)
+
+
+def factory_raises() -> tvm.transform.Pass:
+    raise RuntimeError("no pass today")
+
+
+def gives_none() -> None:
+    return None
