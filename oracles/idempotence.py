@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import keys, well_formed
 from .canonical import canonical, equivalent
+from .inspect import bindings_of
 from .oracle import Oracle, Problem
 from .subject import Subject
 
@@ -28,9 +29,21 @@ def check(subject: Subject) -> Problem | None:
         return _prefixed("the result of a second run", broken)
     if equivalent(once, again.mod):
         return None
-    return keys.mismatch(once, again.mod, WHAT) or keys.mismatch(
-        canonical(once), canonical(again.mod), WHAT
-    )
+    return _difference(canonical(once), canonical(again.mod))
+
+
+def _difference(once: tvm.IRModule, twice: tvm.IRModule) -> Problem | None:
+    """What the second run does: where its result first differs follows from that, by accident."""
+    found = keys.mismatch(once, twice, WHAT)
+    if found is None:
+        return None
+    functions = len(twice.functions) - len(once.functions)
+    bindings = len(bindings_of(twice)) - len(bindings_of(once))
+    for name, count in (("functions", functions), ("bindings", bindings)):
+        if count:
+            title = f"{WHAT}: {'more' if count > 0 else 'fewer'} {name}"
+            return Problem.plain(title, found.detail)
+    return found
 
 
 def _prefixed(what: str, problem: Problem) -> Problem:

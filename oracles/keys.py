@@ -28,8 +28,11 @@ LONGEST = 200
 def exception(error: BaseException) -> Problem:
     """What an exception is known by: its type, its normalized text, the place that raised it."""
     kind = type(error).__name__
-    # The names in an AttributeError are those of the compiler's source, not of the module.
-    text = str(error) if isinstance(error, AttributeError) else message(str(error))
+    if isinstance(error, AttributeError):
+        # The attribute's name is one of the compiler's source; the object's class is an accident.
+        text = re.sub(r"'[\w.]+' object", "object", str(error))
+    else:
+        text = message(str(error))
     file, line, function = origin(error)
     return Problem(
         title=f"{kind}: {headline(str(error))}" if text else f"{kind} in {function}",
@@ -54,7 +57,7 @@ _APPENDED = re.compile(r"\n\s*(?:Error in pass|Access path|Error location|Traceb
 _CONDITION = re.compile(r"Check failed: .*?(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
 """The source text of a failed check: the same for every module, whatever names are in it."""
 
-_LISTING = re.compile(r"# from tvm\.script import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
+_LISTING = re.compile(r"# from \w[\w.]* import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
 _PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w.]*(\()?")
 
 _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -68,9 +71,9 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r'"[^"\n]*"|\'[^\'\n]*\'', "<name>"),
         (
-            r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer)\s+"
+            r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer|[Ll]ayout)\s+"
             r"(?!is\b|has\b|was\b|must\b|does\b|can)[\w.]+"
-            r"(?=\s+(?:is|has|was|must|does|can|cannot|could|not|in|and|used|as)\b|\s*(?:[,:;]|\.?$))",
+            r"(?=\s+(?:is|has|was|must|does|can|cannot|could|not|in|and|used|as)\b|\s*(?:[,:;]|\.\s|\.?$))",
             r"\1 <name>",
         ),
         (r"0x[0-9a-fA-F]+", "<address>"),
@@ -86,9 +89,9 @@ def message(text: str, *, ops: bool = False) -> str:
     """A message without source listings, names, numbers, addresses, shapes, printed nodes.
 
     Args:
-        ops: keep the names of operators in printed expressions.
+        ops: keep the names of the compiler's own operators in printed expressions.
     """
-    text = _APPENDED.sub("", text)
+    text = _APPENDED.sub("", re.sub(r"[^\s -~]+", "", text))
     condition = _CONDITION.match(text)
     head = condition.group() if condition else ""
     text = _LISTING.sub("<function>", text[len(head) :])
@@ -104,8 +107,11 @@ def _without_nodes(text: str, ops: bool) -> str:
     parts: list[str] = []
     at = 0
     while (found := _PRINTED.search(text, at)) is not None:
-        is_operator = ops and found.group().startswith("R.") and not found.group()[2].isupper()
-        parts += text[at : found.start()], found.group().rstrip("(") if is_operator else "<node>"
+        name = found.group().rstrip("(")
+        keep = (
+            ops and name.startswith("R.") and name[2].islower() and not computes(f"relax{name[1:]}")
+        )
+        parts += text[at : found.start()], name if keep else "<node>"
         at = _closing(text, found.end()) if found.group(1) else found.end()
     return "".join(parts) + text[at:]
 
@@ -156,19 +162,30 @@ def _shorten(file: str) -> str:
 
 # Differences
 
+OPAQUE = "external_mods"
+"""The module attribute with compiled code: TVM can neither compare nor save what is in it."""
 
-def mismatch(before: Any, after: Any, what: str) -> Problem | None:
-    """The first place where two modules (or functions) differ; None where they are equal.
+
+def comparable(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module, without its compiled code."""
+    attrs = mod.attrs
+    return mod.without_attr(OPAQUE) if attrs is not None and OPAQUE in attrs else mod
+
+
+def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Problem | None:
+    """The first place where two modules differ; None where they are equal.
 
     Args:
         what: the beginning of the title, e.g. "a second run changes the result".
     """
+    before, after = comparable(before), comparable(after)
     paths = tvm_ffi.get_first_structural_mismatch(before, after, map_free_vars=True)
     if paths is None:
         return None
     left, right = (_Site(root, path) for root, path in zip((before, after), paths, strict=True))
-    trail = left.trail if len(left.trail) >= len(right.trail) else right.trail
-    where = f"{'.'.join(trail)}: {left.node} / {right.node}"
+    where = f"{left.node} / {right.node}"
+    if left.node == right.node:
+        where = ", ".join(filter(None, (left.node, left.last or right.last)))
     detail = f"{what}\nfirst mismatch: {paths[0]}\n{left.text}\n  versus {paths[1]}\n{right.text}"
     return Problem(f"{what} at {where}", detail, (what, where), (what, where))
 
@@ -181,10 +198,13 @@ _MISSING = (
 
 
 class _Site:
-    """What stands where an access path leads."""
+    """The innermost IR node on an access path, and the last step behind it.
+
+    The path that leads to the node (which function, which branch, how deep) is an accident.
+    """
 
     def __init__(self, root: Any, path: AccessPath) -> None:
-        self.trail: list[str] = []
+        self.last = ""
         self.node = ""
         self.text = ""
         node: Any = root
@@ -192,7 +212,7 @@ class _Site:
         for step in path.to_steps():
             kind = AccessKind(step.kind)
             if kind in (AccessKind.ATTR, AccessKind.ATTR_MISSING) or isinstance(step.key, str):
-                self.trail.append(str(step.key))
+                self.last = str(step.key)
             if kind in _MISSING:
                 self.node += " missing"
                 break
@@ -201,17 +221,13 @@ class _Site:
             except (AttributeError, IndexError, KeyError, TypeError):
                 break
             self._visit(node)
-        del self.trail[:-KEPT]
 
     def _visit(self, node: Any) -> None:
         name = kind_of(node)
         if name is not None:
             self.node = name
+            self.last = ""
             self.text = _clip(str(node))
-
-
-KEPT = 3
-"""Steps of a path that tell something: how deep branches and blocks nest is an accident."""
 
 
 def kind_of(node: Any) -> str | None:
@@ -220,6 +236,8 @@ def kind_of(node: Any) -> str | None:
         return kind_of(node.value) if isinstance(node, relax.VarBinding) else "MatchCast"
     if isinstance(node, relax.Call):
         return _operator(node.op)
+    if isinstance(node, relax.Var):
+        return "Var"
     if isinstance(node, relax.Expr | tvm.ir.BaseFunc | tvm.ir.Type | relax.BindingBlock):
         return type(node).__name__
     return None

@@ -38,7 +38,7 @@ _SPAN = re.compile(r'"span":\d+,?')
 
 
 def _content(mod: tvm.IRModule) -> str:
-    return _stripped(str(tvm.ir.save_json(mod)))
+    return _stripped(str(tvm.ir.save_json(keys.comparable(mod))))
 
 
 def _stripped(text: str) -> str:

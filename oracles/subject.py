@@ -28,7 +28,7 @@ def cpu() -> tvm.target.Target:
 
 def digest(mod: tvm.IRModule) -> int:
     """The structural hash, constants' data included: equal for structurally equal modules."""
-    return int(tvm_ffi.structural_hash(mod, map_free_vars=True))
+    return int(tvm_ffi.structural_hash(keys.comparable(mod), map_free_vars=True))
 
 
 class Outcome:
@@ -62,7 +62,7 @@ class Given:
     def __init__(self, mod: tvm.IRModule, mark: int) -> None:
         self.mod = mod
         self.mark = mark
-        self.text = str(tvm.ir.save_json(mod))
+        self.text = str(tvm.ir.save_json(keys.comparable(mod)))
         """The deep content: names, annotations and the data of constants, which no hash covers."""
 
     @functools.cached_property

@@ -67,12 +67,12 @@ def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Problem:
 
 
 def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
-    """Whether the variable stands for a dimension or for a value: different parts of a pass."""
+    """Whether the variable stands for a dimension or for a value: other parts of a pass."""
     for _, func in relax_functions(mod):
         for var in relax.analysis.all_vars(func):
-            if var.name_hint == name or var.name == name:
-                return type(var.ty).__name__
-    return "symbolic"
+            if str(var.name) == name:
+                return "dimension" if isinstance(var.ty, tvm.ir.PrimType) else "value"
+    return "dimension"
 
 
 def _names(mod: tvm.IRModule) -> Problem | None:
