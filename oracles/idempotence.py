@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tvm
+
 from . import keys, well_formed
 from .canonical import canonical, equivalent
 from .inspect import bindings_of
