@@ -48,6 +48,8 @@ class Finding:
     versions: Mapping[str, str]
     confirmed: bool = False
     """It came out again, with the same key, in a fresh process."""
+    reduced: bool = False
+    """The greedy reduction came to its end."""
     reproducer: str | None = None
     """File name in the `reproducers` folder of the store; None until one is seen to fail."""
 

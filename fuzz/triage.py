@@ -49,6 +49,7 @@ class Triage:
         self._publish = publish
         self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
         self._number = itertools.count()
+        self._seen: set[str] = set()
         self._deadline: float | None = None
         self._stop = False
         self._narrowing = threading.Lock()  # the oracles are not made for threads
@@ -62,7 +63,10 @@ class Triage:
         return self._queue.unfinished_tasks
 
     def add(self, finding: Finding) -> None:
-        """Take a violation that nobody has confirmed yet."""
+        """Take a violation that nobody has confirmed yet; the same bug once only."""
+        if finding.id in self._seen:
+            return
+        self._seen.add(finding.id)
         self._queue.put((0, next(self._number), finding))
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
@@ -111,13 +115,11 @@ class Triage:
 
     def _confirm(self, finding: Finding) -> None:
         known = self._store.get(finding.id)
-        if (
-            known is not None
-            and known.confirmed
-            and known.versions == finding.versions
-            and self._store.reproducer(known) is not None
-        ):
-            self._tell(known)
+        if known is not None and known.confirmed and known.versions == finding.versions:
+            if known.reduced and self._store.reproducer(known) is not None:
+                self._tell(known)
+            else:  # what a former run had no time for
+                self._queue.put((1, next(self._number), known))
             return
         violation = again(self._executor, finding, finding.module)
         if violation is None:
@@ -168,12 +170,15 @@ class Triage:
         def holds(candidate: tvm.IRModule) -> bool:
             return again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
 
+        began = time.monotonic()
         module = tvm.ir.save_json(reduce(tvm.ir.load_json(finding.module), holds, seconds))
+        ended = time.monotonic() - began < seconds
         violation = again(self._executor, finding, module)
         if violation is None:  # it came out of some runs only
             return finding
         return dataclasses.replace(
             finding,
+            reduced=ended,
             module=module,
             source=reproducer.source_of(module),
             title=violation.title,

@@ -106,7 +106,7 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
 
 def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
-    session.display.line(f"relaxfuzz on TVM {session.versions['tvm']}: {len(jobs)} checks")
+    session.display.line(f"relaxfuzz on TVM {session.versions['tvm']}: checks to do: {len(jobs)}")
     done = 0
     with ThreadPoolExecutor(session.pool.workers) as threads:
         futures: dict[Future[list[Finding]], Check] = {

@@ -57,8 +57,8 @@ class Session:
         """Let the triage finish; say how far it is."""
         if self.triage.pending:
             self.display.line(
-                f"confirming and reducing {self.triage.pending} more findings, "
-                f"up to {duration(seconds)}"
+                f"{_count(self.triage.pending, 'finding')} to confirm and reduce, "
+                f"for up to {duration(seconds)} more"
             )
 
         def tick() -> None:
@@ -107,12 +107,15 @@ class Session:
 
     def _sentence(self, modules: int, checks: int, seconds: float, findings: int) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
-        text = f"{findings} finding{'s' * (findings != 1)} in {modules} modules, {checks} checks"
+        text = (
+            f"{_count(findings, 'finding')} in {_count(modules, 'module')}, "
+            f"{_count(checks, 'check')}"
+        )
         text += f", {duration(seconds)}{rate}."
         if self.triage.unconfirmed:
             text += f" {self.triage.unconfirmed} did not come out again and are not shown."
         if self.faults:
-            text += f" {len(self.faults)} faults of relaxfuzz, see above."
+            text += f" {_count(len(self.faults), 'fault')} of relaxfuzz, see above."
         return text
 
     def _tell(self, finding: Finding) -> None:
@@ -127,6 +130,10 @@ class Session:
     def _print(self, event: dict[str, object]) -> None:
         with self._lock:
             print(json.dumps(event), flush=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def event_of(finding: Finding, store: Store) -> dict[str, object]:
