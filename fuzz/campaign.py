@@ -285,13 +285,15 @@ class _Campaign:
             match reply:
                 case Violated(_, violation, origin, calls, pipeline, module):
                     if self._is_new(violation):
-                        assert module is not None, "the first of its kind in a block has a module"
+                        assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed():
                     yield from self._fault(reply.traceback, reply.place)
                 case Died():
                     yield from self._death(block, reply)
         stats = block.stats()
+        if not stats:  # the budget was used up before it began
+            return
         for name, more in stats.items():
             self._stats[name] += more
         self._modules += block.modules()

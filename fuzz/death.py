@@ -14,6 +14,7 @@ _FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
 """As TVM's handler prints it."""
 _PYTHON_FRAME = re.compile(r'File "([^"\n]*)", line \d+ in (\S+)')
 """As `faulthandler` prints it."""
+_FATAL = "Fatal Python error"
 _ENTRY = "tvm/ir/transform.py"
 """Frames further out than the call of the pass are ours."""
 _PLUMBING = re.compile(
@@ -37,7 +38,9 @@ def violation(died: Died) -> Violation:
     at = _function(died.stderr) if died.death in _TELLING else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
     step = died.place.step if died.place is not None else "start"
-    detail = f"{title}\nstep: {step}\n{died.stderr[:LONGEST]}".rstrip()
+    _, fatal, story = died.stderr.partition(_FATAL)  # before it: warnings of the modules before
+    words = fatal + story if fatal else died.stderr[-LONGEST:]
+    detail = f"{title}\nstep: {step}\n{words[:LONGEST]}".rstrip()
     key = (at,) if at else ()
     return Violation(died.death.value, blamed, title, detail, key, key)
 

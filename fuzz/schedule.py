@@ -16,6 +16,7 @@ from random import Random
 from ..generators.stages import Stage
 from ..generators.traits import Trait
 from ..oracles.contract import PassContract
+from ..oracles.tiers import ORACLES
 from .draw import entropy
 from .protocol import Subject
 
@@ -29,8 +30,11 @@ CHECKS_AT_LATER = 4
 DEAR = 4.0
 """A pass that costs so many times the median gets the least share."""
 LEAST = 0.01
-SEQUENCES = 0.08
+SEQUENCES = 0.05
 PIPELINES = ("zero", "default", "cpu_generic")
+
+SAMPLES: Mapping[int, float] = {2: 0.1, 3: 0.1, 4: 0.01}
+"""Share of the checks that go on to the oracles of a higher tier."""
 
 SWARM = 0.15
 """Chance of a trait to be left out of all modules of a block."""
@@ -56,8 +60,10 @@ class Item:
     dear: bool = False
 
     def at(self, stage: Stage, checked: Mapping[str, int]) -> bool:
-        """It may be checked at this stage: it is at home there, and not dear and above its share."""
-        affordable = not self.dear or checked.get(self.name, 0) <= self.share * sum(checked.values())
+        """It is at home at this stage, and not a dear one that has had its share already."""
+        affordable = not self.dear or checked.get(self.name, 0) <= self.share * sum(
+            checked.values()
+        )
         return affordable and stage in self.stages
 
 
@@ -66,7 +72,7 @@ def items(
 ) -> list[Item]:
     """The items of a campaign; their shares sum up to 1.
 
-    Dear passes get 1 % each, pipelines too, sequences 8 %; cheap passes share the rest equally.
+    Dear passes get 1 % each, pipelines too, sequences 5 %; cheap passes share the rest equally.
     """
     costs = [contracts[subject.label].cost for subject in subjects]
     dear = [cost > DEAR * statistics.median(costs) for cost in costs]
@@ -85,7 +91,9 @@ def items(
     if compositions:
         everywhere = frozenset().union(*(item.stages for item in chosen))
         chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
-        chosen += [Item(name, Kind.PIPELINE, LEAST, frozenset({Stage.RAW}), True) for name in PIPELINES]
+        chosen += [
+            Item(name, Kind.PIPELINE, LEAST, frozenset({Stage.RAW}), True) for name in PIPELINES
+        ]
     return chosen
 
 
@@ -102,6 +110,12 @@ def destination(items: Sequence[Item], checked: Mapping[str, int], random: Rando
 def checks_at(stage: Stage) -> int:
     """How many checks a module gets at this stage."""
     return CHECKS_AT_RAW if stage is Stage.RAW else CHECKS_AT_LATER
+
+
+def oracles(random: Random) -> tuple[str, ...]:
+    """The oracles above tier 1 that a check is sampled for; mostly none."""
+    tiers = [tier for tier, share in SAMPLES.items() if random.random() < share]
+    return tuple(name for name, oracle in ORACLES.items() if oracle.tier in tiers)
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:

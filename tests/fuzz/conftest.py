@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import tvm
+from tvm import relax
+
 from relaxfuzz.fuzz.executor import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
-from tvm import relax
 
 PASSES = Path(__file__).with_name("passes.py")
 

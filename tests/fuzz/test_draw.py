@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
+
 from relaxfuzz.fuzz.draw import NoExample, entropy, example
 
 DIGITS = st.lists(st.integers(0, 9), min_size=30, max_size=30)

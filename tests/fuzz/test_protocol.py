@@ -6,6 +6,7 @@ import io
 import typing
 
 import pytest
+
 from relaxfuzz.fuzz.protocol import (
     Beat,
     Block,

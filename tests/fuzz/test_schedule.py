@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+
 from relaxfuzz.fuzz import schedule
 from relaxfuzz.fuzz.protocol import Subject
 from relaxfuzz.fuzz.schedule import Item, Kind

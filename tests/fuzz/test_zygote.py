@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from relaxfuzz.fuzz import executor
 from relaxfuzz.fuzz.executor import ExecutorError, LocalPool
 from relaxfuzz.fuzz.protocol import (
