@@ -110,9 +110,7 @@ _SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
 """Operators whose result has the type of the operand."""
 
 
-def _branch_body(
-    c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees
-) -> relax.SeqExpr:
+def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees) -> relax.SeqExpr:
     with s.nested() as inner:
         if c.flag(0.3):
             inner.bind(c.pick([op for op in ops if op.pure]).build(c, inner))
@@ -210,7 +208,7 @@ def _call_template(
     x = s.tensor(c, dtype=ARITHMETIC, ndim=template.ranks, static=template.static)
     assert x.shape is not None
     func = tensorir.prim_func(template, x.shape, x.dtype or "")
-    if c.flag(0.2):
+    if c.flag(0.4):
         func = func.with_attr("operator_name", f"relax.{template.name}")
     gvar = s.module.add(template.name, func)
     outputs = [

@@ -167,9 +167,7 @@ def composite(c: Choices, module: ModuleScope) -> relax.Function:
     else:
         s.emit(relax.op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
     s.close()
-    attrs: dict[str, Any] = {"Composite": f"{c.pick(BACKENDS)}.{pattern}"}
-    if c.flag():
-        attrs["Primitive"] = True
+    attrs = {"Composite": f"{c.pick(BACKENDS)}.{pattern}", "Primitive": True}
     return finish(c, s, s.values[-1].expr, attrs)
 
 
@@ -268,7 +266,10 @@ def transform_params(c: Choices, module: ModuleScope) -> relax.Function:
     flat = [i for i, ty in enumerate(weights.ty.fields) if isinstance(ty, relax.TensorType)]
     fields = [s.bind(relax.TupleGetItem(weights, i), export=True) for i in flat]
     fields[0] = s.bind(relax.op.permute_dims(fields[0]), export=True)
-    return finish(c, s, relax.Tuple(fields), {"num_input": 0})
+    result: relax.Expr = relax.Tuple(fields)
+    if c.flag(0.7):
+        result = s.bind(result, export=True)
+    return finish(c, s, result, {"num_input": 0})
 
 
 def public(module: ModuleScope, name: str, func: relax.Function) -> relax.GlobalVar:

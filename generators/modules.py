@@ -46,7 +46,8 @@ def ir_modules(
 
     Args:
         stage: how far the modules have come on their way through the default pipeline. Passes on
-            the way are TVM's own, so that an example for which one of them fails is discarded.
+            the way are TVM's own: an example for which one of them fails is discarded, and one
+            that kills the process kills it (campaigns work in processes of their own).
         force: traits that every module has.
         without: traits that no module has.
         ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table.
@@ -169,8 +170,9 @@ def _named(argument: str, name: str, kind: type[E]) -> E:
     try:
         return kind(name)
     except ValueError:
-        near = difflib.get_close_matches(str(name), list(kind), n=3)
-        hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(kind)}."
+        known = [str(member.value) for member in kind]
+        near = difflib.get_close_matches(str(name), known, n=3)
+        hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
         raise InvalidArgument(
             f"Expected a {kind.__name__.lower()} in {argument}, got {name!r}.{hint}"
         ) from None

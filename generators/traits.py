@@ -55,11 +55,11 @@ CHANCE: Mapping[Trait, float] = {
     Trait.SEVERAL_FUNCTIONS: 0.6,
     Trait.PRIVATE_FUNCTIONS: 0.5,
     Trait.FUNCTION_CALLS: 0.5,
-    Trait.RECURSION: 0.1,
+    Trait.RECURSION: 0.3,
     Trait.NO_MAIN: 0.15,
     Trait.CLOSURES: 0.2,
     Trait.COMPOSITE: 0.3,
-    Trait.CODEGEN: 0.1,
+    Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.15,
     Trait.DIFFERENTIABLE: 0.12,
     Trait.TRANSFORM_PARAMS: 0.1,
@@ -98,5 +98,7 @@ IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
     Trait.PRIVATE_FUNCTIONS: (Trait.SEVERAL_FUNCTIONS,),
     Trait.FUNCTION_CALLS: (Trait.SEVERAL_FUNCTIONS,),
     Trait.COMPOSITE_DIMS: (Trait.SYMBOLIC_SHAPES,),
+    Trait.RECURSION: (Trait.IF,),
+    Trait.CODEGEN: (Trait.CLOSURES,),
 }
 """Traits that have no meaning without others."""

@@ -10,6 +10,7 @@ import sys
 import hypothesis
 import pytest
 import tvm
+import tvm_ffi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
@@ -80,19 +81,18 @@ def test_a_trait_can_be_forced_and_left_out(trait: Trait) -> None:
     quick = settings(EXAMPLES, max_examples=2_000, phases=[hypothesis.Phase.generate])
     assert hypothesis.find(ir_modules(force=[trait]), seen, settings=quick)
     with pytest.raises(hypothesis.errors.NoSuchExample):
-        hypothesis.find(ir_modules(without=[trait]), seen, settings=settings(quick, max_examples=60))
+        hypothesis.find(
+            ir_modules(without=[trait]), seen, settings=settings(quick, max_examples=60)
+        )
 
 
 def test_functions_share_shape_expr_objects() -> None:
     def shared(mod: tvm.IRModule) -> bool:
         nodes: list[set[int]] = []
         for func in relax_functions(mod):
-            found: set[int] = set()
-            relax.analysis.post_order_visit(
-                func,
-                lambda e, found=found: found.add(hash(e)) if isinstance(e, relax.ShapeExpr) else None,
-            )
-            nodes.append(found)
+            found: list[relax.ShapeExpr] = []
+            tvm_ffi.structural_walk(func, (relax.ShapeExpr, found.append))
+            nodes.append(set(map(hash, found)))
         return any(a & b for i, a in enumerate(nodes) for b in nodes[:i])
 
     strategy = ir_modules(force=[Trait.SHARED_SHAPES, Trait.SEVERAL_FUNCTIONS], ops=["reshape"])
@@ -101,10 +101,10 @@ def test_functions_share_shape_expr_objects() -> None:
 
 DIGEST = """
 import hashlib, random, tvm
-from relaxfuzz.fuzz.draw import draw
+from relaxfuzz.fuzz.draw import example
 from relaxfuzz.generators.modules import ir_modules
 strategy = ir_modules()
-text = "".join(tvm.ir.save_json(draw(strategy, seed=7, index=i)) for i in range(30))
+text = "".join(tvm.ir.save_json(example(strategy, 7, i)) for i in range(30))
 print(hashlib.sha256(text.encode()).hexdigest())
 """
 
@@ -139,7 +139,9 @@ def test_shrinking_ends_at_a_small_module() -> None:
 
 @pytest.mark.parametrize("stage", [s for s in Stage if s is not Stage.RAW])
 def test_modules_of_later_stages(stage: Stage) -> None:
-    mod = hypothesis.find(ir_modules(stage=stage), lambda m: True, settings=EXAMPLES)
+    # VMShapeLower of TVM 0.27 dies of parameters without a shape.
+    strategy = ir_modules(stage=stage, without=[Trait.INCOMPLETE_TYPES])
+    mod = hypothesis.find(strategy, lambda m: True, settings=EXAMPLES)
     assert isinstance(mod, tvm.IRModule)
 
 
