@@ -37,10 +37,9 @@ def _build_take(c: Choices, s: Scope) -> relax.Expr:
     mode = c.pick(("fast", "clip", "wrap", "nan"))
     if mode == "nan" and x.dtype not in FLOATS:
         mode = "fast"
-    kind = c.below(4)
-    if kind == 2 and mode in ("clip", "wrap"):
+    if mode in ("clip", "wrap") and c.flag(0.4):
         indices = s.tensor(c, dtype=INDICES, ndim=(1, 2, 0)).expr
-    elif kind == 3:
+    elif c.flag(0.06):
         indices = relax.prim_value(0)
     else:
         # In the mode "fast", indices must be in bounds; a symbolic size is at least 1.
@@ -71,14 +70,18 @@ def _take(args: Sequence[Any], attrs: Any) -> Any:
 # Slices
 
 
-def _bounds(c: Choices, size: Dim) -> tuple[int, int, int]:
-    """Begin, end and stride along an axis, inside and outside the bounds."""
-    high = size if isinstance(size, int) else 2
-    stride = c.pick((1, 1, 2, -1))
-    if stride < 0:
-        return c.pick((-1, high - 1)), c.pick((-high - 1, 0)), stride
-    begin = c.pick((0, 1, -1, -2))
-    return begin, c.pick((high, high + 3, high - 1, -1)), stride
+def _bounds(c: Choices, size: int) -> tuple[int, int, int]:
+    """Begin, end and stride along an axis, inside and outside the bounds.
+
+    The end is never on the wrong side of the begin: TVM infers a negative size for that.
+    """
+    stride = c.pick((1, 1, 2, -1, -2))
+    begin = c.below(size)
+    if stride > 0:
+        end = c.pick((size, size + 3, begin, size - c.below(size - begin)))
+    else:
+        end = c.pick((-size - 1, begin, -size - 3, begin - size))
+    return begin - size if c.flag(0.25) else begin, end, stride
 
 
 def _build_strided_slice(c: Choices, s: Scope) -> relax.Expr:
@@ -86,7 +89,7 @@ def _build_strided_slice(c: Choices, s: Scope) -> relax.Expr:
     assert x.shape is not None
     axes = [axis for axis, dim in enumerate(x.shape) if isinstance(dim, int)]
     axes = [axis for axis in axes if c.flag()] or axes[:1]
-    bounds = [_bounds(c, x.shape[axis]) for axis in axes]
+    bounds = [_bounds(c, size) for axis in axes if isinstance(size := x.shape[axis], int)]
     axes = [axis - x.ndim if c.flag(0.2) else axis for axis in axes]
     begin, end, strides = map(list, zip(*bounds, strict=True)) if bounds else ([], [], [])
     plain = all(stride == 1 for stride in strides) and c.flag()

@@ -20,6 +20,7 @@ from .operands import (
     quiet,
 )
 from .record import FLOATS, NUMBERS, SIGNED, Op
+from .unary import erf
 
 __all__ = ["OPS"]
 
@@ -30,10 +31,6 @@ NARROW = ("float32", "float16")
 
 
 # Activations
-
-
-def _erf(x: Any) -> Any:
-    return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x)).reshape(x.shape)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -60,7 +57,7 @@ class Row(NamedTuple):
 ACTIVATIONS = (
     # A NaN becomes 0: TVM computes max(x, 0) with the comparison false for NaN.
     Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*FLOATS, *SIGNED)),
-    Row("gelu", lambda x: 0.5 * x * (1 + _erf(x * math.sqrt(0.5)))),
+    Row("gelu", lambda x: 0.5 * x * (1 + erf(x * math.sqrt(0.5)))),
     Row("silu", lambda x: x * _sigmoid(x)),
     Row("gelu_tanh", _gelu_tanh),
     Row("selu", _selu),

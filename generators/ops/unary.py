@@ -15,12 +15,13 @@ from ..scope import Scope
 from .operands import build_unary, in_single, quiet
 from .record import ALL, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
-__all__ = ["OPS"]
+__all__ = ["OPS", "erf"]
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
-def _erf(x: Any) -> Any:
+def erf(x: Any) -> Any:
+    """The error function, which NumPy lacks."""
     return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x)).reshape(x.shape)
 
 
@@ -50,7 +51,7 @@ ROWS = (
     Row("ceil", np.ceil),
     Row("cos", np.cos),
     Row("cosh", np.cosh, WIDE),
-    Row("erf", _erf),
+    Row("erf", erf),
     Row("floor", np.floor),
     Row("isfinite", np.isfinite),
     Row("isinf", np.isinf),

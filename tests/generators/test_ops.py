@@ -132,6 +132,21 @@ class Difference:
 
 DIFFERENCES = (
     Difference(
+        "concat",
+        lambda call: call.attrs.axis is None,
+        "LegalizeOps fails without an axis: cannot convert None to int",
+    ),
+    Difference(
+        "take",
+        lambda call: call.attrs.axis is None and not isinstance(call.args[1].ty, relax.TensorType),
+        "LegalizeOps fails on a number for the index without an axis: IntImm is no te.Tensor",
+    ),
+    Difference(
+        "strided_slice",
+        lambda call: any(axis.value < 0 for axis in call.args[1].fields) and symbolic(call),
+        "LegalizeOps fails on a negative axis of a symbolic shape: axis < src_tensor_dim",
+    ),
+    Difference(
         "eye_like",
         lambda call: call.ty.dtype != call.args[0].ty.dtype,
         "LegalizeOps takes the operand's dtype for the attribute's",
@@ -180,6 +195,10 @@ DIFFERENCES = (
         "LegalizeOps fails: topi.nn has no pixel_shuffle",
     ),
 )
+
+
+def symbolic(call: relax.Call) -> bool:
+    return not all(isinstance(dim, tirx.IntImm) for dim in call.args[0].ty.shape.values)
 
 
 def difference(op: Op, func: relax.Function) -> Difference | None:
