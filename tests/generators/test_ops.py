@@ -132,6 +132,11 @@ class Difference:
 
 DIFFERENCES = (
     Difference(
+        "argmax",
+        lambda call: str(call.args[0].ty.dtype) == "uint8",
+        "the reduction starts with index -1 at the least value, which then wins over equal ones",
+    ),
+    Difference(
         "concat",
         lambda call: call.attrs.axis is None,
         "LegalizeOps fails without an axis: cannot convert None to int",
@@ -271,7 +276,7 @@ def test_known_difference(known: Difference) -> None:
             found += 1
             if differs(known, module.functions, {gvar: (op, number)}):
                 return
-            if found == 5:
+            if found == 40:
                 break
     raise AssertionError(f"Expected a difference in one of {found} examples of {known}")
 
