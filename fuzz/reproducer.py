@@ -16,6 +16,7 @@ import tvm
 
 from ..generators.source import to_source
 from ..oracles.check import ORACLES
+from ..oracles.oracle import Case
 from ..oracles.pipelines import steps
 from .finding import Finding
 from .protocol import Death
@@ -121,7 +122,10 @@ def _raised(path: Path, stderr: str, detail: str) -> bool:
 
 def _ways(finding: Finding) -> Iterator[str]:
     if finding.oracle in ORACLES:
-        yield ORACLES[finding.oracle].snippet
+        snippet = ORACLES[finding.oracle].snippet
+        mod = tvm.ir.load_json(finding.module)
+        case = Case(mod, finding.calls, finding.pipeline)
+        yield snippet if isinstance(snippet, str) else snippet(case)
         return
     for way in _WAYS_TO_DIE:
         match finding.oracle:
@@ -159,8 +163,6 @@ def _text(finding: Finding, way: str) -> str:
         config |= call.config
     passes = "".join(f"    {expression},\n" for expression in expressions)
     check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}"
-    if "expressions" in way:
-        check = f"expressions = {[call.expr for call in calls]!r}\n{check}"
     imports += ["import tvm"]
     imports += ["from tvm import relax"] if "relax." in check else []
     imports += ["import numpy as np"] if "np." in check else []

@@ -198,7 +198,7 @@ _VISIT: Mapping[type, Callable[[_Frame, Any], Any]] = {
     tvm.ir.GenericConst: lambda f, e: e.value.numpy(),
     tirx.IntImm: lambda f, e: int(e.value),
     tirx.FloatImm: lambda f, e: float(e.value),
-    tirx.StringImm: lambda f, e: str(e.value),
+    tvm.ir.StringImm: lambda f, e: str(e.value),
 }
 
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {

@@ -6,71 +6,302 @@ from collections.abc import Callable
 
 import tvm
 
+from ..generators.source import from_source, same_graph, to_source
 from . import keys, twins
 from .canonical import canonical, equivalent
-from .oracle import Problem
+from .inspect import is_public
+from .oracle import Case, Oracle, Problem
+from .standalone import nested_module, standalone
+from .subject import Subject, attempt
 
-Run = Callable[[tvm.IRModule], tvm.IRModule]
+Twin = Callable[[tvm.IRModule], tvm.IRModule | None]
+"""Makes a module that means the same; None where there is none of that kind."""
 
 
-def compare(
-    what: str,
-    after: tvm.IRModule,
-    twin: tvm.IRModule | None,
-    run: Run,
-    back: Callable[[tvm.IRModule], tvm.IRModule] = lambda mod: mod,
+class SourceFault(RuntimeError):
+    """A module that does not come back from its own source: relaxfuzz's mistake, no finding."""
+
+
+def _same(mod: tvm.IRModule) -> tvm.IRModule:
+    return mod
+
+
+def _compare(
+    subject: Subject, how: str, twin: Twin, back: Callable[[tvm.IRModule], tvm.IRModule] = _same
 ) -> Problem | None:
     """What is wrong if the pass gives something else for the twin than it did for the module.
 
     Args:
-        what: how the twin differs, for the title.
-        after: the pass's result for the module itself.
-        twin: the twin; None where the module has none of that kind.
-        run: applies the pass.
-        back: takes from the twin's result what the twin had on top.
+        how: how the twin differs, for the title.
+        back: takes from a result what the twin had on top.
     """
-    if twin is None:
+    after = subject.direct.mod
+    if after is None or (other := twin(subject.mod)) is None:
         return None
-    try:
-        other = back(run(twin))
-    except Exception as error:
-        problem = keys.exception(error)
-        return Problem(
-            f"fails on the same module {what}: {problem.title}",
+    if subject.contract.requires(other) is not None:
+        return None
+    outcome = subject.attempt(f"twin {how}", subject.directly, other)
+    if outcome.error is not None:
+        if subject.rejected(outcome.error):
+            return None
+        problem = keys.exception(outcome.error)
+        problem = Problem(
+            f"fails on the same module {how}: {problem.title}",
             problem.detail,
             ("exception", *problem.key),
             ("exception", *problem.fingerprint),
         )
-    if equivalent(after, other):
+        return problem if _copies_agree(subject, after) else None
+    assert outcome.mod is not None
+    expected, actual = keys.comparable(back(after)), keys.comparable(back(outcome.mod))
+    if equivalent(expected, actual) or not _copies_agree(subject, after):
         return None
-    return keys.mismatch(
-        canonical(after), canonical(other), f"gives something else for the same module {what}"
-    )
+    what = f"gives something else for the same module {how}"
+    return keys.mismatch(canonical(expected), canonical(actual), what)
 
 
-def sharing(before: tvm.IRModule, after: tvm.IRModule, run: Run) -> Problem | None:
+def _copies_agree(subject: Subject, after: tvm.IRModule) -> bool:
+    """A mere copy gives what the module gave. Else every twin differs, and `json` says why."""
+    copy = attempt(subject.directly, subject.given.copy()).mod
+    return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
+
+
+APART = "with no ShapeExpr node shared"
+TOGETHER = "with all equal ShapeExpr nodes shared"
+
+
+def sharing(subject: Subject) -> Problem | None:
     """Shared ShapeExpr nodes, and equal nodes that are not shared, mean the same."""
-    return compare("with no ShapeExpr node shared", after, twins.unshared(before), run) or compare(
-        "with all equal ShapeExpr nodes shared", after, twins.shared(before), run
-    )
+    return _compare(subject, APART, twins.unshared) or _compare(subject, TOGETHER, twins.shared)
 
 
-def isolation(before: tvm.IRModule, after: tvm.IRModule, run: Run) -> Problem | None:
+def isolation(subject: Subject) -> Problem | None:
     """A function that has nothing to do with the others changes nothing in them."""
-    return compare(
-        "with an unrelated function",
-        twins.without_stranger(after),
-        twins.with_stranger(before),
-        run,
-        twins.without_stranger,
+    return _compare(
+        subject, "with an unrelated function", twins.with_stranger, twins.without_stranger
     )
 
 
-def renaming(before: tvm.IRModule, after: tvm.IRModule, run: Run) -> Problem | None:
+def renaming(subject: Subject) -> Problem | None:
     """Names of private functions and bound variables mean nothing."""
-    return compare("with other private names", after, twins.renamed(before), run)
+    return _compare(subject, "with other private names", twins.renamed)
 
 
-def function_order(before: tvm.IRModule, after: tvm.IRModule, run: Run) -> Problem | None:
+def function_order(subject: Subject) -> Problem | None:
     """The order of functions means nothing."""
-    return compare("with its functions in another order", after, twins.reordered(before), run)
+    return _compare(subject, "with its functions in another order", twins.reordered)
+
+
+def source(subject: Subject) -> Problem | None:
+    """A module built again by plain constructors means the same.
+
+    Raises:
+        SourceFault: relaxfuzz's own source of the module is wrong.
+    """
+    return _compare(subject, "built again by constructors", rebuilt)
+
+
+def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module made anew from its source.
+
+    Raises:
+        SourceFault: the source defines another module.
+    """
+    if keys.comparable(mod) is not mod:
+        return None
+    twin = from_source(to_source(mod))
+    difference = same_graph(mod, twin)
+    if difference is not None:
+        raise SourceFault(f"from_source(to_source(mod)) differs: {difference}")
+    return twin
+
+
+def json(subject: Subject) -> Problem | None:
+    """A module that was saved and loaded means the same, and so can the result be saved."""
+    after = subject.direct.mod
+    if after is None:
+        return None
+    copied = subject.attempt("copy", subject.directly, subject.given.copy())
+    if copied.error is not None:
+        problem = keys.exception(copied.error)
+        return Problem(
+            f"fails on the same module saved and loaded: {problem.title}",
+            problem.detail,
+            ("exception", *problem.key),
+            ("exception", *problem.fingerprint),
+        )
+    assert copied.mod is not None
+    expected, actual = keys.comparable(after), keys.comparable(copied.mod)
+    if not equivalent(expected, actual):
+        what = "gives something else for the same module saved and loaded"
+        return keys.mismatch(canonical(expected), canonical(actual), what)
+    again = tvm.ir.load_json(tvm.ir.save_json(expected))
+    return keys.mismatch(expected, again, "saving and loading changes the result")
+
+
+def tvmscript(subject: Subject) -> Problem | None:
+    """The result's script form parses back to the result."""
+    after = subject.direct.mod
+    if after is None or not subject.changed:
+        return None
+    flaw = _script_flaw(after)
+    # What the script form loses before the pass already says nothing of the pass.
+    return None if flaw is None or _script_flaw(subject.mod) is not None else flaw
+
+
+def _script_flaw(mod: tvm.IRModule) -> Problem | None:
+    mod = keys.comparable(mod)
+    try:
+        again = tvm.script.from_source(mod.script(show_meta=True))
+    except Exception as error:
+        problem = keys.exception(error)
+        return Problem(
+            f"the result's script does not parse: {problem.title}",
+            f"{problem.detail}\n\n{keys.listing(mod)}",
+            ("parse", *problem.fingerprint),
+            ("parse", *problem.fingerprint),
+        )
+    return keys.mismatch(mod, again, "printing and parsing changes the result")
+
+
+# Reproducers
+
+
+def _equality(case: Case, back: str = "") -> str:
+    """Statements that compare `expected` with `actual`, without what the comparison can do without.
+
+    Names of private functions are up to the pass: only where there are any, they are made equal.
+    """
+    result = attempt(_run(case), case.mod).mod
+    private = result is None or not all(map(is_public, result.functions.values()))
+    lines = [f"expected, actual = {back}(expected), {back}(actual)"] if back else []
+    if private:
+        lines.append("expected, actual = canonical(expected), canonical(actual)")
+    lines.append("tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)")
+    return "\n".join([standalone(canonical), "\n", *lines] if private else lines)
+
+
+def _run(case: Case) -> Callable[[tvm.IRModule], tvm.IRModule]:
+    return case.calls[0].run
+
+
+def _snippet(how: str, twin: Twin) -> Callable[[Case], str]:
+    """The check as Python: the twin spelled out, both results, their comparison."""
+
+    def snippet(case: Case) -> str:
+        other = twin(case.mod)
+        assert other is not None, f"no twin {how}"
+        return (
+            f"# The same module {how}.\n{nested_module('twin', other)}\n"
+            f"expected, actual = apply(mod), apply(twin())\n{_equality(case)}"
+        )
+
+    return snippet
+
+
+def _sharing_snippet(case: Case) -> str:
+    """The twin that shows it: nothing shared, or everything."""
+    result = attempt(_run(case), case.mod).mod
+    for how, twin in ((APART, twins.unshared), (TOGETHER, twins.shared)):
+        other = twin(case.mod)
+        if other is None:
+            continue
+        outcome = attempt(_run(case), other).mod
+        if result is None or outcome is None or not equivalent(result, outcome):
+            return _snippet(how, twin)(case)
+    raise ValueError("Expected a module whose twins are treated differently")
+
+
+def _isolation_snippet(case: Case) -> str:
+    return (
+        f"{standalone(twins.without_stranger)}\n\n\n"
+        "# The same module with an unrelated function.\n"
+        f"{nested_module('twin', twins.with_stranger(case.mod))}\n"
+        f"expected, actual = apply(mod), apply(twin())\n{_equality(case, 'without_stranger')}"
+    )
+
+
+def _json_snippet(case: Case) -> str:
+    return (
+        "expected, actual = apply(mod), apply(tvm.ir.load_json(tvm.ir.save_json(mod)))\n"
+        "again = tvm.ir.load_json(tvm.ir.save_json(expected))\n"
+        "tvm.ir.assert_structural_equal(expected, again, map_free_vars=True)\n"
+        f"{_equality(case)}"
+    )
+
+
+SHARING = Oracle(
+    name="sharing",
+    tier=2,
+    promise="Whether two uses of a shape share one node makes no difference to a pass.",
+    source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
+    "instead of Python object identity'; docs/arch/index.rst, tvm/node",
+    check=sharing,
+    snippet=_sharing_snippet,
+)
+
+ISOLATION = Oracle(
+    name="isolation",
+    tier=2,
+    promise="An unrelated public function changes nothing in the other functions.",
+    source="docs/arch/pass_infra.rst: function passes work on each function by itself; "
+    "include/tvm/ir/module.h: functions refer to one another by GlobalVar only",
+    check=isolation,
+    snippet=_isolation_snippet,
+)
+
+RENAMING = Oracle(
+    name="renaming",
+    tier=2,
+    promise="Names of private functions and bound variables make no difference to a pass.",
+    source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
+    "functions, so that the compiler can freely rename them'; names of variables are hints",
+    check=renaming,
+    snippet=_snippet("with other private names", twins.renamed),
+)
+
+FUNCTION_ORDER = Oracle(
+    name="function-order",
+    tier=2,
+    promise="The order in which functions were added makes no difference to a pass.",
+    source="include/tvm/ir/module.h, IRModuleNode::functions: 'A map from ids to all global "
+    "functions', a map without an order",
+    check=function_order,
+    snippet=_snippet("with its functions in another order", twins.reordered),
+)
+
+SOURCE = Oracle(
+    name="source",
+    tier=2,
+    promise="A module built by plain constructors is treated as one that other passes made.",
+    source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
+    "instead of Python object identity'",
+    check=source,
+    snippet=_snippet("built again by constructors", rebuilt),
+)
+
+JSON = Oracle(
+    name="json",
+    tier=2,
+    promise="A module that was saved and loaded is treated as the one that was saved.",
+    source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
+    "format, and load them back'",
+    check=json,
+    snippet=_json_snippet,
+)
+
+TVMSCRIPT = Oracle(
+    name="tvmscript",
+    tier=2,
+    promise="The script form of a module parses back to a structurally equal module.",
+    source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
+    "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",
+    check=tvmscript,
+    snippet="""\
+result = apply(mod)
+tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
+""",
+)
+
+ORACLES = (JSON, SOURCE, SHARING, RENAMING, FUNCTION_ORDER, ISOLATION, TVMSCRIPT)
+"""The copies first: where a mere copy is treated differently, so is every other twin."""

@@ -73,8 +73,8 @@ class Oracle:
     """Where TVM promises it: a docstring, a documentation page, a checker."""
     check: Callable[[Subject], Problem | None]
     """What is wrong, or None. It asks the subject for runs, which are made once for all oracles."""
-    snippet: str
-    """Standalone Python (tvm and numpy) that raises with the finding's message.
+    snippet: str | Callable[[Case], str]
+    """Standalone Python (tvm and numpy) that raises with the finding's message, or what writes it.
 
     It is given `mod` (the IRModule), `passes` (a list of passes, one in an ordinary check),
     `the_pass` (the first of them) and `apply(mod, p=the_pass)`, which runs a pass under the case's

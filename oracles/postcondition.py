@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from . import keys
-from .oracle import Oracle, Problem
+from .composition import contract_of
+from .oracle import Case, Oracle, Problem
+from .standalone import standalone
 from .subject import Subject
 
 
@@ -16,20 +18,25 @@ def check(subject: Subject) -> Problem | None:
     return None if wrong is None else Problem.plain(wrong, f"{wrong}\n\n{keys.listing(after)}")
 
 
+def _snippet(case: Case) -> str:
+    """The check with the source text of the post-condition."""
+    (call,) = case.calls
+    post = contract_of(call).post
+    given = f"expr={call.expr!r}, config={dict(call.config)!r}, name={call.name!r}"
+    return (
+        f"from types import SimpleNamespace\n\n{standalone(post)}\n\n\n"
+        f"call = SimpleNamespace({given})\n"
+        f"wrong = {post.__name__}(mod, apply(mod), call)\n"
+        "assert wrong is None, wrong"
+    )
+
+
 ORACLE = Oracle(
     name="postcondition",
     tier=1,
     promise="The result has what the pass's docstring says.",
     source="the docstring of the pass; its contract quotes it",
     check=check,
-    # A contract is code of its own: the one promise that TVM and NumPy cannot check by themselves.
-    snippet="""\
-from relaxfuzz.oracles.catalogue import catalogue
-from relaxfuzz.oracles.passcall import PassCall
-
-call = PassCall(expressions[0])
-wrong = catalogue[call.name].post(mod, apply(mod), call)
-assert wrong is None, wrong
-""",
+    snippet=_snippet,
     ends=False,
 )

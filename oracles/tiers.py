@@ -8,6 +8,7 @@ from . import (
     crash,
     idempotence,
     interface,
+    metamorphic,
     mutation,
     postcondition,
     sequential,
@@ -35,7 +36,9 @@ STRUCTURAL: tuple[Oracle, ...] = (
 )
 """Tier 1: asked in every check."""
 
-ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in STRUCTURAL}
+_ALL = (*STRUCTURAL, *metamorphic.ORACLES)
+
+ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""
 
-assert len(ORACLES) == len(STRUCTURAL), "two oracles bear the same name"
+assert len(ORACLES) == len(_ALL), "two oracles bear the same name"

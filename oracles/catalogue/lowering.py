@@ -283,6 +283,11 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "tvm/ir/module.h, kSystemLibPrefix: passes put it before the names",
                 when=_has_system_lib_prefix,
             ),
+            Exemption(
+                "renaming",
+                "makes the names of private functions public ones",
+                "docstring: 'Attach global_symbol to Relax functions and TIR Primfuncs for codegen'",
+            ),
         ),
         cost=0.05,
     ),
