@@ -139,11 +139,13 @@ class _Block:
             start, resume = place.index, Resume(place.stage, place.ordinal + 1)
         if start == self.end:
             return None
+        stats = self.stats()
         return dataclasses.replace(
             self.part,
             start=start,
             count=self.end - start,
-            checked={name: stats.checks for name, stats in self.stats().items()},
+            checked={name: each.checks for name, each in stats.items()},
+            visited={name: each.checks + each.inapplicable for name, each in stats.items()},
             resume=resume,
             banned=self._banned(),
         )

@@ -69,7 +69,7 @@ class Executor(Protocol):
         """Jobs that run at the same time."""
 
     def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
-        """Run a job as soon as a worker is free; checks go before blocks. Returns its id.
+        """Run a job as soon as a worker is free; checks do not wait for blocks. Returns its id.
 
         Raises:
             ExecutorError: the executor is closed or broken.
@@ -223,8 +223,13 @@ class LocalPool:
         ).start()
 
     def _dispatch(self) -> None:
-        while self._waiting and len(self._running) < self._workers and self._ready.is_set():
-            _, id = heapq.heappop(self._waiting)
+        while self._waiting and self._ready.is_set():
+            is_block, id = self._waiting[0]
+            # A check takes milliseconds, a block seconds: one does not wait for the other.
+            kinds = (isinstance(self._entries[i].job, Block) for i in self._running)
+            if sum(kind == is_block for kind in kinds) == self._workers:
+                return
+            heapq.heappop(self._waiting)
             entry = self._entries[id]
             self._running.add(id)
             self._requests.put(encode(Submit(id, entry.job, entry.limits)))

@@ -104,6 +104,8 @@ class Block:
     """Also sequences of passes and the named pipelines."""
     checked: Mapping[str, int] = field(default_factory=dict)
     """Checks by item that another process did for this block before it died."""
+    visited: Mapping[str, int] = field(default_factory=dict)
+    """The same, with the times that an item did not apply."""
     resume: Resume | None = None
     banned: tuple[str, ...] = ()
     """Items that are left out because they have killed too many processes."""

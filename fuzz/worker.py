@@ -134,6 +134,7 @@ class _Block:
         self._items = schedule.items(job.subjects, self._contracts, job.compositions)
         self._strategy = ir_modules(without=job.disabled)
         self._checked = Counter(job.checked)
+        self._visited = Counter(job.visited)
         self._told: set[tuple[str, str, tuple[str, ...]]] = set()
 
     def run(self) -> None:
@@ -153,7 +154,7 @@ class _Block:
         self._journal.step("generate")
         mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
         random = Random(entropy("destination", self._job.seed, index))
-        to = schedule.destination(self._items, self._checked, random)
+        to = schedule.destination(self._items, self._visited, random)
         first = Stage.RAW if resume is None else resume.stage
         order = list(Stage)
         for stage in order[: max(order.index(to), order.index(first)) + 1]:
@@ -201,6 +202,7 @@ class _Block:
             if not left or not intact:
                 break
             started = time.perf_counter()
+            self._visited[item.name] += 1
             prepared = self._prepare(item, mod, origin, ordinal, skip=ordinal < begin)
             if prepared is None:
                 stats[item.name] += PassStats(inapplicable=1)

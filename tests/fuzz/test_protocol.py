@@ -55,6 +55,7 @@ BLOCK = Block(
     oracles=("crash",),
     disabled=(Trait.IF,),
     checked={"FuseOps": 3},
+    visited={"FuseOps": 5},
     resume=Resume(Stage.FUSED, 4),
     banned=("Foo",),
 )
