@@ -14,7 +14,7 @@ from pathlib import Path
 
 import tvm
 
-from ..generators.tvm_api import versions
+from ..generators.tvm_api import save_json, versions
 from ..oracles import check as oracle_layer
 from ..oracles.contract import PassContract
 from ..oracles.oracle import Case, Violation
@@ -105,7 +105,7 @@ def check_pass(
     else:
         call = parse(pass_) if isinstance(pass_, str) else pass_
         job = Check(
-            module=tvm.ir.save_json(mod), calls=(call,), oracles=chosen, exempt=_exempt(contract)
+            module=save_json(mod), calls=(call,), oracles=chosen, exempt=_exempt(contract)
         )
         violations = check(_pool(), job)
     if violations:
@@ -118,7 +118,7 @@ def _in_process(
     contract: PassContract | None,
     oracles: tuple[str, ...] | None,
 ) -> list[Violation]:
-    module = tvm.ir.save_json(mod)
+    module = save_json(mod)
     if (former := _died(call, module)) is not None:
         return [former]
     path = JOURNAL / f"check_pass-{os.getpid()}.json"
@@ -195,7 +195,7 @@ def _pool() -> LocalPool:
 
 
 def _failure(violation: Violation, call: PassCall, mod: tvm.IRModule) -> PassViolation:
-    module = tvm.ir.save_json(mod)
+    module = save_json(mod)
     finding = Finding.of(
         violation,
         module=module,

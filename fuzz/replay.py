@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import tvm
-
 from ..generators.source import from_source
-from ..generators.tvm_api import versions
+from ..generators.tvm_api import load_json, save_json, versions
 from . import reproducer
 from .confirm import again
 from .executor import Executor
@@ -105,8 +103,8 @@ def _module(finding: Finding) -> str:
     """JSON that this TVM reads: the stored one, or made from source if another TVM wrote that."""
     here = versions()
     if finding.source and any(finding.versions.get(n) != here[n] for n in ("tvm", "tvm_git")):
-        return str(tvm.ir.save_json(from_source(finding.source)))
-    tvm.ir.load_json(finding.module)
+        return str(save_json(from_source(finding.source)))
+    load_json(finding.module)
     return finding.module
 
 

@@ -12,9 +12,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import tvm
-
 from ..generators.source import to_source
+from ..generators.tvm_api import load_json
 from ..oracles.check import ORACLES
 from ..oracles.oracle import Case
 from ..oracles.pipelines import steps
@@ -123,7 +122,7 @@ def _raised(path: Path, stderr: str, detail: str) -> bool:
 def _ways(finding: Finding) -> Iterator[str]:
     if finding.oracle in ORACLES:
         snippet = ORACLES[finding.oracle].snippet
-        mod = tvm.ir.load_json(finding.module)
+        mod = load_json(finding.module)
         case = Case(mod, finding.calls, finding.pipeline)
         yield snippet if isinstance(snippet, str) else snippet(case)
         return
@@ -237,6 +236,6 @@ def _without_own_frames(lines: list[str]) -> list[str]:
 def source_of(module: str) -> str:
     """Python source of a module in JSON; empty where it cannot be written."""
     try:
-        return to_source(tvm.ir.load_json(module))
+        return to_source(load_json(module))
     except Exception:
         return ""

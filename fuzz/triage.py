@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import tvm
 
+from ..generators.tvm_api import load_json, save_json
 from ..oracles.check import narrow
 from ..oracles.oracle import Case
 from . import reproducer
@@ -22,7 +23,10 @@ from .reduce import reduce
 from .store import Store
 
 REDUCE_SECONDS = 3.0
-"""For one finding, as long as there is time for all."""
+"""For one finding while the campaign goes on."""
+
+MOST_SECONDS = 10.0
+"""For one finding afterwards, where its share of the time that is left allows it."""
 
 
 class Triage:
@@ -140,12 +144,12 @@ class Triage:
         """The one pass, of a list or pipeline, and the module that it was given."""
         if len(finding.calls) == 1 or finding.oracle in DEATHS:
             return finding  # a pass that kills its process is not run in this one
-        case = Case(tvm.ir.load_json(finding.module), finding.calls, finding.pipeline)
+        case = Case(load_json(finding.module), finding.calls, finding.pipeline)
         with self._narrowing:
             case = narrow(case, finding.violation)
         smaller = dataclasses.replace(
             finding,
-            module=tvm.ir.save_json(case.mod),
+            module=save_json(case.mod),
             calls=case.calls,
             pipeline=case.pipeline,
         )
@@ -168,10 +172,10 @@ class Triage:
             return finding
 
         def holds(candidate: tvm.IRModule) -> bool:
-            return again(self._executor, finding, tvm.ir.save_json(candidate)) is not None
+            return again(self._executor, finding, save_json(candidate)) is not None
 
         began = time.monotonic()
-        module = tvm.ir.save_json(reduce(tvm.ir.load_json(finding.module), holds, seconds))
+        module = save_json(reduce(load_json(finding.module), holds, seconds))
         ended = time.monotonic() - began < seconds
         violation = again(self._executor, finding, module)
         if violation is None:  # it came out of some runs only
@@ -190,7 +194,7 @@ class Triage:
         if self._deadline is None:
             return REDUCE_SECONDS
         left = (self._deadline - time.monotonic()) * len(self._threads) / max(1, self.pending)
-        return min(REDUCE_SECONDS, left)
+        return min(MOST_SECONDS, left)
 
     def _tell(self, finding: Finding) -> None:
         self.published.append(finding)

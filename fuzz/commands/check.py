@@ -12,6 +12,7 @@ from pathlib import Path
 import tvm
 
 from ...generators.choices import Choices
+from ...generators.tvm_api import load_json
 from ...oracles.catalogue import catalogue
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
@@ -60,7 +61,7 @@ def run(request: Request) -> int:
         module = load(request.module)
     except BadModule as error:
         raise Mistake(str(error)) from None
-    mod = tvm.ir.load_json(module)
+    mod = load_json(module)
     jobs: list[Check] = []
     if request.pipeline is not None:
         jobs.append(Check(module=module, pipeline=request.pipeline, oracles=oracles))
