@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import tvm
 
@@ -40,10 +40,8 @@ class Triage:
         self,
         store: Store,
         executor: Executor,
-        versions: Mapping[str, str],
         publish: Callable[[Finding], None],
     ) -> None:
-        self.versions = versions
         self.published: list[Finding] = []
         self.unconfirmed = 0
         self.faults: list[str] = []

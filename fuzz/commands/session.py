@@ -46,7 +46,7 @@ class Session:
         self._json = as_json
         self._lock = threading.Lock()
         self.display: Display = display(Console(stderr=True))
-        self.triage = Triage(store, pool, self.versions, self._tell)
+        self.triage = Triage(store, pool, self._tell)
 
     def fault(self, text: str) -> None:
         """The harness failed: say it at once, go on."""

@@ -1,0 +1,124 @@
+"""Nothing is shown that was not seen again, once, with a reproducer that fails."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz import triage
+from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.protocol import Check
+from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.triage import Triage
+from relaxfuzz.oracles.passcall import PassCall
+
+USER = Path(__file__).with_name("user_passes.py")
+
+
+@pytest.fixture(scope="module")
+def finding(pool: LocalPool) -> Finding:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        for op in (relax.op.sin, relax.op.exp, relax.op.cos):
+            value = builder.emit(op(x))
+        builder.emit_func_output(value)
+    call = PassCall("raises_on_exp()", factory=f"{USER}:raises_on_exp")
+    module = tvm.ir.save_json(builder.get())
+    violation = check(pool, Check(module=module, calls=(call,)))[0]
+    return Finding.of(violation, module=module, calls=(call,), versions={"tvm": tvm.__version__})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path) as store:
+        yield store
+
+
+@pytest.fixture
+def work(pool: LocalPool, store: Store) -> Callable[..., tuple[Triage, list[Finding]]]:
+    def work(*findings: Finding) -> tuple[Triage, list[Finding]]:
+        told: list[Finding] = []
+        worker = Triage(store, pool, told.append)
+        for finding in findings:
+            worker.add(finding)
+        worker.drain(60, lambda: None)
+        return worker, told
+
+    return work
+
+
+Work = Callable[..., tuple[Triage, list[Finding]]]
+
+
+def test_a_finding_is_confirmed_reduced_and_reproduced(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    worker, told = work(finding, finding)
+    (published,) = told
+    assert worker.faults == []
+    assert (published.id, published.confirmed, published.reduced) == (finding.id, True, True)
+    assert "exp" in published.source
+    assert "sin" not in published.source
+    assert store.reproducer(published) is not None
+    assert list(store.findings()) == [published]
+
+
+def test_what_does_not_come_again_is_only_counted(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    worker, told = work(dataclasses.replace(finding, key=("not this",)))
+    assert told == []
+    assert worker.unconfirmed == 1
+    assert list(store.findings()) == []
+    assert len(list(store.findings(confirmed=False))) == 1
+
+
+def test_what_is_known_is_not_done_again(
+    work: Work, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, (first,) = work(finding)
+    monkeypatch.setattr(triage, "again", None)
+    monkeypatch.setattr(triage, "reduce", None)
+    worker, (second,) = work(finding)
+    assert worker.faults == []
+    assert second == first
+
+
+def test_a_file_that_does_not_fail_is_not_shown(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage.reproducer, "texts", lambda finding: iter(["mod = None\n"]))
+    _, (published,) = work(finding)
+    assert published.reproducer is None
+    assert store.get(finding.id) == published
+
+
+def test_a_fault_in_the_reduction_loses_no_finding(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(triage, "reduce", broken)
+    worker, (published,) = work(finding)
+    assert published.confirmed
+    assert "ZeroDivisionError" in worker.faults[0]
+    assert [kept.id for kept in store.findings()] == [finding.id]
+
+
+def test_a_step_of_a_list_is_told_apart(work: Work, finding: Finding) -> None:
+    """The last of three passes fails: it alone is blamed, on the module that it was given."""
+    calls = (PassCall("ToNonDataflow()"), PassCall("DeadCodeElimination()"), *finding.calls)
+    module = finding.module.replace("relax.cos", "relax.exp")
+    listed = dataclasses.replace(finding, calls=calls, module=module)
+    worker, told = work(listed)
+    assert worker.faults == []
+    (published,) = told
+    assert published.calls == finding.calls
