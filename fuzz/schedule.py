@@ -16,6 +16,7 @@ from random import Random
 from ..generators.stages import Stage
 from ..generators.traits import Trait
 from ..oracles.contract import PassContract
+from ..oracles.oracle import Oracle
 from ..oracles.tiers import ORACLES
 from .draw import entropy
 from .protocol import Subject
@@ -34,8 +35,8 @@ LEAST = 0.012
 SEQUENCES = 0.05
 PIPELINES = ("zero", "default", "cpu_generic")
 
-SAMPLES: Mapping[int, float] = {2: 0.1, 3: 0.1, 4: 0.01}
-"""Share of the checks that go on to the oracles of a higher tier."""
+SPENT = 0.15
+"""Milliseconds that a check spends on each oracle above tier 1, on average."""
 
 SWARM = 0.15
 """Chance of a trait to be left out of all modules of a block."""
@@ -120,8 +121,16 @@ def checks_at(stage: Stage) -> int:
 
 def oracles(random: Random) -> tuple[str, ...]:
     """The oracles above tier 1 that a check is sampled for; mostly none."""
-    tiers = [tier for tier, share in SAMPLES.items() if random.random() < share]
-    return tuple(name for name, oracle in ORACLES.items() if oracle.tier in tiers)
+    return tuple(
+        name
+        for name, oracle in ORACLES.items()
+        if oracle.tier > 1 and random.random() < share(oracle)
+    )
+
+
+def share(oracle: Oracle) -> float:
+    """Of the checks, those that are sampled for an oracle above tier 1."""
+    return min(1.0, SPENT / oracle.cost)
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:

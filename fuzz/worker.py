@@ -17,6 +17,7 @@ from ..generators import stages
 from ..generators.choices import Choices
 from ..generators.modules import ir_modules
 from ..generators.stages import STEPS, Stage
+from ..generators.tvm_api import load_json, save_json
 from ..oracles.catalogue import catalogue
 from ..oracles.check import check
 from ..oracles.contract import Exemption, PassContract
@@ -61,11 +62,11 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             contract = None
             if job.exempt:
                 contract = contract_of(Subject(job.calls[0].name, job.calls[0], (), job.exempt))
-            case = Case(tvm.ir.load_json(job.module), job.calls, job.pipeline)
+            case = Case(load_json(job.module), job.calls, job.pipeline)
             say(Checked(id, tuple(_check(case, job.oracles, contract, journal))))
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)
-            say(Regenerated(id, tvm.ir.save_json(regenerate(origin))))
+            say(Regenerated(id, save_json(regenerate(origin))))
 
 
 def warm_up() -> None:
@@ -217,7 +218,7 @@ class _Block:
                 new = self._report(violations, prepared, origin, pristine.text)
                 # Some of what a pass may change, no hash covers; too dear to look for each time.
                 intact = digest(mod) == pristine.mark and not (
-                    new and tvm.ir.save_json(mod) != pristine.text
+                    new and save_json(mod) != pristine.text
                 )
             stats[item.name] += PassStats(
                 checks=1,

@@ -89,6 +89,31 @@ def git_hash() -> str:
     return found if re.fullmatch(r"[0-9a-f]{7,40}", found) else "unknown"
 
 
+def save_json(mod: "tvm.IRModule") -> str:
+    """The module as JSON, for `load_json` and `tvm.ir.load_json` of this very TVM version."""
+    from tvm_ffi import serialization
+
+    return str(serialization.to_json_graph_str(mod, {"tvm_version": tvm_version()}))
+
+
+def load_json(text: str) -> "tvm.IRModule":
+    """The module that `save_json` of this very TVM version wrote.
+
+    `tvm.ir.load_json` first translates what older versions wrote, by way of a Python dictionary
+    printed with indentation; that costs 20 times what the rest does.
+    """
+    from tvm_ffi import serialization
+
+    return serialization.from_json_graph_str(text)
+
+
+def tvm_version() -> str:
+    """The release of the installed TVM."""
+    import tvm
+
+    return str(tvm.__version__)
+
+
 def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
     """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
     import tvm_ffi

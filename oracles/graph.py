@@ -11,17 +11,19 @@ from typing import Any
 
 import tvm
 
+from ..generators.tvm_api import load_json, save_json
+
 
 class Graph:
     """The nodes of a module; edit, then `load`."""
 
     def __init__(self, mod: tvm.IRModule) -> None:
-        self.document: dict[str, Any] = json.loads(tvm.ir.save_json(mod))
+        self.document: dict[str, Any] = json.loads(save_json(mod))
         self.nodes: list[dict[str, Any]] = self.document["nodes"]
 
     def load(self) -> tvm.IRModule:
         """The module that the graph stands for now."""
-        return tvm.ir.load_json(json.dumps(self.document))
+        return load_json(json.dumps(self.document))
 
     @property
     def root(self) -> dict[str, Any]:

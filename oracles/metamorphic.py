@@ -7,6 +7,7 @@ from collections.abc import Callable
 import tvm
 
 from ..generators.source import from_source, same_graph, to_source
+from ..generators.tvm_api import load_json, save_json
 from . import keys, twins
 from .canonical import canonical, equivalent
 from .inspect import is_public
@@ -135,7 +136,7 @@ def json(subject: Subject) -> Problem | None:
     if not equivalent(expected, actual):
         what = "gives something else for the same module saved and loaded"
         return keys.mismatch(canonical(expected), canonical(actual), what)
-    again = tvm.ir.load_json(tvm.ir.save_json(expected))
+    again = load_json(save_json(expected))
     return keys.mismatch(expected, again, "saving and loading changes the result")
 
 
@@ -233,6 +234,7 @@ def _json_snippet(case: Case) -> str:
 SHARING = Oracle(
     name="sharing",
     tier=2,
+    cost=12.0,
     promise="Whether two uses of a shape share one node makes no difference to a pass.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'; docs/arch/index.rst, tvm/node",
@@ -243,6 +245,7 @@ SHARING = Oracle(
 ISOLATION = Oracle(
     name="isolation",
     tier=2,
+    cost=4.0,
     promise="An unrelated public function changes nothing in the other functions.",
     source="docs/arch/pass_infra.rst: function passes work on each function by itself; "
     "include/tvm/ir/module.h: functions refer to one another by GlobalVar only",
@@ -253,6 +256,7 @@ ISOLATION = Oracle(
 RENAMING = Oracle(
     name="renaming",
     tier=2,
+    cost=8.0,
     promise="Names of private functions and bound variables make no difference to a pass.",
     source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
     "functions, so that the compiler can freely rename them'; names of variables are hints",
@@ -263,6 +267,7 @@ RENAMING = Oracle(
 FUNCTION_ORDER = Oracle(
     name="function-order",
     tier=2,
+    cost=3.0,
     promise="The order in which functions were added makes no difference to a pass.",
     source="include/tvm/ir/module.h, IRModuleNode::functions: 'A map from ids to all global "
     "functions', a map without an order",
@@ -273,6 +278,7 @@ FUNCTION_ORDER = Oracle(
 SOURCE = Oracle(
     name="source",
     tier=2,
+    cost=10.0,
     promise="A module built by plain constructors is treated as one that other passes made.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'",
@@ -283,6 +289,7 @@ SOURCE = Oracle(
 JSON = Oracle(
     name="json",
     tier=2,
+    cost=3.0,
     promise="A module that was saved and loaded is treated as the one that was saved.",
     source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
     "format, and load them back'",
@@ -293,6 +300,7 @@ JSON = Oracle(
 TVMSCRIPT = Oracle(
     name="tvmscript",
     tier=2,
+    cost=60.0,
     promise="The script form of a module parses back to a structurally equal module.",
     source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
     "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",

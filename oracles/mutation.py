@@ -6,6 +6,7 @@ import re
 
 import tvm
 
+from ..generators.tvm_api import save_json
 from . import keys
 from .oracle import Oracle, Problem
 from .subject import Subject, attempt, digest
@@ -38,7 +39,7 @@ _SPAN = re.compile(r'"span":\d+,?')
 
 
 def _content(mod: tvm.IRModule) -> str:
-    return _stripped(str(tvm.ir.save_json(keys.comparable(mod))))
+    return _stripped(str(save_json(keys.comparable(mod))))
 
 
 def _stripped(text: str) -> str:

@@ -80,6 +80,8 @@ class Oracle:
     `the_pass` (the first of them) and `apply(mod, p=the_pass)`, which runs a pass under the case's
     PassContext and target.
     """
+    cost: float = 0.0
+    """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
     ends: bool = True
     """What the later oracles would say is a consequence of this violation: they are not asked."""
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 
+from ..generators.tvm_api import load_json, save_json
 from . import keys, well_formed
 from .contract import PassContract
 from .oracle import Journal, Problem, silent
@@ -62,8 +63,14 @@ class Given:
     def __init__(self, mod: tvm.IRModule, mark: int) -> None:
         self.mod = mod
         self.mark = mark
-        self.text = str(tvm.ir.save_json(keys.comparable(mod)))
-        """The deep content: names, annotations and the data of constants, which no hash covers."""
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The deep content: names, annotations and the data of constants, which no hash covers.
+
+        Whoever wants to compare it must have asked for it before the first run.
+        """
+        return save_json(keys.comparable(self.mod))
 
     @functools.cached_property
     def flaw(self) -> Problem | None:
@@ -72,7 +79,7 @@ class Given:
 
     def copy(self) -> tvm.IRModule:
         """A module that shares no node with the original."""
-        return tvm.ir.load_json(self.text)
+        return load_json(self.text)
 
 
 _last: Given | None = None
@@ -120,6 +127,8 @@ class Subject:
         self.thorough = thorough
         self.skips = skips
         self.given = given(mod)
+        if not alone:
+            _ = self.given.text
         self.passes = [call.build() for call in calls]
         self._journal = journal
         self._config = (
