@@ -1,0 +1,144 @@
+"""Conformance of the oracles of tier 1: each catches its faults, and is silent otherwise."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.oracles.check import ORACLES, check
+from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.oracle import Case, Oracle, Violation
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.tiers import STRUCTURAL
+
+FILE = Path(__file__).with_name("faults.py")
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("relaxfuzz_faults", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where TVMScript looks for the source
+    spec.loader.exec_module(module)
+    return module
+
+
+faults = _load()
+
+
+def call_of(factory: str) -> PassCall:
+    return PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+
+
+FAULTY = [
+    pytest.param(oracle, factory.__name__, id=f"{oracle}-{factory.__name__}")
+    for oracle, factories in faults.FAULTS.items()
+    for factory in factories
+]
+
+
+def never(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    return "nothing is ever right"
+
+
+def broken_promise(factory: str) -> PassContract:
+    call = call_of(factory)
+    return PassContract(name=factory, variants=lambda choices, mod: call, post=never)
+
+
+def test_every_oracle_of_tier_1_has_a_fault() -> None:
+    assert list(faults.FAULTS) == [oracle.name for oracle in STRUCTURAL]
+    assert [name for name, passes in faults.FAULTS.items() if not passes] == ["postcondition"]
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_the_fault_is_caught_and_only_by_its_oracle(oracle: str, factory: str) -> None:
+    (violation,) = check(Case(faults.module(), (call_of(factory),)))
+    assert (violation.oracle, violation.pass_name) == (oracle, factory)
+    assert violation.title
+    assert violation.detail
+    assert violation.key
+
+
+def test_a_broken_postcondition_is_caught() -> None:
+    contract = broken_promise("marks")
+    (violation,) = check(Case(faults.module(), (call_of("marks"),)), contract=contract)
+    assert (violation.oracle, violation.key) == ("postcondition", ("nothing is ever right",))
+
+
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_every_oracle_is_silent_on_a_correct_pass(factory: str) -> None:
+    case = Case(faults.module(), (call_of(factory),))
+    assert check(case) == []
+    assert check(case, oracles=[oracle.name for oracle in STRUCTURAL]) == []
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_a_violation_comes_out_again_with_its_oracle_alone(oracle: str, factory: str) -> None:
+    def key(violations: list[Violation]) -> list[tuple[str, ...]]:
+        return [(v.oracle, v.pass_name, *v.key) for v in violations]
+
+    call = call_of(factory)
+    text = tvm.ir.save_json(faults.module())
+    everything = check(Case(tvm.ir.load_json(text), (call,)))
+    alone = check(Case(tvm.ir.load_json(text), (call,)), oracles=[oracle])
+    assert key(alone) == key(everything)
+
+
+def snippet_of(oracle: Oracle, call: PassCall) -> str:
+    if isinstance(oracle.snippet, str):
+        return oracle.snippet
+    return oracle.snippet(Case(faults.module(), (call,)))
+
+
+def run_snippet(oracle: Oracle, factory: str) -> None:
+    """Run the snippet as a reproducer does."""
+    the_pass = getattr(faults, factory)()
+
+    def apply(mod: tvm.IRModule, p: Any = None) -> tvm.IRModule:
+        with tvm.transform.PassContext(), tvm.target.Target("llvm"):
+            return (the_pass if p is None else p)(mod)
+
+    names = {
+        "__name__": "reproducer",
+        "mod": faults.module(),
+        "passes": [the_pass],
+        "the_pass": the_pass,
+        "apply": apply,
+        "tvm": tvm,
+        "relax": relax,
+        "np": np,
+    }
+    exec(compile(snippet_of(oracle, call_of(factory)), oracle.name, "exec"), names)
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_the_snippet_fails_on_the_fault(oracle: str, factory: str) -> None:
+    with pytest.raises(Exception) as info:  # noqa: PT011  the kind depends on the oracle
+        run_snippet(ORACLES[oracle], factory)
+    assert not isinstance(info.value, NameError | SyntaxError)
+
+
+@pytest.mark.parametrize("oracle", [o for o in faults.FAULTS if o != "postcondition"])
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_the_snippet_passes_on_a_correct_pass(oracle: str, factory: str) -> None:
+    run_snippet(ORACLES[oracle], factory)
+
+
+@pytest.mark.parametrize("oracle", STRUCTURAL, ids=lambda oracle: oracle.name)
+def test_every_oracle_says_what_it_checks_and_who_promises_it(oracle: Oracle) -> None:
+    assert oracle.tier == 1
+    assert re.fullmatch(r"[a-z-]+", oracle.name)
+    assert oracle.promise.endswith(".")
+    assert oracle.source
+    compile(snippet_of(oracle, PassCall("ToNonDataflow()")), oracle.name, "exec")

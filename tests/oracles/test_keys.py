@@ -1,0 +1,243 @@
+"""Keys: what is dropped from messages of TVM, what is kept, and what stays apart.
+
+The messages are those that TVM 0.27 gave on modules of its own tests.
+"""
+
+from __future__ import annotations
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles import keys, well_formed
+
+SAME = [
+    (
+        "Check failed: (it_group != obj2group_.end()) is false: "
+        "Variable conv1 could not be found in any group",
+        "Check failed: (it_group != obj2group_.end()) is false: "
+        "Variable C could not be found in any group",
+    ),
+    (
+        'Cannot find global var "main" in the Module\ncandidates are: ["max_pool2d"]',
+        'Cannot find global var "main" in the Module\ncandidates are: ["te_func", "shape_func"]',
+    ),
+    (
+        "Check failed: (call->op.same_as(call_tir_op_)) is false: Only call_tir is supported in "
+        "primitive function, but got: R.add(lv5, gelu1)",
+        "Check failed: (call->op.same_as(call_tir_op_)) is false: Only call_tir is supported in "
+        'primitive function, but got: R.astype(x, dtype="float16")',
+    ),
+    (
+        "Check failed: signed_num_input <= func->params.size() (3 vs. 1) : Function was declared "
+        "to have 3 runtime inputs, but only has 1 parameters total.",
+        "Check failed: signed_num_input <= func->params.size() (2 vs. 0) : Function was declared "
+        "to have 2 runtime inputs, but only has 0 parameters total.",
+    ),
+    (
+        "Binary operators must have the same datatype for both operands.  However, R.add(lv1, "
+        "T.float32(1.0000000000000001e-05)) uses datatype T.float16 on the LHS (Type of "
+        'R.Tensor((32,), dtype="float16")), and datatype T.float32 on the RHS (Type of T.float32).',
+        "Binary operators must have the same datatype for both operands.  However, R.add(lv1, "
+        'bias) uses datatype T.float32 on the LHS (Type of R.Tensor((32, 8), dtype="float32")), '
+        'and datatype T.int32 on the RHS (Type of R.Tensor((8,), dtype="int32")).',
+    ),
+    ("Do not have a default for relax.expr.If", "Do not have a default for ir.StringImm"),
+    (
+        "Function 0x56321c3d9cb0 is annotated as pure but contains an impure call: "
+        'R.call_packed("f", x).  Please set relax.force_pure to true',
+        "Function 0x7f00aa is annotated as pure but contains an impure call: "
+        'R.call_packed("g", y, sinfo_args=(R.Tuple,)).  Please set relax.force_pure to true',
+    ),
+    (
+        'In ir.Op(span=None, name="relax.multiply", arguments=(ir.ArgumentInfo(name="x1"),)), the '
+        "first input shape at dim 1 is 3 and the second input shape at dim 1 is 4",
+        'In ir.Op(span=None, name="relax.add", arguments=()), the '
+        "first input shape at dim 0 is 7 and the second input shape at dim 2 is 16",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_messages_of_one_cause_are_one(one: str, other: str) -> None:
+    assert keys.message(one) == keys.message(other)
+
+
+def test_messages_of_different_causes_stay_apart() -> None:
+    every = {keys.message(one) for one, _ in SAME} | {
+        keys.message("Check failed: (memo_.count(expr)) is false: Could not find memo-ized group"),
+        keys.message("cannot construct an Array of negative size"),
+        keys.message("Cannot convert from type `ffi.Array` to `ir.Expr`"),
+        keys.message("Cannot convert from type `ir.IntImm` to `ffi.Array`"),
+    }
+    assert len(every) == len(SAME) + 4
+
+
+def test_source_text_of_a_failed_check_is_kept() -> None:
+    text = "Check failed: (it2 != obj2group_.end()) is false: Variable x3 is lost"
+    assert keys.message(text).startswith("Check failed: (it2 != obj2group_.end()) is false:")
+
+
+def test_what_tvm_appends_is_dropped() -> None:
+    short = "Only tensors are supported"
+    assert keys.message(f"{short}\n\nError in pass: FuseOps\nlocation:\n@R.function ...") == short
+
+
+def test_own_operators_of_the_compiler_are_kept_where_asked() -> None:
+    text = "the expression R.builtin.alloc_tensor(R.shape([2]), 0) is annotated as R.Tensor((2,))"
+    assert "R.builtin.alloc_tensor is annotated" in keys.message(text, ops=True)
+    assert "R.add" not in keys.message("the expression R.add(x, y) is wrong", ops=True)
+
+
+def test_long_messages_do_not_take_long() -> None:
+    keys.message("(" * 5_000 + "a, 1, " * 20_000)
+    keys.message("R.add(" * 5_000)
+
+
+def failure(mod: tvm.IRModule) -> Exception:
+    with pytest.raises(Exception) as info:  # noqa: PT011  whatever TVM raises
+        relax.transform.MergeCompositeFunctions()(mod)
+    return info.value
+
+
+def nothing_called_main(name: str) -> tvm.IRModule:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    func = relax.Function([x], relax.SeqExpr([], x), ret_ty=x.ty)
+    func = func.with_attr("global_symbol", name)
+    return tvm.IRModule({name: func})
+
+
+def test_an_exception_is_known_by_type_text_and_place() -> None:
+    one, other = (keys.exception(failure(nothing_called_main(n))) for n in ("first", "second"))
+    assert one.key == other.key
+    kind, text, place = one.key
+    assert kind == "ValueError"
+    assert "Cannot find global var" in text
+    assert place.startswith("ir/module.cc:")
+    assert one.fingerprint == (kind, text), "no file and no line across versions"
+
+
+def test_frames_outside_of_the_pass_are_no_place() -> None:
+    def helper() -> None:
+        raise ValueError("in the caller's own file")
+
+    with pytest.raises(ValueError, match="own file") as info:
+        helper()
+    assert keys.exception(info.value).key[2].startswith("test_keys.py:")
+
+
+def test_an_exception_without_text_is_known_by_its_function() -> None:
+    def asserting() -> None:
+        raise AssertionError
+
+    with pytest.raises(AssertionError) as info:
+        asserting()
+    assert keys.exception(info.value).fingerprint == ("AssertionError", "asserting")
+
+
+# Differences
+
+
+def first() -> tvm.IRModule:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")):
+            lv = R.add(x, x)
+            return R.astype(lv, "float16")
+
+    return Module
+
+
+def second() -> tvm.IRModule:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")):
+            lv = R.subtract(x, x)
+            return R.astype(lv, "float16")
+
+    return Module
+
+
+def third() -> tvm.IRModule:
+    @I.ir_module
+    class Module:
+        @R.function
+        def other(y: R.Tensor((5,), "float32")):
+            a = R.nn.relu(y)
+            b = R.nn.softmax(a)
+            return R.exp(b)
+
+    return Module
+
+
+def fourth() -> tvm.IRModule:
+    @I.ir_module
+    class Module:
+        @R.function
+        def other(y: R.Tensor((5,), "float32")):
+            a = R.nn.relu(y)
+            b = R.nn.relu(a)
+            return R.exp(b)
+
+    return Module
+
+
+def test_equal_modules_have_no_difference() -> None:
+    assert keys.mismatch(first(), first(), "differs") is None
+
+
+def test_a_difference_is_known_by_the_kinds_of_nodes_not_by_operators_or_depth() -> None:
+    one, other = (
+        keys.mismatch(first(), second(), "differs"),
+        keys.mismatch(third(), fourth(), "differs"),
+    )
+    assert one is not None
+    assert other is not None
+    assert one.key == other.key
+    assert "relax.subtract" not in " ".join(one.key)
+
+
+def test_the_compilers_own_operators_are_told_apart() -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    assert keys.kind_of(relax.op.add(x, x)) == keys.kind_of(relax.op.exp(x))
+    assert keys.kind_of(relax.op.astype(x, "float16")) == "relax.astype"
+
+
+# Ill-formed modules
+
+
+def undefined(name: str, ty: relax.Type) -> tvm.IRModule:
+    stray = relax.Var(name, ty)
+    func = relax.Function([], relax.SeqExpr([], stray), ret_ty=ty)
+    return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+
+
+def test_an_undefined_value_has_one_key_whatever_its_name_and_type() -> None:
+    tensor = relax.TensorType((2,), "float32")
+    flaws = [
+        well_formed.flaw(undefined("lv3", tensor)),
+        well_formed.flaw(undefined("weight", relax.TupleType([tensor]))),
+    ]
+    assert flaws[0] is not None
+    assert flaws[1] is not None
+    assert flaws[0].key == flaws[1].key == ("ill-formed", "Var <name> is not defined.", "value")
+
+
+def test_an_undefined_dimension_is_another_bug_than_an_undefined_value() -> None:
+    n = tvm.tirx.Var("n", "int64")
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    body = relax.BlockBuilder().normalize(relax.op.zeros(relax.ShapeExpr([n]), "float32"))
+    y = relax.Var("y", body.ty)
+    block = relax.BindingBlock([relax.VarBinding(y, body)])
+    func = relax.Function([x], relax.SeqExpr([block], x), ret_ty=x.ty)
+    flaw = well_formed.flaw(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
+    assert flaw is not None
+    assert flaw.key[-1] == "dimension"
+
+
+def test_a_well_formed_module_has_no_flaw() -> None:
+    assert well_formed.flaw(first()) is None
