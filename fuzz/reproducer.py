@@ -162,6 +162,10 @@ def _text(finding: Finding, way: str) -> str:
         config |= call.config
     passes = "".join(f"    {expression},\n" for expression in expressions)
     check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}"
+    if "DiagnosticError" in finding.title + finding.detail:
+        # TVM's excepthook does not show this kind of error otherwise.
+        check = f'os.environ["TVM_BACKTRACE"] = "1"\n{check}'
+        imports.append("import os")
     imports += ["import tvm"]
     imports += ["from tvm import relax"] if "relax." in check else []
     imports += ["import numpy as np"] if "np." in check else []
