@@ -1,0 +1,115 @@
+"""Every snippet of the README and of docs/ runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BIN = Path(sys.executable).parent
+
+FOUND_OR_NOT = {0, 1}
+ELSEWHERE = ("make ", "pip ")
+"""Commands that set up an environment; the continuous integration runs them."""
+
+SMALL = {"run": "--modules 3 --workers 1 --seed 1 --out out"}
+"""What a command gets on top, so that it ends soon; an option that it has already stays."""
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [text for found, text in BLOCK.findall(page.read_text()) if found == kind]
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [
+        pytest.param(page, code, id=f"{page.stem}-{i}")
+        for page in PAGES
+        for i, code in enumerate(blocks(page, "python"))
+    ],
+)
+def test_python(page: Path, code: str, tmp_path: Path) -> None:
+    file = tmp_path / "test_snippet.py"
+    file.write_text(code)
+    command = [sys.executable, str(file)]
+    if "def test_" in code:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    # The example fuzzes TVM itself, so that its test may well find a bug.
+    found = "PassViolation" in run.stdout
+    assert run.returncode == 0 or found, run.stdout + run.stderr
+
+
+def commands() -> list[str]:
+    lines = [
+        line.removeprefix("$ ").split("  #")[0].strip()
+        for page in PAGES
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
+    return sorted({line for line in lines if not line.startswith(ELSEWHERE)})
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the pages speak of."""
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "my_passes.py").write_text(blocks(ROOT / "docs" / "check-your-own-pass.md", "python")[0])
+    model = (
+        "import tvm\n"
+        "from relaxfuzz.fuzz.draw import example\n"
+        "from relaxfuzz.generators.modules import ir_modules\n"
+        "from relaxfuzz.generators.source import to_source\n"
+        "mod = example(ir_modules(ops=['add'], max_functions=1), 0, 1)\n"
+        "open('model.json', 'w').write(tvm.ir.save_json(mod))\n"
+        "open('model.py', 'w').write(to_source(mod))\n"
+        "from relaxfuzz.fuzz.cli import main\n"
+    )
+    subprocess.run([sys.executable, "-c", model], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        [str(BIN / "relaxfuzz"), "run", "ToNonDataflow", "--modules", "1", "--out", "relaxfuzz-out"],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.mark.parametrize("line", commands())
+def test_command(line: str, workplace: Path, tmp_path: Path) -> None:
+    words = shlex.split(line)
+    assert words[0] == "relaxfuzz", f"{line!r} is neither set-up nor a command of relaxfuzz"
+    extra = shlex.split(SMALL.get(words[1], ""))
+    for option, value in zip(extra[::2], extra[1::2], strict=True):
+        if option == "--modules" and option in words:
+            words[words.index(option) + 1] = value
+        elif option not in words:
+            words += [option, str(tmp_path / value) if option == "--out" else value]
+    if "--budget" in words:
+        at = words.index("--budget")
+        del words[at : at + 2]
+    run = subprocess.run(
+        [str(BIN / words[0]), *words[1:]],
+        cwd=workplace,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "100"},
+        timeout=300,
+    )
+    assert run.returncode in FOUND_OR_NOT, run.stdout + run.stderr
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
