@@ -18,8 +18,8 @@ from .subjects import Relaxations, oracles_of, subjects
 BUDGET = 60.0
 """Seconds, where neither --budget nor --modules says otherwise."""
 
-LEAST_DRAIN = 60.0
-"""Confirming and reducing what was found may go on so long after the budget, or as long as that."""
+LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
+"""Confirming and reducing what was found may go on as long as the budget did, within these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def _run(config: CampaignConfig, session: Session) -> int:
     assert finished is not None, "a campaign ends with Finished"
     if session.interrupt.stop.is_set():
         session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
-    session.drain(max(LEAST_DRAIN, config.seconds or 0.0))
+    session.drain(min(MOST_DRAIN, max(LEAST_DRAIN, config.seconds or 0.0)))
     return session.conclude(finished.modules, finished.checks, finished.seconds)
 
 

@@ -55,11 +55,11 @@ class Session:
 
     def drain(self, seconds: float) -> None:
         """Let the triage finish; say how far it is."""
+        if self.interrupt.stop.is_set():
+            seconds = 0.0
         if self.triage.pending:
-            self.display.line(
-                f"{_count(self.triage.pending, 'finding')} to confirm and reduce, "
-                f"for up to {duration(seconds)} more"
-            )
+            more = f" and reduce, for up to {duration(seconds)} more" if seconds else ""
+            self.display.line(f"{_count(self.triage.pending, 'finding')} to confirm{more}")
 
         def tick() -> None:
             self.display.progress(
