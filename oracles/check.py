@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Collection
 
-from . import composition, pipelines
+from . import composition, pipeline_values, pipelines
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
 from .subject import Subject, given
@@ -49,12 +49,22 @@ def check(
         return []
     if len(case.calls) == 1:
         return _one(case, chosen, journal, contract, thorough=oracles is not None)
-    if case.calls:
-        found = composition.check_list(case.mod, case.calls, journal)
-    else:
-        assert case.pipeline is not None
-        found = composition.check_pipeline(case.mod, case.pipeline, journal)
+    found = _composed(case, chosen, journal)
     return [found] if found is not None and ORACLES[found.oracle] in chosen else []
+
+
+def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Violation | None:
+    """What is wrong with a list of passes or a pipeline; nothing else tells what its values are."""
+    found = None
+    if any(oracle in STRUCTURAL for oracle in chosen):
+        if case.calls:
+            found = composition.check_list(case.mod, case.calls, journal)
+        else:
+            assert case.pipeline is not None
+            found = composition.check_pipeline(case.mod, case.pipeline, journal)
+    if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
+        found = pipeline_values.check(case.mod, case.pipeline, journal)
+    return found
 
 
 def _one(

@@ -11,6 +11,7 @@ import tvm
 from tvm import relax, tirx
 
 from ..generators.ops import table
+from .undefined import undefined
 
 MAX_CALLS = 200
 """Bound on nested and repeated calls of functions, so that recursion ends."""
@@ -128,8 +129,14 @@ class _Frame:
             record = table.get(op.name.removeprefix("relax."))
             if record is None:
                 raise Unsupported(f"operator {op.name}")
-            result = record.reference([self.value(a) for a in expr.args], expr.attrs)
+            args = [self.value(a) for a in expr.args]
+            try:
+                result = record.reference(args, expr.attrs)
+            except Exception as error:
+                raise Unsupported(f"operands that {op.name} is not defined for: {error}") from error
             perturb = self._evaluator._perturb
+            if perturb is None and undefined(record, args, result):
+                raise Unsupported(f"operands that {op.name} is not defined for")
             return result if perturb is None else perturb(result)
         raise Unsupported(f"call of a {type(op).__name__}")
 

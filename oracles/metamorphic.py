@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import tvm
 
@@ -12,6 +14,7 @@ from . import keys, twins
 from .canonical import canonical, equivalent
 from .inspect import is_public
 from .oracle import Case, Oracle, Problem
+from .passcall import PassCall
 from .standalone import nested_module, standalone
 from .subject import Subject, attempt
 
@@ -69,6 +72,10 @@ def _copies_agree(subject: Subject, after: tvm.IRModule) -> bool:
 
 APART = "with no ShapeExpr node shared"
 TOGETHER = "with all equal ShapeExpr nodes shared"
+STRANGER = "with an unrelated function"
+RENAMED = "with other private names"
+REORDERED = "with its functions in another order"
+REBUILT = "built again by constructors"
 
 
 def sharing(subject: Subject) -> Problem | None:
@@ -78,19 +85,22 @@ def sharing(subject: Subject) -> Problem | None:
 
 def isolation(subject: Subject) -> Problem | None:
     """A function that has nothing to do with the others changes nothing in them."""
-    return _compare(
-        subject, "with an unrelated function", twins.with_stranger, twins.without_stranger
-    )
+    return _compare(subject, STRANGER, twins.with_stranger, twins.without_stranger)
 
 
 def renaming(subject: Subject) -> Problem | None:
-    """Names of private functions and bound variables mean nothing."""
-    return _compare(subject, "with other private names", twins.renamed)
+    """Names of private functions and bound variables mean nothing, if the call has none of them."""
+    call = subject.call
+    return _compare(subject, RENAMED, lambda mod: _renamed(mod, call))
+
+
+def _renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
+    return twins.renamed(mod, kept=re.findall(r"\w+", call.expr))
 
 
 def function_order(subject: Subject) -> Problem | None:
     """The order of functions means nothing."""
-    return _compare(subject, "with its functions in another order", twins.reordered)
+    return _compare(subject, REORDERED, twins.reordered)
 
 
 def source(subject: Subject) -> Problem | None:
@@ -99,7 +109,7 @@ def source(subject: Subject) -> Problem | None:
     Raises:
         SourceFault: relaxfuzz's own source of the module is wrong.
     """
-    return _compare(subject, "built again by constructors", rebuilt)
+    return _compare(subject, REBUILT, rebuilt)
 
 
 def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
@@ -168,67 +178,48 @@ def _script_flaw(mod: tvm.IRModule) -> Problem | None:
 # Reproducers
 
 
-def _equality(case: Case, back: str = "") -> str:
-    """Statements that compare `expected` with `actual`, without what the comparison can do without.
+def _text(case: Case, how: str, twin: tvm.IRModule | None) -> str:
+    """The check as Python: the twin spelled out, both results, their comparison.
 
     Names of private functions are up to the pass: only where there are any, they are made equal.
     """
-    result = attempt(_run(case), case.mod).mod
-    private = result is None or not all(map(is_public, result.functions.values()))
-    lines = [f"expected, actual = {back}(expected), {back}(actual)"] if back else []
-    if private:
-        lines.append("expected, actual = canonical(expected), canonical(actual)")
-    lines.append("tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)")
-    return "\n".join([standalone(canonical), "\n", *lines] if private else lines)
-
-
-def _run(case: Case) -> Callable[[tvm.IRModule], tvm.IRModule]:
-    return case.calls[0].run
-
-
-def _snippet(how: str, twin: Twin) -> Callable[[Case], str]:
-    """The check as Python: the twin spelled out, both results, their comparison."""
-
-    def snippet(case: Case) -> str:
-        other = twin(case.mod)
-        assert other is not None, f"no twin {how}"
-        return (
-            f"# The same module {how}.\n{nested_module('twin', other)}\n"
-            f"expected, actual = apply(mod), apply(twin())\n{_equality(case)}"
-        )
-
-    return snippet
+    assert twin is not None, f"no twin {how}"
+    helpers: list[Any] = [twins.without_stranger] if twins.STRANGER in twin else []
+    result = attempt(case.calls[0].run, case.mod).mod
+    if result is None or not all(map(is_public, result.functions.values())):
+        helpers.append(canonical)
+    steps = (f"expected, actual = {f.__name__}(expected), {f.__name__}(actual)" for f in helpers)
+    return "\n".join(
+        [
+            f"{standalone(*helpers)}\n\n\n# The same module {how}.",
+            nested_module("twin", twin),
+            "\nexpected, actual = apply(mod), apply(twin())",
+            *steps,
+            "tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)",
+        ]
+    ).strip()
 
 
 def _sharing_snippet(case: Case) -> str:
     """The twin that shows it: nothing shared, or everything."""
-    result = attempt(_run(case), case.mod).mod
+    run = case.calls[0].run
+    result = attempt(run, case.mod).mod
     for how, twin in ((APART, twins.unshared), (TOGETHER, twins.shared)):
         other = twin(case.mod)
         if other is None:
             continue
-        outcome = attempt(_run(case), other).mod
+        outcome = attempt(run, other).mod
         if result is None or outcome is None or not equivalent(result, outcome):
-            return _snippet(how, twin)(case)
-    raise ValueError("Expected a module whose twins are treated differently")
+            return _text(case, how, other)
+    return _text(case, APART, twins.unshared(case.mod))
 
 
-def _isolation_snippet(case: Case) -> str:
-    return (
-        f"{standalone(twins.without_stranger)}\n\n\n"
-        "# The same module with an unrelated function.\n"
-        f"{nested_module('twin', twins.with_stranger(case.mod))}\n"
-        f"expected, actual = apply(mod), apply(twin())\n{_equality(case, 'without_stranger')}"
-    )
-
-
-def _json_snippet(case: Case) -> str:
-    return (
-        "expected, actual = apply(mod), apply(tvm.ir.load_json(tvm.ir.save_json(mod)))\n"
-        "again = tvm.ir.load_json(tvm.ir.save_json(expected))\n"
-        "tvm.ir.assert_structural_equal(expected, again, map_free_vars=True)\n"
-        f"{_equality(case)}"
-    )
+_JSON_SNIPPET = """\
+expected, actual = apply(mod), apply(tvm.ir.load_json(tvm.ir.save_json(mod)))
+again = tvm.ir.load_json(tvm.ir.save_json(expected))
+tvm.ir.assert_structural_equal(expected, again, map_free_vars=True)
+tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)
+"""
 
 
 SHARING = Oracle(
@@ -250,7 +241,7 @@ ISOLATION = Oracle(
     source="docs/arch/pass_infra.rst: function passes work on each function by itself; "
     "include/tvm/ir/module.h: functions refer to one another by GlobalVar only",
     check=isolation,
-    snippet=_isolation_snippet,
+    snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
 )
 
 RENAMING = Oracle(
@@ -261,7 +252,7 @@ RENAMING = Oracle(
     source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
     "functions, so that the compiler can freely rename them'; names of variables are hints",
     check=renaming,
-    snippet=_snippet("with other private names", twins.renamed),
+    snippet=lambda case: _text(case, RENAMED, _renamed(case.mod, case.calls[0])),
 )
 
 FUNCTION_ORDER = Oracle(
@@ -272,7 +263,7 @@ FUNCTION_ORDER = Oracle(
     source="include/tvm/ir/module.h, IRModuleNode::functions: 'A map from ids to all global "
     "functions', a map without an order",
     check=function_order,
-    snippet=_snippet("with its functions in another order", twins.reordered),
+    snippet=lambda case: _text(case, REORDERED, twins.reordered(case.mod)),
 )
 
 SOURCE = Oracle(
@@ -283,7 +274,7 @@ SOURCE = Oracle(
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'",
     check=source,
-    snippet=_snippet("built again by constructors", rebuilt),
+    snippet=lambda case: _text(case, REBUILT, rebuilt(case.mod)),
 )
 
 JSON = Oracle(
@@ -294,7 +285,7 @@ JSON = Oracle(
     source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
     "format, and load them back'",
     check=json,
-    snippet=_json_snippet,
+    snippet=_JSON_SNIPPET,
 )
 
 TVMSCRIPT = Oracle(

@@ -1,199 +1,146 @@
-"""Executed semantics: what a built module computes is what the module means.
+"""Executed semantics of passes: what the result computes is what the module computes.
 
-Four values are at hand: evaluated and executed, before the pass and after. The pass is guilty only
-where both values before agree and the one after differs; a disagreement before the pass is the
-business of the pipeline (or of the evaluator), and reported under the pipeline's name.
+Four values are at hand: evaluated and executed, before the pass and after. The pass is guilty where
+evaluator and VM agree with each other on both sides and the sides differ; what the evaluator does
+not know (after LegalizeOps, say) leaves the vote to the VM. A disagreement before the pass is one
+of code generation (or of the evaluator): `pipeline_values` reports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
 from typing import Any
 
 import tvm
 from tvm import relax
 
-from ..generators.ops import table
 from ..generators.ops.record import Tolerance
-from . import keys
+from . import relations
+from .composition import contract_of
+from .contract import Relation
 from .evaluate import Evaluator, Mismatch, Unsupported
-from .execute import Executable
-from .inputs import arguments
-from .inspect import public_functions
-from .oracle import Problem
-from .values import difference, finite, perturbed
-
-DRAWS = ((0, False), (1, True))
-"""Seeds of the arguments, and whether they are positive only."""
+from .execute import Failure, Plan, execute
+from .executed_text import executed_text
+from .expectation import Expectation, expectations
+from .inspect import bindings_of, calls_of, op_name
+from .oracle import Case, Oracle, Problem
+from .subject import Subject
+from .values import difference
 
 LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """One call of one function, and what it must give."""
-
-    function: str
-    args: list[Any]
-    result: Any
-    sensitive: Any
-    """The result where every operator's result is slightly off: the leeway that rounding has."""
-
-
-def expectations(mod: tvm.IRModule) -> Iterator[Expectation]:
-    """Calls of the public functions that the evaluator knows, with finite results throughout.
-
-    NaN and infinity are left out, since operators are free in how they treat them.
-    """
-    for gvar, func in public_functions(mod):
-        if not func.is_pure:
-            continue
-        for seed, positive in DRAWS:
-            usual = True
-
-            def watch(var: relax.Var, value: Any) -> None:
-                nonlocal usual
-                usual = usual and (callable(value) or finite(value))
-
-            try:
-                args = arguments(func, seed, positive=positive)
-                name = str(gvar.name_hint)
-                result = Evaluator(mod, watch).run(name, args)
-                if usual:
-                    sensitive = Evaluator(mod, perturb=perturbed).run(name, args)
-                    yield Expectation(name, args, result, sensitive)
-            except (Unsupported, Mismatch):
-                continue
-
-
-def executed_by_pass(
-    before: tvm.IRModule, after: tvm.IRModule, tolerance: Tolerance | None = None
-) -> Problem | None:
-    """What the VM computes after a pass against NumPy before it."""
-    expected = list(expectations(before))
+def executed(subject: Subject) -> Problem | None:
+    """What the result computes in the VM is what the module meant before the pass."""
+    after = subject.direct.mod
+    if after is None or not subject.changed:
+        return None
+    rule = relations.rule(subject.contract.relation, subject.mod, after, subject.call)
+    if rule is None:
+        return None
+    expected = expectations(subject.mod, rule)
     if not expected:
         return None
-    try:
-        executable = Executable(after)
-    except Exception as error:
-        if _builds(before):
-            problem = keys.exception(error)
-            return Problem(
-                f"the result no longer builds: {problem.title}",
-                problem.detail,
-                ("build", *problem.key),
-                ("build", *problem.fingerprint),
-            )
+    tolerance = LOOSE if subject.contract.relation is Relation.LOOSE else None
+    plans = [rule.plan(e.function, e.args) for e in expected]
+    subject.tell("execute the result")
+    actual = execute(after, plans)
+    if not isinstance(actual, list):
         return None
-    for case in expected:
-        wrong = _judge(executable, case, tolerance)
-        if wrong is not None and _judge(Executable(before), case, tolerance) is None:
-            kind = wrong.split(":", 1)[0]
-            return Problem(
-                f"the result computes other {kind} than the module",
-                f"{case.function}: {wrong}",
-                (kind,),
-                (kind,),
-            )
-    return None
-
-
-def executed_by_pipeline(mod: tvm.IRModule, pipeline: str) -> Problem | None:
-    """What the VM computes after a whole pipeline against NumPy."""
-    expected = list(expectations(mod))
-    if not expected:
+    odd = [
+        (e, plan, value)
+        for e, plan, value in zip(expected, plans, actual, strict=True)
+        if e.differs(value, tolerance) is not None
+    ]
+    if not odd:
         return None
-    try:
-        executable = Executable(mod, pipeline)
-    except Exception as error:
-        return keys.exception(error)
-    for case in expected:
-        wrong = _judge(executable, case, None)
-        if wrong is None:
+    subject.tell("execute the module")
+    reference = execute(subject.mod, [e.plan() for e, _, _ in odd])
+    if not isinstance(reference, list):
+        return None
+    for (e, plan, value), own in zip(odd, reference, strict=True):
+        if e.differs(own) is not None or not _agree(after, plan, value, e, tolerance):
             continue
-        culprit = _culprit(mod, case, pipeline)
+        wrong = e.differs(value, tolerance)
+        assert wrong is not None
         kind = wrong.split(":", 1)[0]
+        where = _first_difference(subject.mod, after, e, plan)
         return Problem(
-            f"{culprit} computes other {kind} than its documentation says",
-            f"{case.function}: {wrong}",
-            (culprit, kind),
-            (culprit, kind),
+            f"the result computes other {kind} than the module, from {where} on",
+            f"{e.function}: {wrong}",
+            (kind, where),
+            (kind, where),
         )
     return None
 
 
-def _builds(mod: tvm.IRModule) -> bool:
+def _agree(
+    after: tvm.IRModule, plan: Plan, actual: Any, e: Expectation, tolerance: Tolerance | None
+) -> bool:
+    """Evaluator and VM say the same of the result, or the evaluator says nothing."""
     try:
-        Executable(mod)
-    except Exception:
+        value = plan(Evaluator(after).run)
+    except Unsupported:
+        return True
+    except Mismatch:
+        return isinstance(actual, Failure)
+    if isinstance(actual, Failure):
         return False
-    return True
+    return difference(value, actual, e.sensitive, tolerance) is None
 
 
-def _judge(executable: Executable, case: Expectation, tolerance: Tolerance | None) -> str | None:
-    try:
-        actual = executable.run(case.function, case.args)
-    except Exception as error:
-        return f"results (the VM raised {type(error).__name__}): {error}"
-    return difference(case.result, actual, case.sensitive, tolerance)
+def _first_difference(before: tvm.IRModule, after: tvm.IRModule, e: Expectation, plan: Plan) -> str:
+    """The operator whose result is the first to differ, as far as variables keep their names."""
+    old = _trace(before, e.plan())
+    for name, (_, value) in _trace(after, plan).items():
+        if name in old and difference(old[name][1], value) is not None:
+            return old[name][0]
+    return _last(before, e.function)
 
 
-def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str:
-    """The operator that alone, on the values it met, gives another result; or the combination."""
+def _trace(mod: tvm.IRModule, plan: Plan) -> dict[str, tuple[str, Any]]:
+    """Variables that have their names for themselves: kind and value, as far as they are known."""
     values: dict[Any, Any] = {}
-    Evaluator(mod, values.__setitem__).run(case.function, case.args)
-    func = mod[case.function]
-    values.update(zip(func.params, case.args, strict=True))
-    for block in func.body.blocks:
-        for binding in block.bindings:
-            call = binding.value
-            if isinstance(call, relax.Call) and isinstance(call.op, tvm.ir.Op):
-                alone = _alone(call, values)
-                if alone is not None and _fails(*alone, pipeline):
-                    return str(call.op.name)
-    return "a combination of operators"
+    with contextlib.suppress(Unsupported, Mismatch):
+        plan(Evaluator(mod, lambda var, value: values.setdefault(var, value)).run)
+    kinds = {binding.var: _kind(binding) for binding in bindings_of(mod)}
+    names = [str(var.name) for var in kinds]
+    return {
+        str(var.name): (kinds[var], value)
+        for var, value in values.items()
+        if names.count(str(var.name)) == 1 and not callable(value)
+    }
 
 
-def _alone(call: relax.Call, values: dict[Any, Any]) -> tuple[tvm.IRModule, list[Any]] | None:
-    """A module of this one call, its tensor operands made parameters of the shapes met."""
-    if call.op.name.removeprefix("relax.") not in table:
-        return None
-    params: list[relax.Var] = []
-    args: list[Any] = []
-
-    def operand(expr: relax.Expr) -> relax.Expr:
-        if isinstance(expr, relax.Tuple):
-            return relax.Tuple([operand(field) for field in expr.fields])
-        if not isinstance(expr, relax.Var) or expr not in values:
-            return expr
-        value = values[expr]
-        if not hasattr(value, "shape"):
-            return expr
-        param = relax.Var(f"x{len(params)}", relax.TensorType(value.shape, str(value.dtype)))
-        params.append(param)
-        args.append(value)
-        return param
-
-    builder = relax.BlockBuilder()
-    operands = [operand(expr) for expr in call.args]
-    try:
-        with builder.function("main", params):
-            out = builder.emit(relax.Call(call.op, operands, call.attrs, call.ty_args))
-            builder.emit_func_output(out)
-        return builder.get(), args
-    except Exception:
-        return None
+def _kind(binding: relax.Binding) -> str:
+    value = binding.value
+    return op_name(value) or type(value).__name__
 
 
-def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
-    try:
-        case = Expectation(
-            "main",
-            args,
-            Evaluator(mod).run("main", args),
-            Evaluator(mod, perturb=perturbed).run("main", args),
-        )
-        return _judge(Executable(mod, pipeline), case, None) is not None
-    except Exception:
-        return False
+def _last(mod: tvm.IRModule, name: str) -> str:
+    """The operator that computes the result."""
+    ops = [op for call in calls_of(mod[name].body) if (op := op_name(call)) is not None]
+    return ops[-1] if ops else "the parameters"
+
+
+def _snippet(case: Case) -> str:
+    """Arguments, expected results and the calls of the built result, spelled out."""
+    (call,) = case.calls
+    relation = contract_of(call).relation
+    rule = relations.rule(relation, case.mod, call.run(case.mod), call)
+    assert rule is not None, f"{call} has no rule for {relation}"
+    tolerance = LOOSE if relation is Relation.LOOSE else Tolerance()
+    expected = expectations(case.mod, rule)
+    return executed_text(expected, [rule.text(e.function) for e in expected], tolerance)
+
+
+ORACLE = Oracle(
+    name="executed",
+    tier=4,
+    cost=150.0,
+    promise="A pass changes how a module computes, not what.",
+    source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
+    "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
+    check=executed,
+    snippet=_snippet,
+)

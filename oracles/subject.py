@@ -208,8 +208,12 @@ class Subject:
 
     def attempt(self, step: str, run: Run, mod: tvm.IRModule) -> Outcome:
         """A further run, told to the journal first."""
-        self._journal(step)
+        self.tell(step)
         return attempt(run, mod)
+
+    def tell(self, step: str) -> None:
+        """Say in the journal what comes next."""
+        self._journal(step)
 
     # Questions about them
 

@@ -10,7 +10,9 @@ from . import (
     interface,
     metamorphic,
     mutation,
+    pipeline_values,
     postcondition,
+    semantics,
     sequential,
     well_formed,
 )
@@ -36,9 +38,13 @@ STRUCTURAL: tuple[Oracle, ...] = (
 )
 """Tier 1: asked in every check."""
 
-_ALL = (*STRUCTURAL, *metamorphic.ORACLES)
+EXECUTED: tuple[Oracle, ...] = (semantics.ORACLE, pipeline_values.ORACLE)
+"""Tier 4: asked of a sample."""
+
+_ALL = (*STRUCTURAL, *metamorphic.ORACLES, *EXECUTED)
 
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""
 
 assert len(ORACLES) == len(_ALL), "two oracles bear the same name"
+assert all(o.tier == 1 or o.cost > 0 for o in _ALL), "what is sampled says what it costs"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import tvm
 from tvm import relax
 
@@ -58,10 +60,13 @@ def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
     return graph.load()
 
 
-def renamed(mod: tvm.IRModule) -> tvm.IRModule:
+def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
     """The module with other names for private functions and for bound variables.
 
     Parameters keep their names, since passes may be told of them by name.
+
+    Args:
+        kept: further names that stay.
     """
     graph = Graph(mod)
     params = {
@@ -73,12 +78,12 @@ def renamed(mod: tvm.IRModule) -> tvm.IRModule:
     for binding in list(graph.nodes):
         if binding["type"] in ("relax.expr.VarBinding", "relax.expr.MatchCast"):
             index = binding["data"]["var"]
-            if index not in params:
-                data = graph.nodes[index]["data"]
+            data = graph.nodes[index]["data"]
+            if index not in params and graph.text(data["name"]) not in kept:
                 data["name"] = graph.add("ffi.String", f"renamed_{graph.text(data['name'])}")
     functions = graph.functions()
     for gvar, func in functions:
-        if not graph.is_public(func):
+        if not graph.is_public(func) and graph.name(gvar) not in kept:
             graph.rename(gvar, f"renamed_{graph.name(gvar)}")
     graph.set_functions(functions)
     return graph.load()

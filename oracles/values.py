@@ -28,7 +28,7 @@ def perturbed(value: Any) -> Any:
 def finite(value: Any) -> bool:
     """No NaN and no infinity anywhere."""
     return all(
-        bool(np.isfinite(x.astype("float64")).all()) for _, x in _leaves(value) if _is_float(x)
+        bool(np.isfinite(x.astype("float64")).all()) for _, x in leaves(value) if _is_float(x)
     )
 
 
@@ -46,10 +46,10 @@ def difference(
         tolerance: bounds by dtype; None for the default.
     """
     bounds = tolerance or Tolerance()
-    left, right = list(_leaves(expected)), list(_leaves(actual))
+    left, right = list(leaves(expected)), list(leaves(actual))
     if [path for path, _ in left] != [path for path, _ in right]:
         return f"structure: expected {len(left)} tensors but got {len(right)}"
-    moved = dict(_leaves(sensitive)) if sensitive is not None else {}
+    moved = dict(leaves(sensitive)) if sensitive is not None else {}
     for (path, want), (_, got) in zip(left, right, strict=True):
         if want.dtype != got.dtype:
             return f"dtype: expected {want.dtype} but got {got.dtype}"
@@ -60,10 +60,10 @@ def difference(
     return None
 
 
-def _leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
     if isinstance(value, tuple | list):
         for index, item in enumerate(value):
-            yield from _leaves(item, (*path, index))
+            yield from leaves(item, (*path, index))
     else:
         yield path, np.asarray(value)
 

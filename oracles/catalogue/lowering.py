@@ -284,9 +284,16 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_has_system_lib_prefix,
             ),
             Exemption(
+                "functions",
+                "makes private functions public, and puts the system_lib_prefix before names",
+                "docstring: 'Attach global_symbol to Relax functions and TIR Primfuncs for '"
+                "'codegen'; tvm/ir/module.h, kSystemLibPrefix",
+            ),
+            Exemption(
                 "renaming",
                 "makes the names of private functions public ones",
-                "docstring: 'Attach global_symbol to Relax functions and TIR Primfuncs for codegen'",
+                "docstring: 'Attach global_symbol to Relax functions and TIR Primfuncs for '"
+                "'codegen'",
             ),
         ),
         cost=0.05,

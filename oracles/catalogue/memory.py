@@ -244,6 +244,13 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: lifts the regions into new functions",
                 when=lambda mod, call: bool(call.config),
             ),
+            Exemption(
+                "function-order",
+                "each captured graph gets a number, in the order in which it is met",
+                "src/runtime/vm/cuda/cuda_graph_builtin.cc: 'the unique index of the capture "
+                "function', which names an entry of a cache",
+                when=lambda mod, call: bool(call.config),
+            ),
         ),
         cost=0.3,
     ),

@@ -1,0 +1,118 @@
+"""Reproducers of wrong values: arguments and expected results as literals, build, run, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..generators.ops.record import Tolerance
+from .execute import DEVICES, from_numpy, to_numpy
+from .expectation import Expectation
+from .standalone import standalone
+from .values import SENSITIVITY, leaves
+
+
+def executed_text(
+    expected: Sequence[Expectation],
+    calls: Sequence[str],
+    tolerance: Tolerance,
+    pipeline: str | None = None,
+) -> str:
+    """Statements that build `apply(mod)`, or `mod` by a pipeline, and fail where a value is wrong.
+
+    Args:
+        calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
+    """
+    parts = [
+        "import numpy as np",
+        standalone(from_numpy, to_numpy, assert_close),
+        _BUILD.format(
+            mod="apply(mod)" if pipeline is None else "mod",
+            pipeline=_PIPELINES[pipeline or "default"],
+            devices=DEVICES,
+        ),
+    ]
+    for e, call in zip(expected, calls, strict=True):
+        relative = max(_relative(x, tolerance) for x in [*_arrays(e.result), np.zeros(())])
+        absolute = relative + SENSITIVITY * _moved(e)
+        parts.append(
+            f"args = {literal(e.args)}\n{call}\n"
+            f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
+        )
+    return "\n\n".join(parts)
+
+
+_BUILD = """\
+target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
+built = relax.build({mod}, target, relax_pipeline={pipeline})
+machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
+
+
+def run(name, args):
+    return to_numpy(machine[name](*map(from_numpy, args)))
+
+"""
+
+_PIPELINES = {
+    "default": '"default"',
+    "cpu_generic": "relax.get_default_pipeline(target)",
+    "zero": "tvm.transform.Sequential(\n"
+    '    [relax.get_pipeline("zero"), relax.get_pipeline("default")]\n)',
+}
+
+
+def assert_close(actual: Any, expected: Any, rtol: float, atol: float) -> None:
+    """Tuples element by element; shapes and dtypes exactly; floats up to rounding."""
+    if isinstance(expected, tuple | list):
+        assert len(actual) == len(expected), f"expected {len(expected)} results: {actual}"
+        for one, other in zip(actual, expected, strict=True):
+            assert_close(one, other, rtol, atol)
+        return
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}"
+    if expected.dtype.kind in "iub":
+        np.testing.assert_array_equal(actual, expected, strict=True)
+    else:
+        actual, expected = actual.astype("float64"), expected.astype("float64")
+        np.testing.assert_allclose(actual, expected, rtol, atol, strict=True)
+
+
+def literal(value: Any) -> str:
+    """A Python expression for arguments and results."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, tuple):
+        return f"({''.join(f'{literal(item)}, ' for item in value)})"
+    if not isinstance(value, np.ndarray | np.generic):
+        return repr(value)
+    name = str(value.dtype)
+    dtype = f'"{name}"' if value.dtype.kind in "fiub" else f'np.dtype("{name}")'
+    items = value.astype("float64").tolist() if value.dtype.kind not in "iub" else value.tolist()
+    array = f"np.array({items!r}, {dtype})"
+    return array if value.size else f"np.zeros({value.shape!r}, {dtype})"
+
+
+def _arrays(value: Any) -> list[Any]:
+    return [leaf for _, leaf in leaves(value)]
+
+
+def _relative(array: Any, tolerance: Tolerance) -> float:
+    if array.dtype.kind in "iub":
+        return 0.0
+    found: float = getattr(tolerance, str(array.dtype), tolerance.float16)
+    return found
+
+
+def _moved(e: Expectation) -> float:
+    """How far the result moves with the smallest perturbation of its operators."""
+    pairs = zip(_arrays(e.result), _arrays(e.sensitive), strict=False)
+    return max(
+        (
+            float(np.abs(a.astype("float64") - b.astype("float64")).max())
+            for a, b in pairs
+            if a.size and a.shape == b.shape
+        ),
+        default=0.0,
+    )

@@ -1,0 +1,156 @@
+"""Executed semantics of whole builds: what the VM computes is what NumPy computes.
+
+The operator is blamed, for its legalization, its code or its description, never a pass.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ..generators.ops import table
+from ..generators.ops.record import Tolerance
+from . import pipelines
+from .evaluate import Evaluator, Mismatch, Unsupported
+from .execute import Failure, execute
+from .executed_text import executed_text
+from .expectation import Expectation, executes, expectations
+from .inspect import op_name, public_functions
+from .oracle import Case, Journal, Oracle, Problem, Violation
+from .subject import Subject
+from .values import perturbed
+
+COMBINATION = "a combination of operators"
+CODE_GENERATION = "relax.build"
+
+_REFUSALS = re.compile(
+    # An operator without legalization, or on operands of unknown shape.
+    r"CodeGenVM cannot emit this Relax operator directly. Run the appropriate lowering pass"
+    # A packed function or an external library that is not linked.
+    r"|Cannot find (?:ffi::Function|PackedFunc)"
+)
+"""Clean refusals: the message names what is missing."""
+
+
+def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
+    """What is wrong with the values that a module computes after a whole pipeline, or None."""
+    expected = expectations(mod)
+    if not expected:
+        return None
+    journal("execute")
+    actual = execute(mod, [e.plan() for e in expected], pipeline)
+    if isinstance(actual, Failure):
+        return _not_built(mod, pipeline, actual)
+    for e, value in zip(expected, actual or (), strict=False):
+        wrong = e.differs(value)
+        if wrong is None:
+            continue
+        culprit = _culprit(mod, e, pipeline)
+        kind = wrong.split(":", 1)[0]
+        return Problem(
+            f"a build computes other {kind} than documented",
+            f"{e.function}: {wrong}",
+            (kind,),
+            (kind,),
+        ).blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+    return None
+
+
+def _not_built(mod: tvm.IRModule, pipeline: str, failure: Failure) -> Violation | None:
+    """Code generation fails where every pass of the pipeline succeeds; passes have own checks."""
+    if _REFUSALS.search(failure.text) or not all(executes(f) for _, f in public_functions(mod)):
+        return None
+    try:
+        pipelines.run(pipeline, mod)
+    except Exception:
+        return None
+    return failure.problem.blame(ORACLE.name, CODE_GENERATION)
+
+
+def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
+    """The operator that alone, on the values it met, gives another result."""
+    values: dict[Any, Any] = {}
+    Evaluator(mod, values.__setitem__).run(case.function, case.args)
+    func = mod[case.function]
+    values.update(zip(func.params, case.args, strict=True))
+    tried: set[str] = set()
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            call = binding.value
+            name = op_name(call)
+            if name is None or name in tried:
+                continue
+            tried.add(name)
+            alone = _alone(call, values)
+            if alone is not None and _fails(*alone, pipeline):
+                return name
+    return None
+
+
+def _alone(call: relax.Call, values: dict[Any, Any]) -> tuple[tvm.IRModule, list[Any]] | None:
+    """A module of this one call, its tensor operands made parameters of the shapes met."""
+    if call.op.name.removeprefix("relax.") not in table:
+        return None
+    params: list[relax.Var] = []
+    args: list[Any] = []
+
+    def operand(expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, relax.Tuple):
+            return relax.Tuple([operand(field) for field in expr.fields])
+        if not isinstance(expr, relax.Var) or expr not in values:
+            return expr
+        value = values[expr]
+        if not hasattr(value, "shape"):
+            return expr
+        param = relax.Var(f"x{len(params)}", relax.TensorType(value.shape, str(value.dtype)))
+        params.append(param)
+        args.append(value)
+        return param
+
+    builder = relax.BlockBuilder()
+    operands = [operand(expr) for expr in call.args]
+    try:
+        with builder.function("main", params):
+            out = builder.emit(relax.Call(call.op, operands, call.attrs, call.ty_args))
+            builder.emit_func_output(out)
+        return builder.get(), args
+    except Exception:
+        return None
+
+
+def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
+    try:
+        result = Evaluator(mod).run("main", args)
+        sensitive = Evaluator(mod, perturb=perturbed).run("main", args)
+    except (Unsupported, Mismatch):
+        return False
+    case = Expectation("main", args, result, sensitive)
+    actual = execute(mod, [case.plan()], pipeline)
+    return isinstance(actual, list) and case.differs(actual[0]) is not None
+
+
+def _of_one_pass(subject: Subject) -> Problem | None:
+    """Nothing: the oracle is asked of pipelines, by `check`."""
+    return None
+
+
+def _snippet(case: Case) -> str:
+    """Arguments, expected results and the calls of the built module, spelled out."""
+    expected = expectations(case.mod)
+    texts = [f"actual = run({e.function!r}, args)" for e in expected]
+    return executed_text(expected, texts, Tolerance(), case.pipeline)
+
+
+ORACLE = Oracle(
+    name="executed-by-pipeline",
+    tier=4,
+    cost=150.0,
+    promise="A build computes what the documentation of the operators says.",
+    source="docstrings of the operators in tvm.relax.op; docs/arch/index.rst: the runtime executes "
+    "the compiled program",
+    check=_of_one_pass,
+    snippet=_snippet,
+)

@@ -1,0 +1,145 @@
+"""How a pass's result is called so that it must give what the module before it gave."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+
+from .contract import Relation
+from .evaluate import dtype_of
+from .execute import Plan
+from .inspect import attr
+from .passcall import PassCall
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One relation between the functions of a module and those of the pass's result."""
+
+    applies: Callable[[str], bool]
+    """Whether it says something of this function."""
+    arguments: Callable[[str, list[Any]], list[Any]]
+    """Which arguments to take instead of the chosen ones, in the module before."""
+    plan: Callable[[str, list[Any]], Plan]
+    """The calls, in the result, that must give what the function gave for these arguments."""
+    text: Callable[[str], str]
+    """The same as Python: statements that set `actual`, from `run` and the list `args`."""
+
+
+def rule(
+    relation: Relation, before: tvm.IRModule, after: tvm.IRModule, call: PassCall
+) -> Rule | None:
+    """The rule for one application of a pass; None where results cannot be compared."""
+    match relation:
+        case Relation.SAME | Relation.LOOSE | Relation.ADJOINT:
+            return _same(after)
+        case Relation.LIFTED_PARAMS:
+            return _lifted(before, after)
+        case Relation.BUNDLED_PARAMS:
+            return _bundled(before, after)
+        case Relation.BOUND_PARAMS:
+            return _bound(before, after, call)
+        case _:
+            return None
+
+
+def _kept(name: str, args: list[Any]) -> list[Any]:
+    return args
+
+
+def _same(after: tvm.IRModule) -> Rule:
+    return Rule(
+        applies=lambda name: name in after,
+        arguments=_kept,
+        plan=lambda name, args: lambda run: run(name, args),
+        text=lambda name: f"actual = run({name!r}, args)",
+    )
+
+
+def _inputs(mod: tvm.IRModule, name: str) -> int | None:
+    """How many parameters are inputs; the others are weights."""
+    number = attr(mod[name], "num_input")
+    return None if number is None else int(number)
+
+
+def _lifted(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
+    """`main(x, *transform(w))` is `main(x, *w)`."""
+
+    def transform(name: str) -> str | None:
+        for candidate in (f"{name}_transform_params", "transform_params"):
+            if candidate in after and candidate not in before:
+                return candidate
+        return None
+
+    def applies(name: str) -> bool:
+        return name in after and (_inputs(before, name) is None or transform(name) is not None)
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        number, lift = _inputs(before, name), transform(name)
+        if number is None or lift is None:
+            return lambda run: run(name, args)
+        return lambda run: run(name, [*args[:number], *run(lift, [args[number:]])])
+
+    def text(name: str) -> str:
+        number, lift = _inputs(before, name), transform(name)
+        if number is None or lift is None:
+            return f"actual = run({name!r}, args)"
+        return (
+            f"weights = run({lift!r}, [args[{number}:]])\n"
+            f"actual = run({name!r}, [*args[:{number}], *weights])"
+        )
+
+    return Rule(applies, _kept, plan, text)
+
+
+def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
+    """`main(x, (w1, w2))` is `main(x, w1, w2)`."""
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        number = _inputs(before, name)
+        if number is None:
+            return lambda run: run(name, args)
+        return lambda run: run(name, [*args[:number], args[number:]])
+
+    def text(name: str) -> str:
+        number = _inputs(before, name)
+        if number is None:
+            return f"actual = run({name!r}, args)"
+        return f"actual = run({name!r}, [*args[:{number}], args[{number}:]])"
+
+    return Rule(lambda name: name in after, _kept, plan, text)
+
+
+def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
+    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` says."""
+    target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
+    bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
+    function: str = ast.literal_eval(target)
+
+    def places(name: str) -> dict[int, Any]:
+        if name != function:
+            return {}
+        names = [str(param.name) for param in before[name].params]
+        return {names.index(param): value for param, value in bound.items()}
+
+    def arguments(name: str, args: list[Any]) -> list[Any]:
+        args = list(args)
+        for place, value in places(name).items():
+            args[place] = np.asarray(value, dtype_of(str(args[place].dtype)))
+        return args
+
+    def left(name: str) -> list[int]:
+        gone = places(name)
+        return [place for place in range(len(before[name].params)) if place not in gone]
+
+    return Rule(
+        applies=lambda name: name in after,
+        arguments=arguments,
+        plan=lambda name, args: lambda run: run(name, [args[place] for place in left(name)]),
+        text=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
+    )
