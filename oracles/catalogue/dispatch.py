@@ -154,6 +154,13 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message names what the module lacks",
             ),
         ),
+        exemptions=(
+            Exemption(
+                "signature",
+                "parameters and results get the devices that hints give them",
+                "docstring: 'Propagate virtual device information.'",
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(
@@ -161,6 +168,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_update_vdevice,
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_vdevice_updated,
+        exemptions=(
+            Exemption("attributes", "replaces a device", "docstring: 'Update virtual device.'"),
+            Exemption("signature", "replaces a device", "docstring: 'Update virtual device.'"),
+        ),
         cost=0.2,
     ),
     PassContract(
