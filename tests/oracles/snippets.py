@@ -1,0 +1,39 @@
+"""Snippets run as reproducers run them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from relaxfuzz.oracles.check import ORACLES
+from relaxfuzz.oracles.oracle import Case
+
+
+def run_snippet(oracle: str, case: Case) -> None:
+    """Execute the snippet of an oracle for a case of one pass (or of a pipeline).
+
+    Raises whatever the snippet raises.
+    """
+    snippet = ORACLES[oracle].snippet
+    text = snippet if isinstance(snippet, str) else snippet(case)
+    assert "relaxfuzz." not in text
+    assert "import relaxfuzz" not in text
+    passes = [call.build() for call in case.calls]
+
+    def apply(mod: tvm.IRModule, p: Any = None) -> tvm.IRModule:
+        with tvm.transform.PassContext(), tvm.target.Target("llvm"):
+            return (passes[0] if p is None else p)(mod)
+
+    names = {
+        "__name__": "reproducer",
+        "mod": case.mod,
+        "passes": passes,
+        "apply": apply,
+        "tvm": tvm,
+        "relax": relax,
+        "np": np,
+    }
+    exec(compile(text, f"<snippet of {oracle}>", "exec"), names)

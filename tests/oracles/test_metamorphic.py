@@ -1,0 +1,90 @@
+"""Conformance of the metamorphic oracles: each catches its faults, and is silent otherwise."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.oracles import metamorphic
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.oracle import Case, Oracle
+from relaxfuzz.oracles.passcall import PassCall
+
+from .snippets import run_snippet
+
+FILE = Path(__file__).with_name("twin_faults.py")
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("relaxfuzz_twin_faults", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where TVMScript looks for the source
+    spec.loader.exec_module(module)
+    return module
+
+
+faults = _load()
+
+
+def case(factory: str) -> Case:
+    call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+    return Case(faults.module(), (call,))
+
+
+FAULTY = [
+    pytest.param(oracle, factory.__name__, id=f"{oracle}-{factory.__name__}")
+    for oracle, factories in faults.FAULTS.items()
+    for factory in factories
+]
+
+
+def test_every_metamorphic_oracle_has_a_fault() -> None:
+    assert list(faults.FAULTS) == [oracle.name for oracle in metamorphic.ORACLES]
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_the_fault_is_caught_and_only_by_its_oracle(oracle: str, factory: str) -> None:
+    names = [other.name for other in metamorphic.ORACLES]
+    found = [v for name in names for v in check(case(factory), oracles=[name])]
+    assert [(v.oracle, v.pass_name) for v in found] == [(oracle, factory)]
+    assert found[0].title
+    assert found[0].detail
+    assert found[0].key
+
+
+@pytest.mark.parametrize("oracle", metamorphic.ORACLES, ids=lambda oracle: oracle.name)
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_a_correct_pass_is_left_alone(oracle: Oracle, factory: str) -> None:
+    assert check(case(factory), oracles=[oracle.name]) == []
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_the_snippet_fails_on_the_fault(oracle: str, factory: str) -> None:
+    with pytest.raises((AssertionError, ValueError, tvm.error.DiagnosticError)):
+        run_snippet(oracle, case(factory))
+
+
+@pytest.mark.parametrize("oracle", metamorphic.ORACLES, ids=lambda oracle: oracle.name)
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_the_snippet_passes_on_a_correct_pass(oracle: Oracle, factory: str) -> None:
+    run_snippet(oracle.name, case(factory))
+
+
+def test_names_that_the_call_gives_are_not_changed() -> None:
+    call = PassCall("DeadCodeElimination(entry_functions=['helper'])")
+    assert check(Case(faults.module(), (call,)), oracles=["renaming"]) == []
+
+
+def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = relax.BlockBuilder().get()
+    monkeypatch.setattr(metamorphic, "from_source", lambda text: empty)
+    with pytest.raises(metamorphic.SourceFault, match="differs"):
+        check(case("marks_all"), oracles=["source"])
