@@ -104,9 +104,7 @@ def check_pass(
         violations = _in_process(call, mod, contract, chosen)
     else:
         call = parse(pass_) if isinstance(pass_, str) else pass_
-        job = Check(
-            module=save_json(mod), calls=(call,), oracles=chosen, exempt=_exempt(contract)
-        )
+        job = Check(module=save_json(mod), calls=(call,), oracles=chosen, exempt=_exempt(contract))
         violations = check(_pool(), job)
     if violations:
         raise _failure(violations[0], call, mod)

@@ -13,21 +13,22 @@ from ..generators.stages import Stage
 from .passcall import PassCall
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
-"""Chooses arguments that fit the module; None where the module offers none (say, no parameter to bind)."""
+"""Chooses arguments that fit the module; None where it offers none (no parameter to bind, say)."""
 
 Requires = Callable[[tvm.IRModule], str | None]
 """Why the pass does not apply to this module, or None."""
 
 Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
-"""`post(before, after, call)`: what is wrong with the result, or None. The text is part of the finding's
-key: it holds op and node kinds, never names of variables or numbers."""
+"""`post(before, after, call)`: what is wrong with the result, or None.
+
+The text is part of the finding's key: it holds op and node kinds, never names or numbers."""
 
 
 class Relation(enum.StrEnum):
     """How the result is called and compared with the module before."""
 
     SAME = "same"  # every public function: same signature, same values
-    NEW_SIGNATURE = "new signature"  # parameters change by the pass's purpose; the post-condition says how
+    NEW_SIGNATURE = "new signature"  # parameters change by purpose; the post-condition says how
     LIFTED_PARAMS = "lifted params"  # main(x, *transform(w)) == main(x, *w)
     BUNDLED_PARAMS = "bundled params"  # main(x, (w1, w2)) == main(x, w1, w2)
     BOUND_PARAMS = "bound params"  # main(x) == main(x, w) with w bound
@@ -41,7 +42,8 @@ class Exemption:
     """A promise of the strict contract that this pass does not make, and who says so."""
 
     oracle: str
-    """Name of the oracle that is silent: "idempotent", ..."""
+    """Name of the oracle that is silent: "idempotent", ... With "fixpoint", a second run may change
+    the result, but neither raise nor break it."""
     reason: str
     source: str
     """Where the limit is documented: a docstring, a documentation page, a message that names it."""
@@ -71,4 +73,4 @@ class PassContract:
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     cost: float = 1.0
-    """Milliseconds of one bare application, roughly; dear passes get a smaller share of the checks."""
+    """Milliseconds of one bare application, roughly; dear passes get a smaller share."""

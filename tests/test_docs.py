@@ -63,7 +63,8 @@ def commands() -> list[str]:
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of."""
     folder = tmp_path_factory.mktemp("docs")
-    (folder / "my_passes.py").write_text(blocks(ROOT / "docs" / "check-your-own-pass.md", "python")[0])
+    page = ROOT / "docs" / "check-your-own-pass.md"
+    (folder / "my_passes.py").write_text(blocks(page, "python")[0])
     model = (
         "import tvm\n"
         "from relaxfuzz.fuzz.draw import example\n"
@@ -76,7 +77,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     subprocess.run([sys.executable, "-c", model], cwd=folder, check=True, capture_output=True)
     subprocess.run(
-        [str(BIN / "relaxfuzz"), "run", "ToNonDataflow", "--modules", "1", "--out", "relaxfuzz-out"],
+        [str(BIN / "relaxfuzz"), "run", "ToNonDataflow", "--modules", "1"],
         cwd=folder,
         check=False,
         capture_output=True,
