@@ -24,6 +24,9 @@ from .oracle import Problem
 LONGEST = 200
 """Characters of a normalized message that count: beyond them is what the compiler printed."""
 
+READ = 3_000
+"""Characters of a message that are looked at: TVM prints whole functions into some."""
+
 
 def exception(error: BaseException) -> Problem:
     """What an exception is known by: its type, its normalized text, the place that raised it."""
@@ -63,13 +66,18 @@ _PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w
 _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.S), replacement)
     for pattern, replacement in (
+        # Below its first line a diagnostic shows the source text with carets.
+        (r"\n\s*--> .*", ""),
+        # Metadata of printed constants, which comes with some modules only.
+        (r"\s*# Metadata omitted\. Use show_meta=True in script\(\) method to show it\.", ""),
+        (r"\b(buffers) \S+ and \S+", r"\1 <name> and <name>"),
         # After "but got" comes whatever the module happened to have there.
         (
             r"(\b(?:but|however|instead|,)[, ]+(?:it |we |the \w+ )?"
             r"(?:got|gets|found|received|is)\b).*",
             r"\1",
         ),
-        (r'"[^"\n]*"|\'[^\'\n]*\'', "<name>"),
+        (r'(?<!attribute )(?:"[^"\n]*"|\'[^\'\n]*\')', "<name>"),
         (
             r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer|[Ll]ayout)\s+"
             r"(?!is\b|has\b|was\b|must\b|does\b|can)\S+?"
@@ -91,7 +99,7 @@ def message(text: str, *, ops: bool = False) -> str:
     Args:
         ops: keep the names of the compiler's own operators in printed expressions.
     """
-    text = _APPENDED.sub("", re.sub(r"[^\s -~]+", "", text))
+    text = _APPENDED.sub("", re.sub(r"[^\s -~]+", "", text[:READ]))
     condition = _CONDITION.match(text)
     head = condition.group() if condition else ""
     text = _LISTING.sub("<function>", text[len(head) :])

@@ -27,6 +27,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
+from .limits import DEAD_CODE
 from .reading import argument, named_functions, spelled
 from .spelling import always
 
@@ -236,6 +237,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("FoldConstant()"),
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_folded,
+        exemptions=(DEAD_CODE,),
         cost=30.0,
     ),
 )

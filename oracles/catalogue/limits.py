@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..contract import Exemption
 
 DEAD_CODE = Exemption(
-    "idempotent",
+    "fixpoint",
     "it runs DeadCodeElimination inside, one run of which can leave what the next one removes",
     "the pass's source; such runs are reported under DeadCodeElimination itself",
 )

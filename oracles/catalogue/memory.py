@@ -160,14 +160,15 @@ def _alloc_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 
 def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Drop all tensor/storage objects after last use"."""
+    """Docstring: "Drop all tensor/storage objects after last use"; what is never used has none."""
     if (problem := _flows(after)) is not None:
         return problem
     for _, func in relax_functions(after):
         results = {var for seq in sequences(func.body) for var in nodes(seq.body, relax.Var)}
         killed = {c.args[0] for c in calls_of(func) if op_name(c) in KILLS}
+        used = {var for b in bindings_of(func) for var in nodes(b.value, relax.Var)}
         allocated = {b.var for op in (STORAGE, TENSOR) for b in _bound(func, op)}
-        if allocated - killed - results:
+        if (allocated & used) - killed - results:
             return "an allocated tensor or storage is never killed"
     return None
 

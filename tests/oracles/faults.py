@@ -284,11 +284,10 @@ def drops_function_attributes() -> tvm.transform.Pass:
 
 def grows_with_every_run() -> tvm.transform.Pass:
     def change(func: relax.Function) -> relax.Function:
-        (block,) = func.body.blocks
         again = relax.Var("again", func.body.body.ty)
         value = relax.BlockBuilder().normalize(relax.op.nn.relu(func.body.body))
         more = relax.VarBinding(again, value)
-        body = relax.SeqExpr([block, relax.BindingBlock([more])], again)
+        body = relax.SeqExpr([*func.body.blocks, relax.BindingBlock([more])], again)
         return _rebuilt(func, body=body)
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:

@@ -44,6 +44,25 @@ SAME = [
         'bias) uses datatype T.float32 on the LHS (Type of R.Tensor((32, 8), dtype="float32")), '
         'and datatype T.int32 on the RHS (Type of R.Tensor((8,), dtype="int32")).',
     ),
+    (
+        "Binary operators must have the same datatype for both operands.  However, R.add("
+        'metadata["ir.GenericConst"][0], T.float32(1e-05))\n# Metadata omitted. Use show_meta=True '
+        "in script() method to show it. uses datatype T.float64 on the LHS (Type of T.float32).",
+        "Binary operators must have the same datatype for both operands.  However, R.add(lv1, "
+        "T.float32(1e-05)) uses datatype T.float16 on the LHS (Type of T.float32).",
+    ),
+    (
+        "Check failed: (StructuralEqual()(old, new)) is false: "
+        "Inconsistent buffers T_multiply and A mapped to the same relax var: lv10",
+        "Check failed: (StructuralEqual()(old, new)) is false: "
+        "Inconsistent buffers compute and B mapped to the same relax var: gv2",
+    ),
+    (
+        "error: 'Var' object has no attribute 'get_symbolic_vars'\n --> <str>:8:5\n   |  \n"
+        " 8 |  def f(x):\n   |  ^^^^^^",
+        "error: 'Op' object has no attribute 'get_symbolic_vars'\n --> <str>:12:9\n   |  \n"
+        "12 |  def func(fget_param: R.Any):\n   |  ^^^^^^^^^^^",
+    ),
     ("Do not have a default for relax.expr.If", "Do not have a default for ir.StringImm"),
     (
         "Function 0x56321c3d9cb0 is annotated as pure but contains an impure call: "

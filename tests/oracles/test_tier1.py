@@ -84,6 +84,18 @@ def test_an_exempt_oracle_is_silent_where_the_exemption_holds() -> None:
     assert violation.oracle == "idempotent"
 
 
+def test_without_a_fixpoint_a_second_run_may_change_the_result_but_not_raise() -> None:
+    lax = (Exemption("fixpoint", "no normal form", "a test"),)
+    call, contract = with_contract("grows_with_every_run")
+    (violation,) = check(Case(module(), (call,)), contract=contract)
+    assert violation.oracle == "idempotent"
+    call, contract = with_contract("grows_with_every_run", exemptions=lax)
+    assert check(Case(module(), (call,)), contract=contract) == []
+    call, contract = with_contract("raises_the_second_time", exemptions=lax)
+    (violation,) = check(Case(module(), (call,)), contract=contract)
+    assert violation.oracle == "idempotent"
+
+
 def test_a_new_signature_is_the_purpose_of_some_passes() -> None:
     call, contract = with_contract("swaps_parameters", relation=Relation.NEW_SIGNATURE)
     mod = module()
