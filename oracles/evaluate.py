@@ -162,6 +162,8 @@ class _Frame:
     def match(self, ty: relax.Type, value: Any) -> None:
         """Define the symbolic variables of a type by a value, and check the rest of it."""
         if isinstance(ty, relax.TensorType):
+            if not isinstance(value, np.ndarray):
+                raise Mismatch(f"Expected {ty} but got {value!r}")
             if ty.dtype is not None and value.dtype != dtype_of(str(ty.dtype)):
                 raise Mismatch(f"Expected {ty} but got dtype {value.dtype}")
             if isinstance(ty.shape, relax.ShapeExpr):
@@ -169,6 +171,8 @@ class _Frame:
         elif isinstance(ty, relax.ShapeType) and ty.values is not None:
             self._match_dims(ty.values, value)
         elif isinstance(ty, relax.TupleType):
+            if not isinstance(value, tuple | list) or len(value) != len(ty.fields):
+                raise Mismatch(f"Expected {ty} but got {value!r}")
             for field, item in zip(ty.fields, value, strict=True):
                 self.match(field, item)
 

@@ -100,10 +100,7 @@ def _build(mod: tvm.IRModule, pipeline: str) -> Run:
     target = tvm.target.Target({"kind": "llvm", "opt-level": 0})
     if mod.attrs is not None and "system_lib_prefix" in mod.attrs:
         mod = mod.without_attr("system_lib_prefix")  # system libraries are linked, not loaded
-    passes = PIPELINES[pipeline]()
-    if pipeline == "zero":
-        passes = tvm.transform.Sequential([passes, PIPELINES["default"]()])
-    built = relax.build(mod, target, relax_pipeline=passes)
+    built = relax.build(mod, target, relax_pipeline=lowering(pipeline))
     link = linker()
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-") as folder:
         if link is not None:
@@ -116,6 +113,14 @@ def _build(mod: tvm.IRModule, pipeline: str) -> Run:
         return to_numpy(machine[name](*map(from_numpy, args)))
 
     return run
+
+
+def lowering(pipeline: str) -> tvm.transform.Pass:
+    """The passes of a build by this pipeline; "zero" only prepares for another one."""
+    passes = PIPELINES[pipeline]()
+    if pipeline == "zero":
+        return tvm.transform.Sequential([passes, PIPELINES["default"]()])
+    return passes
 
 
 @functools.cache

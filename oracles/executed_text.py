@@ -26,7 +26,6 @@ def executed_text(
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
     """
     parts = [
-        "import numpy as np",
         standalone(from_numpy, to_numpy, assert_close),
         _BUILD.format(
             mod="apply(mod)" if pipeline is None else "mod",

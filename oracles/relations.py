@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tvm
 
+from .catalogue.reading import argument
 from .contract import Relation
 from .evaluate import dtype_of
 from .execute import Plan
@@ -39,7 +40,7 @@ def rule(
         case Relation.SAME | Relation.LOOSE | Relation.ADJOINT:
             return _same(after)
         case Relation.LIFTED_PARAMS:
-            return _lifted(before, after)
+            return _lifted(before, after, call)
         case Relation.BUNDLED_PARAMS:
             return _bundled(before, after)
         case Relation.BOUND_PARAMS:
@@ -67,14 +68,15 @@ def _inputs(mod: tvm.IRModule, name: str) -> int | None:
     return None if number is None else int(number)
 
 
-def _lifted(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
+def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
     """`main(x, *transform(w))` is `main(x, *w)`."""
+    shared = argument(call, "shared_transform")
 
     def transform(name: str) -> str | None:
-        for candidate in (f"{name}_transform_params", "transform_params"):
-            if candidate in after and candidate not in before:
-                return candidate
-        return None
+        if isinstance(shared, list) and name not in shared:
+            return None
+        lift = "transform_params" if shared else f"{name}_transform_params"
+        return lift if lift in after and lift not in before else None
 
     def applies(name: str) -> bool:
         return name in after and (_inputs(before, name) is None or transform(name) is not None)

@@ -63,6 +63,10 @@ def executed(subject: Subject) -> Problem | None:
             continue
         wrong = e.differs(value, tolerance)
         assert wrong is not None
+        if isinstance(value, Failure):
+            # Where the VM notices what is wrong is an accident.
+            what = "the result raises in the VM, where the module does not"
+            return Problem(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,), (what,))
         kind = wrong.split(":", 1)[0]
         where = _first_difference(subject.mod, after, e, plan)
         return Problem(

@@ -65,7 +65,7 @@ def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
         for index, item in enumerate(value):
             yield from leaves(item, (*path, index))
     else:
-        yield path, np.asarray(value)
+        yield path, value if callable(value) else np.asarray(value)
 
 
 def _close(want: Any, got: Any, moved: Any, bounds: Tolerance) -> bool:
