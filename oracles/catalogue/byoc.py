@@ -20,6 +20,7 @@ from ..inspect import (
     relax_functions,
 )
 from ..passcall import PassCall
+from .limits import DEAD_CODE
 from .reading import argument, kind, named_functions, spelled
 from .spelling import always
 from .tensorir import IMPORTS, signature, spell
@@ -242,13 +243,18 @@ FIRST_MATCHED = (
 def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     """A library that offers an elementwise kernel, of a shape that the module calls with."""
     found = dict.fromkeys(signature(func) for _, func in prim_funcs(mod))
-    shapes = [item for item in found if item is not None]
+    # A pattern is what loops do ("Invalid pattern function"): one without dimensions has none.
+    shapes = [item for item in found if item is not None and item[0]]
     if not shapes:
         return None
     shape, dtype = c.pick(shapes)
     pattern = spell(c.pick(["tir_add_one", "tir_square"]), str(shape), dtype)
     code = c.pick([FIRST_MATCHED, NOTHING_MATCHED])
     return PassCall(f"SplitCallTIRByPattern([{pattern}], lambda matches: {code})", imports=IMPORTS)
+
+
+def _names_library(mod: tvm.IRModule, call: PassCall) -> bool:
+    return FIRST_MATCHED in call.expr
 
 
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -267,6 +273,17 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_dataflow,
         post=_fused_by_pattern,
         exemptions=(
+            *(
+                Exemption(
+                    oracle,
+                    "the wrappers are public under names that are numbered as they are made, "
+                    "those of other functions among them",
+                    'docstring of annotate_codegen: annotates the outer function with "Codegen" '
+                    'and "global_symbol"',
+                    _annotates,
+                )
+                for oracle in ("isolation", "renaming", "function-order")
+            ),
             Exemption(
                 "functions",
                 "the wrappers can be called from outside",
@@ -288,6 +305,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the groups can be called from outside",
                 'docstring: the new function is annotated with "Codegen" and "global_symbol"',
             ),
+            Exemption(
+                "renaming",
+                "makes public names from the names of private functions",
+                'docstring: the new function is annotated with "Codegen" and "global_symbol"; '
+                "nothing is said of their names",
+            ),
         ),
         cost=0.5,
     ),
@@ -303,6 +326,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the functions of a codegen become runtime modules",
                 "docstring: produces the runtime::Module with an annotated codegen",
             ),
+            DEAD_CODE,
         ),
         cost=0.5,
     ),
@@ -311,6 +335,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_split_call_tir,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
+        exemptions=(
+            Exemption(
+                "renaming",
+                "an external function is called as the PrimFunc was, in its source text too",
+                "docstring: what matched is replaced with an ExternFunc call, which needs a name",
+                _names_library,
+            ),
+        ),
         cost=0.5,
     ),
 )
