@@ -78,9 +78,8 @@ def _view(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_checkpoint(call: Callable[[relax.Expr], relax.Expr]) -> Build:
     def build(c: Choices, s: Scope) -> relax.Expr:
-        x = s.tensor(c, dtype=FLOATS)
-        # The operand must be a variable.
-        return call(x.expr if isinstance(x.expr, relax.Var) else s.emit(x.expr).expr)
+        # The operand must be a variable, and must stay one: passes put constants for others.
+        return call(s.emit(relax.op.negative(s.tensor(c, dtype=FLOATS).expr)).expr)
 
     return build
 

@@ -171,10 +171,6 @@ def _only_sorted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> s
     return None
 
 
-def _inventory(block: relax.BindingBlock) -> list[str]:
-    return sorted(kind(binding.value) for binding in block.bindings)
-
-
 def _without_dataflow(mod: tvm.IRModule) -> str | None:
     return None if has_dataflow(mod) else "no dataflow block"
 
@@ -185,6 +181,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("CanonicalizeBindings()"),
         stages=PURE,
         post=_canonical,
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "a constant is put into uses only once its variable is a dataflow variable, which "
+                "the first run makes it",
+                "docstring: uses of y and z are replaced in 'y = x and z = y', match casts and "
+                "tuple indices are simplified (see the post-condition); constants are no part",
+            ),
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -192,6 +197,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_dead_code_elimination,
         stages=PURE,
         post=_no_dead_code,
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "the post-condition says what the first run left",
+                "docstring: 'Unused local VarBindings' and 'Unused Relax functions' go",
+            ),
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -199,6 +211,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_eliminate_common_subexpr,
         stages=PURE,
         post=_no_common_calls,
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "two aliases of one variable are common subexpressions too: the second becomes an "
+                "alias of the first",
+                "docstring: 'Eliminate common subexpressions'; nothing is said of the aliases that "
+                "it leaves",
+            ),
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -206,6 +227,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_convert_to_dataflow,
         stages=PURE,
         post=_converted,
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "it runs CanonicalizeBindings inside, which has none",
+                "docstring: 'converts consecutive dataflow operations inside binding blocks into "
+                "dataflow blocks' (see the post-condition)",
+            ),
+        ),
         cost=0.2,
     ),
     PassContract(
