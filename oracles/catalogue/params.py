@@ -327,20 +327,29 @@ def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassC
 
 
 def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: unused outputs from internal functions are removed."""
-    outputs = {
-        gvar.name_hint: len(func.ret_ty.fields)
-        for gvar, func in relax_functions(after)
-        if not is_public(func) and isinstance(func.ret_ty, relax.TupleType)
-    }
-    if not outputs:
+    """Docstring: unused outputs from internal functions are removed.
+
+    Used is what was used before: dead code uses an output, though the pass removes it afterwards.
+    """
+    left = _outputs(after)
+    if not left:
         return None
+    outputs = _outputs(before)
     used: dict[str, set[int]] = {}
-    for _, func in relax_functions(after):
+    for _, func in relax_functions(before):
         _collect_used_outputs(func, outputs, used)
-    if any(len(indices) < outputs[name] for name, indices in used.items()):
+    if any(len(indices) < left.get(name, 0) for name, indices in used.items()):
         return "an internal function returns a field that no caller uses"
     return None
+
+
+def _outputs(mod: tvm.IRModule) -> dict[str, int]:
+    """How many outputs the internal functions have that return tuples."""
+    return {
+        gvar.name_hint: len(func.ret_ty.fields)
+        for gvar, func in relax_functions(mod)
+        if not is_public(func) and isinstance(func.ret_ty, relax.TupleType)
+    }
 
 
 def _collect_used_outputs(
@@ -521,6 +530,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_parameters,
+        exemptions=(DEAD_CODE,),
         cost=0.2,
     ),
     PassContract(

@@ -133,6 +133,31 @@ def test_the_pass_keeps_its_promise(text: str) -> None:
     assert catalogue[call.name].post(mod, call.run(mod), call) is None
 
 
+@I.ir_module
+class DeadUse:
+    """The second output is used, though by dead code only."""
+
+    @R.function(private=True)
+    def inner(x: R.Tensor((2,), "float32")) -> R.Tuple(
+        R.Tensor((2,), "float32"), R.Tensor((2,), "float32")
+    ):
+        y = R.nn.relu(x)
+        return (x, y)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = DeadUse
+        both = cls.inner(x)
+        first = both[0]
+        _second = both[1]
+        return first
+
+
+def test_an_output_that_dead_code_used_may_stay() -> None:
+    call = PassCall("RemoveUnusedOutputs()")
+    assert catalogue[call.name].post(DeadUse, call.run(DeadUse), call) is None
+
+
 def test_a_transform_that_returns_other_weights_is_noticed() -> None:
     call = PassCall("LiftTransformParams()")
     good = call.run(Weighted)
