@@ -14,7 +14,8 @@ from ..generators.ops import table
 from .undefined import undefined
 
 MAX_CALLS = 200
-"""Bound on nested and repeated calls of functions, so that recursion ends."""
+MAX_DEPTH = 20
+"""Bounds on all calls of functions, and on calls inside calls, so that recursion ends."""
 
 
 class Unsupported(Exception):
@@ -50,6 +51,7 @@ class Evaluator:
         self._watch = watch
         self._perturb = perturb
         self._calls = 0
+        self._depth = 0
 
     def run(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a function: ndarrays, tuples of results, shapes as tuples of int.
@@ -72,15 +74,19 @@ class Evaluator:
         dims: Mapping[tirx.Var, int],
     ) -> Any:
         self._calls += 1
-        if self._calls > MAX_CALLS:
-            raise Unsupported(f"more than {MAX_CALLS} calls")
+        if self._calls > MAX_CALLS or self._depth >= MAX_DEPTH:
+            raise Unsupported(f"more than {MAX_CALLS} calls, or {MAX_DEPTH} inside one another")
         if len(args) != len(func.params):
             raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
         frame = _Frame(self, {**env}, {**dims})
         for param, arg in zip(func.params, args, strict=True):
             frame.match(param.ty, arg)
             frame.env[param] = arg
-        return frame.value(func.body)
+        self._depth += 1
+        try:
+            return frame.value(func.body)
+        finally:
+            self._depth -= 1
 
 
 class _Frame:

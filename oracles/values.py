@@ -79,7 +79,8 @@ def _close(want: Any, got: Any, moved: Any, bounds: Tolerance) -> bool:
     if moved is not None and moved.shape == want.shape:
         allowed = allowed + SENSITIVITY * np.abs(a - moved.astype("float64"))
     with np.errstate(invalid="ignore"):
-        return bool(((np.abs(a - b) <= allowed) | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
+        near = np.isfinite(a) & (np.abs(a - b) <= allowed)
+        return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
 
 
 def _is_float(value: Any) -> bool:

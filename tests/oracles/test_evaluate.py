@@ -1,0 +1,145 @@
+"""Evaluation of Relax functions in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles.evaluate import MAX_DEPTH, Evaluator, Mismatch, Unsupported
+from relaxfuzz.oracles.undefined import undefined
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def branch(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        if c:
+            y = R.add(x, x)
+        else:
+            y = R.nn.relu(x)
+        return y
+
+    @R.function
+    def symbolic(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n * m",), "float32"):
+        n = T.int64()
+        m = T.int64()
+        y = R.reshape(x, (n * m,))
+        return y
+
+    @R.function
+    def caller(x: R.Tensor((2,), "float32")) -> R.Tuple(
+        R.Tensor((2,), "float32"), R.Tensor((2,), "float32")
+    ):
+        cls = Module
+        y = cls.branch(R.const(True), x)
+        pair = (x, y)
+        first = pair[1]
+        return (first, y)
+
+    @R.function
+    def cast(x: R.Tensor("float32", ndim=1)) -> R.Tensor((3,), "float32"):
+        y = R.match_cast(x, R.Tensor((3,), "float32"))
+        return y
+
+    @R.function
+    def endless(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = Module
+        y: R.Tensor((2,), "float32") = cls.endless(x)
+        return y
+
+    @R.function(pure=False)
+    def unknown(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_packed("some.function", x, ty_args=R.Tensor((2,), "float32"))
+        return y
+
+    @R.function
+    def divides(x: R.Tensor((2,), "int32"), y: R.Tensor((2,), "int32")) -> R.Tensor(
+        (2,), "int32"
+    ):
+        z = R.floor_divide(x, y)
+        return z
+
+
+X = np.array([-1, 2], "float32")
+
+
+def run(name: str, *args: object) -> object:
+    return Evaluator(Module).run(name, args)
+
+
+@pytest.mark.parametrize(("condition", "expected"), [(True, [-2, 4]), (False, [0, 2])])
+def test_a_branch(condition: bool, expected: list[float]) -> None:
+    np.testing.assert_array_equal(run("branch", np.array(condition), X), expected)
+
+
+def test_symbolic_dimensions_come_from_the_arguments() -> None:
+    result = run("symbolic", np.zeros((2, 3), "float32"))
+    assert isinstance(result, np.ndarray)
+    assert result.shape == (6,)
+
+
+def test_calls_and_tuples() -> None:
+    np.testing.assert_array_equal(run("caller", X), [[-2, 4], [-2, 4]])
+
+
+def test_a_cast_that_does_not_hold_is_told() -> None:
+    with pytest.raises(Mismatch, match="3"):
+        run("cast", X)
+
+
+def test_an_argument_of_another_dtype_is_told() -> None:
+    with pytest.raises(Mismatch, match="float64"):
+        run("branch", np.array(True), X.astype("float64"))
+
+
+def test_recursion_ends() -> None:
+    with pytest.raises(Unsupported, match=str(MAX_DEPTH)):
+        run("endless", X)
+
+
+def test_what_is_not_known_is_never_guessed() -> None:
+    with pytest.raises(Unsupported, match="ExternFunc"):
+        run("unknown", X)
+
+
+def test_undefined_operands_are_told() -> None:
+    one, zero = np.array([1, 1], "int32"), np.array([1, 0], "int32")
+    np.testing.assert_array_equal(run("divides", one, one), [1, 1])
+    with pytest.raises(Unsupported, match="floor_divide"):
+        run("divides", one, zero)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "expected"),
+    [
+        ("left_shift", ([1], [3]), False),
+        ("left_shift", ([1], [32]), True),
+        ("right_shift", ([1], [-1]), True),
+        ("take", ([1, 2], [1]), False),
+        ("take", ([1, 2], [-1]), True),
+        ("multiply", ([1 << 20], [1 << 20]), True),
+        ("multiply", ([1 << 5], [1 << 5]), False),
+    ],
+)
+def test_undefined(op: str, args: tuple[list[int], ...], expected: bool) -> None:
+    operands = [np.array(arg, "int32") for arg in args]
+    result = operands[0] if op != "multiply" else np.array([int(args[0][0])], "int32")
+    assert undefined(table[op], operands, result) == expected
+
+
+def test_the_watcher_sees_every_binding_in_order() -> None:
+    seen: list[str] = []
+
+    def watch(var: relax.Var, value: object) -> None:
+        seen.append(str(var.name))
+
+    Evaluator(Module, watch).run("caller", [X])
+    assert seen[:2] == ["y_then", "y"]
+    assert seen[-2:] == ["pair", "first"]
+    assert isinstance(Module, tvm.IRModule)
