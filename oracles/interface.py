@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,7 +26,7 @@ def functions(subject: Subject) -> Problem | None:
     after = _result(subject)
     if after is None:
         return None
-    old, new = _public(subject.mod), _public(after)
+    old, new = _both(subject)
     for name in sorted(old.keys() - new.keys()):
         kind = type(old[name]).__name__
         return _told(f"a public {kind} is lost or renamed", name, after)
@@ -43,7 +44,7 @@ def signature(subject: Subject) -> Problem | None:
     after = _result(subject)
     if after is None or subject.contract.relation not in SAME_SIGNATURE:
         return None
-    for name, old, new in _pairs(subject.mod, after):
+    for name, old, new in _pairs(subject):
         wrong = _signature(old, new)
         if wrong is not None:
             return _told(wrong, f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}", after)
@@ -62,7 +63,7 @@ def attributes(subject: Subject) -> Problem | None:
     if wrong is not None:
         return _told(wrong, "", after)
     keeps = subject.contract.relation in (*SAME_SIGNATURE, Relation.LOWERED)
-    for name, old, new in _pairs(mod, after):
+    for name, old, new in _pairs(subject):
         owned = {"global_symbol"} if keeps else {"global_symbol", "num_input"}
         attrs = {key: value for key, value in _attrs(old).items() if key not in owned}
         wrong = _lost(attrs, _attrs(new), f"attribute of a public {type(old).__name__}")
@@ -79,10 +80,17 @@ def _public(mod: tvm.IRModule) -> dict[str, Any]:
     return {str(gvar.name_hint): func for gvar, func in mod.functions_items() if is_public(func)}
 
 
-def _pairs(before: tvm.IRModule, after: tvm.IRModule) -> Iterator[tuple[str, Any, Any]]:
+@functools.lru_cache(maxsize=1)
+def _both(subject: Subject) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The public functions before and after."""
+    assert subject.direct.mod is not None
+    return _public(subject.mod), _public(subject.direct.mod)
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[str, Any, Any]]:
     """Public functions of both modules that are not the very same object."""
-    new = _public(after)
-    for name, func in sorted(_public(before).items()):
+    old, new = _both(subject)
+    for name, func in sorted(old.items()):
         if name in new and not func.same_as(new[name]):
             yield name, func, new[name]
 
