@@ -54,7 +54,7 @@ class Outcome:
 
 
 def items(path: Path) -> Iterator[Item]:
-    """What a path names: a folder of findings, `FOLDER/ID`, or a reproducer file.
+    """What a path names: a folder of findings, `FOLDER/ID`, a reproducer file, a folder of them.
 
     Raises:
         Mistake: it names nothing of that.
@@ -78,7 +78,10 @@ def items(path: Path) -> Iterator[Item]:
         return
     if not path.exists():
         raise Mistake(f"nothing is at '{path}'")
-    raise Mistake(f"no findings in '{path}': it has no {DATABASE}")
+    files = [file for file in sorted(path.rglob("*.py")) if reproducer.is_reproducer(file)]
+    if not files:
+        raise Mistake(f"no findings in '{path}': neither {DATABASE} nor reproducers")
+    yield from (Item(file, None) for file in files)
 
 
 def replay(item: Item, executor: Executor) -> Outcome:

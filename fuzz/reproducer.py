@@ -72,6 +72,11 @@ def fails(text: str, finding: Finding) -> bool:
         return _fails(path, finding)
 
 
+def is_reproducer(path: Path) -> bool:
+    """A Python file with a check to run at its end, as reproducers have."""
+    return f"\n{_RUN}\n" in path.read_text(encoding="utf-8")
+
+
 def run(path: Path) -> tuple[int, str]:
     """Exit code (negative for a signal) and stderr of a reproducer; code `HUNG` if it hangs."""
     return _runners().run(path, SECONDS)

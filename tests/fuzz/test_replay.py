@@ -87,3 +87,9 @@ def test_what_is_no_finding_is_named(finding: Finding, tmp_path: Path, name: str
     Store(tmp_path / "store").close()
     with pytest.raises(Mistake, match=name.rpartition("/")[2]):
         list(items(tmp_path / name))
+
+
+def test_a_folder_of_reproducers(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text('import tvm\n\nif __name__ == "__main__":\n    assert False\n')
+    (tmp_path / "__init__.py").write_text("")
+    assert [item.path.name for item in items(tmp_path)] == ["one.py"]
