@@ -10,7 +10,7 @@ from tvm.ir import GenericConst as Constant
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract
+from ..contract import Exemption, PassContract, Rejection
 from ..inspect import (
     attr,
     calls_of,
@@ -139,10 +139,11 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_grouped,
         exemptions=(
             Exemption(
-                "idempotent",
-                "groups that max_depth kept apart leave calls for another run to group",
-                "docs/arch/fusion.rst: the limit is one of the size of each group",
-                when=lambda mod, call: MAX_DEPTH in call.config,
+                "fixpoint",
+                "once dead code is gone, or a group has become one call, more calls fit together",
+                "fuse_ops.cc warns: 'There are dead codes in the current IRModule, please run the "
+                "DeadCodeElimination Pass before FuseOps'; docs/arch/fusion.rst promises no "
+                "greatest groups",
             ),
         ),
         cost=0.4,
@@ -153,6 +154,11 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_groups_lowered,
         exemptions=(DEAD_CODE,),
+        rejections=(
+            Rejection(
+                "Tensor constants are not supported in primitive functions", "the message itself"
+            ),
+        ),
         cost=1.5,
     ),
     PassContract(

@@ -133,12 +133,24 @@ def _adjoint_added(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
             return "a function other than the adjoint one changed"
     if f"{name}_adjoint" in old:
         return None
-    params = [param.ty for param in old[name].params]
-    promised = relax.FuncType(params, relax.TupleType([old[name].ret_ty, relax.TupleType(params)]))
-    found = relax.FuncType([param.ty for param in adjoint.params], adjoint.ret_ty)
+    params = [_anywhere(param.ty) for param in old[name].params]
+    results = relax.TupleType([_anywhere(old[name].ret_ty), relax.TupleType(params)])
+    promised = relax.FuncType(params, results)
+    taken = [_anywhere(param.ty) for param in adjoint.params]
+    found = relax.FuncType(taken, _anywhere(adjoint.ret_ty))
     if not tvm_ffi.structural_equal(promised, found, map_free_vars=True):
         return "the adjoint function has not the promised type"
     return None
+
+
+def _anywhere(ty: tvm.ir.Type) -> tvm.ir.Type:
+    """The type without the virtual device, of which nothing is said for gradients."""
+    if isinstance(ty, relax.TupleType):
+        return relax.TupleType([_anywhere(field) for field in ty.fields])
+    if isinstance(ty, relax.TensorType) and ty.vdevice is not None:
+        shape = {"ndim": ty.ndim} if ty.shape is None else {"shape": ty.shape}
+        return relax.TensorType(dtype="" if ty.dtype is None else str(ty.dtype), **shape)
+    return ty
 
 
 CONTRACTS: tuple[PassContract, ...] = (

@@ -35,6 +35,20 @@ class Operators:
 
 
 @I.ir_module
+class Placed:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0)]})
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32", "llvm"), y: R.Tensor((), "float32")) -> R.Tensor(
+        (), "float32"
+    ):
+        with R.dataflow():
+            s = R.negative(y)
+            R.output(s)
+        return s
+
+
+@I.ir_module
 class Scalar:
     @R.function
     def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")) -> R.Tensor(
@@ -191,6 +205,7 @@ RIGHT = [
     (PassCall("MergeCompositeFunctions()"), COMPOSITES),
     (GENERATE, CODEGENS),
     (PassCall("Gradient('main')"), Scalar),
+    (PassCall("Gradient('main')"), Placed),
     (PassCall("ToMixedPrecision()"), Operators),
     (PassCall("ToMixedPrecision(fp16_input_names=['x'])"), Operators),
     (SPLIT, with_prim_func("tir_add_one")),
