@@ -37,7 +37,7 @@ class Evaluator:
     Args:
         mod: the module; operators of the op table, calls of Relax functions, branches, tuples,
             match_cast and symbolic shapes are known.
-        watch: told every bound variable and its value, in order of evaluation.
+        watch: told every parameter and bound variable, and its value, in order of evaluation.
         perturb: changes the result of every operator; tells how far a result depends on rounding.
     """
 
@@ -82,6 +82,8 @@ class Evaluator:
         for param, arg in zip(func.params, args, strict=True):
             frame.match(param.ty, arg)
             frame.env[param] = arg
+            if self._watch is not None:
+                self._watch(param, arg)
         self._depth += 1
         try:
             return frame.value(func.body)

@@ -17,12 +17,15 @@ from .evaluate import Evaluator, Mismatch, Unsupported
 from .execute import Failure, execute, lowering
 from .executed_text import executed_text
 from .expectation import Expectation, executes, expectations
-from .inspect import op_name, public_functions
+from .inspect import bindings_of, op_name, public_functions
 from .oracle import Case, Journal, Oracle, Problem, Violation
 from .subject import Subject
 from .values import perturbed
 
 COMBINATION = "a combination of operators"
+TRIED = 30
+"""Operators tried alone at the most: each costs a build."""
+
 CODE_GENERATION = "relax.build"
 
 _REFUSALS = re.compile(
@@ -74,19 +77,18 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
     """The operator that alone, on the values it met, gives another result."""
     values: dict[Any, Any] = {}
     Evaluator(mod, values.__setitem__).run(case.function, case.args)
-    func = mod[case.function]
-    values.update(zip(func.params, case.args, strict=True))
-    tried: set[str] = set()
-    for block in func.body.blocks:
-        for binding in block.bindings:
-            call = binding.value
-            name = op_name(call)
-            if name is None or name in tried:
-                continue
-            tried.add(name)
-            alone = _alone(call, values)
-            if alone is not None and _fails(*alone, pipeline):
-                return name
+    tried = 0
+    for binding in bindings_of(mod):
+        call = binding.value
+        name = op_name(call)
+        if name is None or binding.var not in values:
+            continue
+        alone = _alone(call, values)
+        if alone is not None and _fails(*alone, pipeline):
+            return name
+        tried += alone is not None
+        if tried == TRIED:
+            break
     return None
 
 

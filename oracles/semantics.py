@@ -112,7 +112,7 @@ def _trace(mod: tvm.IRModule, plan: Plan) -> dict[str, tuple[str, Any]]:
     return {
         str(var.name): (kinds[var], value)
         for var, value in values.items()
-        if names.count(str(var.name)) == 1 and not callable(value)
+        if var in kinds and names.count(str(var.name)) == 1 and not callable(value)
     }
 
 

@@ -91,7 +91,7 @@ def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
 
 def reordered(mod: tvm.IRModule) -> tvm.IRModule | None:
     """The module with its functions in the opposite order; None where there is only one."""
-    functions = list(mod.functions_items())
+    functions = list(mod.functions.items())  # functions_items() sorts
     if len(functions) < 2:
         return None
     return tvm.IRModule(

@@ -59,9 +59,7 @@ class Module:
         return y
 
     @R.function
-    def divides(x: R.Tensor((2,), "int32"), y: R.Tensor((2,), "int32")) -> R.Tensor(
-        (2,), "int32"
-    ):
+    def divides(x: R.Tensor((2,), "int32"), y: R.Tensor((2,), "int32")) -> R.Tensor((2,), "int32"):
         z = R.floor_divide(x, y)
         return z
 
@@ -140,6 +138,6 @@ def test_the_watcher_sees_every_binding_in_order() -> None:
         seen.append(str(var.name))
 
     Evaluator(Module, watch).run("caller", [X])
-    assert seen[:2] == ["y_then", "y"]
+    assert seen[:5] == ["x", "c", "x", "y_then", "y"]
     assert seen[-2:] == ["pair", "first"]
     assert isinstance(Module, tvm.IRModule)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+from tvm import relax
 
+from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles import evaluate, pipeline_values
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.contract import PassContract, Relation
+from relaxfuzz.oracles.execute import Failure, execute, linker
 from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -52,3 +61,105 @@ def test_the_fault_is_caught_and_its_operator_named(factory: str, op: str | None
 def test_a_correct_pass_is_left_alone(factory: str) -> None:
     assert check(case(factory), oracles=["executed"]) == []
     run_snippet("executed", case(factory))
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        "LiftTransformParams()",
+        "LiftTransformParams(shared_transform=['main'])",
+        "BundleModelParams()",
+        "BindParams('main', {'y': np.resize(np.arange(3), (3, 3)).astype('float32')})",
+    ],
+)
+def test_results_that_are_called_differently(expr: str) -> None:
+    whole = Case(faults.module(), (PassCall(expr),))
+    assert check(whole, oracles=["executed"]) == []
+    run_snippet("executed", whole)
+
+
+@pytest.mark.parametrize("relation", [Relation.BUNDLED_PARAMS, Relation.LIFTED_PARAMS])
+def test_a_relation_that_does_not_hold_is_told(relation: Relation) -> None:
+    """The pass lifts and bundles nothing, and swaps two operands besides."""
+    wrong = case("swaps_operands")
+    call = wrong.calls[0]
+    contract = PassContract(name=call.name, variants=lambda choices, mod: call, relation=relation)
+    found = check(wrong, oracles=["executed"], contract=contract)
+    assert [v.oracle for v in found] == ["executed"]
+
+
+def test_a_loose_relation_allows_less_precision() -> None:
+    call = PassCall("ToMixedPrecision()")
+    assert check(Case(faults.module(), (call,)), oracles=["executed"]) == []
+
+
+def test_the_pass_is_not_blamed_for_what_the_evaluator_gets_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong = dataclasses.replace(table["subtract"], reference=lambda args, attrs: args[0])
+    broken = MappingProxyType({**table, "subtract": wrong})
+    monkeypatch.setattr(evaluate, "table", broken)
+    monkeypatch.setattr(pipeline_values, "table", broken)
+    assert check(case("commutes"), oracles=["executed"]) == []
+    assert check(case("swaps_operands"), oracles=["executed"]) == []
+    # The pipeline is asked instead, and the operator is blamed.
+    whole = Case(faults.module(), pipeline="default")
+    (violation,) = check(whole, oracles=["executed-by-pipeline"])
+    assert (violation.oracle, violation.pass_name) == ("executed-by-pipeline", "relax.subtract")
+    assert violation.key == ("values",)
+    with pytest.raises(AssertionError):
+        run_snippet("executed-by-pipeline", whole)
+
+
+@pytest.mark.parametrize("pipeline", ["zero", "default", "cpu_generic"])
+def test_a_right_pipeline_is_left_alone(pipeline: str) -> None:
+    whole = Case(faults.module(), pipeline=pipeline)
+    assert check(whole, oracles=["executed-by-pipeline"]) == []
+    run_snippet("executed-by-pipeline", whole)
+
+
+def main(args: list[Any]) -> Callable[[Any], Any]:
+    return lambda run: run("main", args)
+
+
+def test_without_a_compiler_it_is_compiled_just_in_time_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    linker.cache_clear()
+    try:
+        args = [np.ones((3, 3), "float32")] * 2
+        for _ in range(2):
+            results = execute(faults.module(), [main(args)])
+            assert isinstance(results, list)
+            np.testing.assert_array_equal(results[0][0], np.zeros((3, 3), "float32"))
+    finally:
+        linker.cache_clear()
+    said = capfd.readouterr().err.splitlines()
+    assert said == [
+        "No C compiler on the PATH: modules are compiled just in time, at half the speed"
+    ]
+
+
+def test_generated_code_that_kills_its_process_kills_no_other() -> None:
+    divide = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorType((1,), "int32")) for name in "xy")
+    with divide.function("main", [x, y]):
+        divide.emit_func_output(divide.emit(relax.op.floor_divide(x, y)))
+    one, zero = np.ones(1, "int32"), np.zeros(1, "int32")
+    assert isinstance(execute(divide.get(), [main([one, one])]), list)
+    assert execute(divide.get(), [main([one, zero])]) is None
+
+
+def test_exceptions_come_back_as_values() -> None:
+    (failure,) = execute(faults.module(), [main([])]) or [None]  # type: ignore[list-item]
+    assert isinstance(failure, Failure)
+    assert failure.step == "run"
+    unbuilt = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1,), "float32"))
+    with unbuilt.function("main", [x]):
+        unbuilt.emit_func_output(unbuilt.emit(relax.op.ewise_fma(x, x, x)))
+    failure = execute(unbuilt.get(), [main([])])
+    assert isinstance(failure, Failure)
+    assert failure.step == "build"
+    assert "ewise_fma" in failure.text

@@ -57,9 +57,7 @@ def _with_one_shape(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _pass(name: str, transform: Callable[[tvm.IRModule], tvm.IRModule]) -> Pass:
-    return tvm.transform.module_pass(
-        lambda mod, context: transform(mod), opt_level=0, name=name
-    )
+    return tvm.transform.module_pass(lambda mod, context: transform(mod), opt_level=0, name=name)
 
 
 def _marking(name: str, chosen: Callable[[tvm.IRModule], list[str]]) -> Pass:

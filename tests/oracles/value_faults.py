@@ -20,9 +20,9 @@ def module() -> tvm.IRModule:
     @I.ir_module
     class Module:
         @R.function
-        def main(
-            x: R.Tensor((3, 3), "float32"), y: R.Tensor((3, 3), "float32")
-        ) -> R.Tuple(R.Tensor((3, 3), "float32"), R.Tensor((3, 3), "float32")):
+        def main(x: R.Tensor((3, 3), "float32"), y: R.Tensor((3, 3), "float32")) -> R.Tuple(
+            R.Tensor((3, 3), "float32"), R.Tensor((3, 3), "float32")
+        ):
             R.func_attr({"num_input": 1})
             with R.dataflow():
                 a = R.subtract(x, y)
