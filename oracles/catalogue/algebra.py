@@ -32,14 +32,14 @@ def _combine_parallel_matmul(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _filtered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: `check` filters out unwanted branches."""
-    if call.expr == NOTHING_COMBINED and _matmuls(before) != _matmuls(after):
+    """Docstring: `check` filters out unwanted branches; combined ones share a concatenated RHS."""
+    if call.expr == NOTHING_COMBINED and _concatenations(before) < _concatenations(after):
         return "matmuls were combined although check refuses all"
     return None
 
 
-def _matmuls(mod: tvm.IRModule) -> int:
-    return len(calls_of(mod, "relax.matmul"))
+def _concatenations(mod: tvm.IRModule) -> int:
+    return len(calls_of(mod, "relax.concat"))
 
 
 def _made_fast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:

@@ -57,10 +57,8 @@ def _dead_code_elimination(c: Choices, mod: tvm.IRModule) -> PassCall:
 def _no_dead_code(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: unused VarBindings without impure operation and unreached functions go."""
     for _, func in relax_functions(after):
-        for seq in sequences(func.body):
-            unused = _first_unused(seq)
-            if unused is not None:
-                return f"an unused pure binding of {kind(unused)} is left"
+        if any(map(_has_unused, sequences(func.body))):
+            return "an unused pure binding is left"
     functions = {gvar.name_hint: func for gvar, func in after.functions_items()}
     entries = argument(call, "entry_functions") or []
     if not functions.keys() >= set(entries):
@@ -69,22 +67,19 @@ def _no_dead_code(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
     return f"an unreachable {type(functions[dead[0]]).__name__} is left" if dead else None
 
 
-def _first_unused(seq: relax.SeqExpr) -> relax.Expr | None:
+def _has_unused(seq: relax.SeqExpr) -> bool:
     bindings = [binding for block in seq.blocks for binding in block.bindings]
     used = set(relax.analysis.free_vars(seq.body))
     for binding in bindings:
         used.update(relax.analysis.free_vars(binding.value))
-    for binding in bindings:
-        if (
-            isinstance(binding, relax.VarBinding)
-            and binding.var not in used
-            # A primitive value may be used in a type.
-            and not isinstance(binding.var.ty, tvm.ir.PrimType)
-            and not relax.analysis.contains_impure_call(binding.value)
-        ):
-            value: relax.Expr = binding.value
-            return value
-    return None
+    return any(
+        isinstance(binding, relax.VarBinding)
+        and binding.var not in used
+        # A primitive value may be used in a type.
+        and not isinstance(binding.var.ty, tvm.ir.PrimType)
+        and not relax.analysis.contains_impure_call(binding.value)
+        for binding in bindings
+    )
 
 
 def _reachable(functions: dict[str, tvm.ir.BaseFunc], entries: Iterable[str]) -> set[str]:

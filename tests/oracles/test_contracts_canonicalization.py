@@ -64,7 +64,7 @@ class OtherChains:
 
 CALLS = {
     "CanonicalizeBindings()": (Untidy, "a use of an alias of a variable is left"),
-    "DeadCodeElimination()": (Untidy, "an unused pure binding of relax.exp is left"),
+    "DeadCodeElimination()": (Untidy, "an unused pure binding is left"),
     "EliminateCommonSubexpr()": (Untidy, "two equal bindings of relax.add are left in one block"),
     "EliminateCommonSubexpr(call_only=True)": (Untidy, "two equal bindings of relax.add"),
     "ConvertToDataflow()": (Untidy, "consecutive dataflow bindings are left"),
