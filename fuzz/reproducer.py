@@ -45,6 +45,9 @@ def apply(mod, p=None):
         return (the_pass if p is None else p)(mod)
 """
 
+_USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
+"""A snippet that does without builds the module by a pipeline of TVM's own."""
+
 _DIRECT = "for p in passes:\n    mod = apply(mod, p)"
 _WAYS_TO_DIE = (
     _DIRECT,
@@ -156,6 +159,8 @@ def _ways(finding: Finding) -> Iterator[str]:
 def _text(finding: Finding, way: str) -> str:
     imports, module = _module(finding)
     calls = finding.calls or (steps(finding.pipeline) if finding.pipeline else ())
+    if not _USES_PASSES.search(way):
+        calls = ()
     expressions = []
     config: dict[str, object] = {}
     paths: list[str] = []
@@ -166,7 +171,7 @@ def _text(finding: Finding, way: str) -> str:
         expressions.append(expression)
         config |= call.config
     passes = "".join(f"    {expression},\n" for expression in expressions)
-    check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}"
+    check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}" if calls else way
     if "DiagnosticError" in finding.title + finding.detail:
         # TVM's excepthook does not show this kind of error otherwise.
         check = f'os.environ["TVM_BACKTRACE"] = "1"\n{check}'
@@ -184,8 +189,7 @@ def _text(finding: Finding, way: str) -> str:
             module,
             "",
             "",
-            _APPLY.format(config=config),
-            "",
+            *([_APPLY.format(config=config), ""] if calls else []),
             _RUN,
             textwrap.indent(check, "    "),
             "",

@@ -88,9 +88,11 @@ def literal(value: Any) -> str:
         return repr(value)
     name = str(value.dtype)
     dtype = f'"{name}"' if value.dtype.kind in "fiub" else f'np.dtype("{name}")'
-    items = value.astype("float64").tolist() if value.dtype.kind not in "iub" else value.tolist()
-    array = f"np.array({items!r}, {dtype})"
-    return array if value.size else f"np.zeros({value.shape!r}, {dtype})"
+    if not value.size:
+        return f"np.zeros({value.shape!r}, {dtype})"
+    # The shortest digits that tell a value of the dtype from its neighbours.
+    items = np.array2string(value, separator=", ", threshold=value.size, max_line_width=88)
+    return f"np.array({items}, {dtype})"
 
 
 def _arrays(value: Any) -> list[Any]:

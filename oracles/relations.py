@@ -37,7 +37,9 @@ def rule(
 ) -> Rule | None:
     """The rule for one application of a pass; None where results cannot be compared."""
     match relation:
-        case Relation.SAME | Relation.LOOSE | Relation.ADJOINT:
+        case Relation.LOOSE:
+            return _cast(before, after, call)
+        case Relation.SAME | Relation.ADJOINT:
             return _same(after)
         case Relation.LIFTED_PARAMS:
             return _lifted(before, after, call)
@@ -59,6 +61,34 @@ def _same(after: tvm.IRModule) -> Rule:
         arguments=_kept,
         plan=lambda name, args: lambda run: run(name, args),
         text=lambda name: f"actual = run({name!r}, args)",
+    )
+
+
+def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
+    """The parameters whose names `ToMixedPrecision(fp16_input_names=[...])` gives are float16."""
+    names = argument(call, "fp16_input_names") or ()
+
+    def places(name: str) -> list[int]:
+        params = before[name].params
+        return [
+            place
+            for place, param in enumerate(params)
+            if str(param.name) in names and "float32" in str(getattr(param.ty, "dtype", ""))
+        ]
+
+    def cast(name: str, args: list[Any]) -> list[Any]:
+        chosen = places(name)
+        return [x.astype("float16") if i in chosen else x for i, x in enumerate(args)]
+
+    def text(name: str) -> str:
+        changes = (f"args[{i}] = args[{i}].astype('float16')\n" for i in places(name))
+        return f"{''.join(changes)}actual = run({name!r}, args)"
+
+    return Rule(
+        applies=lambda name: name in after,
+        arguments=_kept,
+        plan=lambda name, args: lambda run: run(name, cast(name, args)),
+        text=text,
     )
 
 

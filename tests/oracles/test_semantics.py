@@ -52,9 +52,8 @@ def test_the_fault_is_caught_and_its_operator_named(factory: str, op: str | None
     (violation,) = check(case(factory), oracles=["executed"])
     assert (violation.oracle, violation.pass_name) == ("executed", factory)
     assert violation.key[1:] == ((op,) if op else ())
-    with pytest.raises(Exception) as info:
+    with pytest.raises((AssertionError, ValueError, RuntimeError)):
         run_snippet("executed", case(factory))
-    assert not isinstance(info.value, NameError | SyntaxError | ImportError)
 
 
 @pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
@@ -163,3 +162,10 @@ def test_exceptions_come_back_as_values() -> None:
     assert isinstance(failure, Failure)
     assert failure.step == "build"
     assert "ewise_fma" in failure.text
+
+
+def test_named_inputs_of_mixed_precision_are_cast() -> None:
+    call = PassCall("ToMixedPrecision(fp16_input_names=['y'])")
+    whole = Case(faults.module(), (call,))
+    assert check(whole, oracles=["executed"]) == []
+    run_snippet("executed", whole)
