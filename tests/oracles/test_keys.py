@@ -76,6 +76,10 @@ SAME = [
         'In ir.Op(span=None, name="relax.add", arguments=()), the '
         "first input shape at dim 0 is 7 and the second input shape at dim 2 is 16",
     ),
+    (
+        "the LHS x3 has shape R.shape([4, 4, 4]), while the RHS gv1 has shape R.shape([2])",
+        "the LHS lv has shape R.shape([8]), while the RHS weight has shape R.shape([4, 4])",
+    ),
 ]
 
 
