@@ -91,7 +91,9 @@ def literal(value: Any) -> str:
     if not value.size:
         return f"np.zeros({value.shape!r}, {dtype})"
     # The shortest digits that tell a value of the dtype from its neighbours.
-    items = np.array2string(value, separator=", ", threshold=value.size, max_line_width=88)
+    items = np.array2string(
+        np.asarray(value), separator=", ", threshold=value.size, max_line_width=88
+    )
     return f"np.array({items}, {dtype})"
 
 
