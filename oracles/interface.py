@@ -119,8 +119,8 @@ def _signature(old: Any, new: Any) -> str | None:
         return "a parameter of a public function has another type"
     if old.is_pure and not new.is_pure:
         return "a pure public function becomes impure"
-    if int(type_base_check(old.ret_ty, old.body.ty)) == 0:
-        return None  # the declared type was wrong before
+    if int(type_base_check(old.ret_ty, old.body.ty)) != 3:
+        return None  # what was declared was more than the body proved, or wrong
     return _result_type(old.ret_ty, new.ret_ty)
 
 
