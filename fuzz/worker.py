@@ -23,7 +23,7 @@ from ..oracles.check import check
 from ..oracles.contract import Exemption, PassContract
 from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall
-from ..oracles.subject import digest, given
+from ..oracles.subject import Given, digest, given
 from . import schedule
 from .draw import entropy, example
 from .journal import Journal
@@ -195,7 +195,7 @@ class _Block:
         origin = Origin(self._job.seed, index, stage, self._job.disabled)
         self._journal.place(index, stage)
         self._journal.step("take")
-        pristine = given(mod)  # made for the oracles anyway
+        pristine = given(mod, lambda: regenerate(origin))  # made for the oracles anyway
         stats: dict[str, PassStats] = defaultdict(PassStats)
         left = schedule.checks_at(stage)
         intact = True
@@ -215,11 +215,11 @@ class _Block:
                 continue
             violations = self._check(item, mod, prepared, origin, ordinal)
             if violations:
-                new = self._report(violations, prepared, origin, pristine.text)
+                intact = digest(mod) == pristine.mark
+                new = self._report(violations, prepared, origin, pristine)
                 # Some of what a pass may change, no hash covers; too dear to look for each time.
-                intact = digest(mod) == pristine.mark and not (
-                    new and save_json(mod) != pristine.text
-                )
+                if new and intact:
+                    intact = save_json(mod) == pristine.text
             stats[item.name] += PassStats(
                 checks=1,
                 violations=len(violations),
@@ -306,7 +306,7 @@ class _Block:
         violations: list[Violation],
         prepared: _Prepared,
         origin: Origin,
-        module: str,
+        pristine: Given,
     ) -> bool:
         """Tell of the violations; true where the block has not told of one of them before."""
         news = False
@@ -322,7 +322,7 @@ class _Block:
                     origin,
                     prepared.calls,
                     prepared.pipeline,
-                    module if new else None,
+                    pristine.text if new else None,
                 )
             )
         return news

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from . import composition, pipeline_values, pipelines
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
-from .subject import Subject, given
+from .subject import Given, Subject, given
 from .tiers import ORACLES, STRUCTURAL
 
 __all__ = ["ORACLES", "UnknownOracle", "check", "narrow"]
@@ -45,10 +45,11 @@ def check(
     if not case.calls and case.pipeline is None:
         raise ValueError(f"Expected calls or a pipeline but got {case.calls=} and {case.pipeline=}")
     journal("given")
-    if given(case.mod).flaw is not None:
+    known = given(case.mod)
+    if known.flaw is not None:
         return []
     if len(case.calls) == 1:
-        return _one(case, chosen, journal, contract, thorough=oracles is not None)
+        return _one(case, known, chosen, journal, contract, thorough=oracles is not None)
     found = _composed(case, chosen, journal)
     return [found] if found is not None and ORACLES[found.oracle] in chosen else []
 
@@ -69,6 +70,7 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Viola
 
 def _one(
     case: Case,
+    known: Given,
     chosen: tuple[Oracle, ...],
     journal: Journal,
     contract: PassContract | None,
@@ -76,16 +78,17 @@ def _one(
     thorough: bool,
 ) -> list[Violation]:
     (call,) = case.calls
-    known = contract or composition.contract_of(call)
-    if known.requires(case.mod) is not None:
+    contract = contract or composition.contract_of(call)
+    if contract.requires(case.mod) is not None:
         return []
     subject = Subject(
         case.mod,
         case.calls,
-        known,
+        contract,
         journal=journal,
         thorough=thorough,
         skips=composition.documented(call),
+        known=known,
     )
     violations = []
     for oracle in chosen:

@@ -11,7 +11,7 @@ from .catalogue import catalogue
 from .contract import PassContract
 from .oracle import Journal, Problem, Violation, silent
 from .passcall import PassCall
-from .subject import Outcome, Subject
+from .subject import Given, Outcome, Subject, given
 
 BLAMED = "Sequential"
 """Who is blamed where the passes by themselves behave: the thing that puts them together."""
@@ -79,12 +79,13 @@ def _walk(
     """
     config = {key: value for call in calls for key, value in call.config.items()}
     reached = [mod]
+    known = given(mod)
     for call in calls:
         contract = contract_of(call)
         if contract.requires(mod) is not None:
             return reached, None
         journal(call.name)
-        subject = Subject(mod, (call,), contract, config=config, alone=True)
+        subject = Subject(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
             problem = oracle.check(subject)
             if problem is not None and not subject.exempt(oracle.name):
@@ -92,6 +93,9 @@ def _walk(
         if subject.direct.mod is None:
             return reached, None
         mod = subject.direct.mod
+        mark = subject.direct.mark
+        assert isinstance(mark, int)
+        known = Given(mod, mark)
         reached.append(mod)
     return reached, None
 

@@ -9,16 +9,17 @@ import tvm
 from ..generators.tvm_api import save_json
 from . import keys
 from .oracle import Oracle, Problem
-from .subject import Subject, attempt, digest
+from .subject import Subject, attempt
 
 WHAT = "the input module is changed in place"
 
 
 def check(subject: Subject) -> Problem | None:
     """Compare hashes always, the deep content (names, annotations, constants' data) on a sample."""
-    _ = subject.direct, subject.sequential
-    if digest(subject.mod) != subject.given.mark:
-        return keys.mismatch(subject.given.copy(), subject.mod, WHAT)
+    if not subject.intact:
+        found = keys.mismatch(subject.given.copy(), subject.mod, WHAT)
+        # Which field shows it depends on the arguments.
+        return Problem.plain(WHAT, found.detail) if found is not None else None
     if subject.sampled and _content(subject.mod) != _stripped(subject.given.text):
         return _confirmed(subject)
     return None

@@ -60,17 +60,42 @@ def attempt(run: Run, mod: tvm.IRModule) -> Outcome:
 class Given:
     """A module as it was handed in, and what is known of it."""
 
-    def __init__(self, mod: tvm.IRModule, mark: int) -> None:
+    def __init__(
+        self, mod: tvm.IRModule, mark: int, again: Callable[[], tvm.IRModule] | None = None
+    ) -> None:
+        """
+        Args:
+            again: makes an equal module anew. Then the text, which costs as much as a check,
+                need not be taken down before each run.
+        """
         self.mod = mod
         self.mark = mark
+        self._again = again
+        self._text: str | None = None
 
-    @functools.cached_property
+    @property
+    def fleeting(self) -> bool:
+        """One of many modules, which can be made again: not all of it is looked at each time."""
+        return self._again is not None
+
+    def note(self, *, surely: bool) -> None:
+        """Take the text down before a run: surely, or only if it could not be made later."""
+        if self._text is None and (surely or self._again is None):
+            self._text = save_json(keys.comparable(self.mod))
+
+    @property
     def text(self) -> str:
         """The deep content: names, annotations and the data of constants, which no hash covers.
 
-        Whoever wants to compare it must have asked for it before the first run.
+        It is that of the module before the runs, if `note` was told of them.
         """
-        return save_json(keys.comparable(self.mod))
+        if self._text is None and self._again is not None:
+            made = self._again()
+            if digest(made) == self.mark:
+                self._text = save_json(keys.comparable(made))
+        self.note(surely=True)
+        assert self._text is not None
+        return self._text
 
     @functools.cached_property
     def flaw(self) -> Problem | None:
@@ -85,13 +110,35 @@ class Given:
 _last: Given | None = None
 
 
-def given(mod: tvm.IRModule) -> Given:
-    """The record of this module; made anew when it is another object or has changed."""
+def given(mod: tvm.IRModule, again: Callable[[], tvm.IRModule] | None = None) -> Given:
+    """The record of this module; made anew when it is another object or has changed.
+
+    Args:
+        again: see `Given`; kept with a record made now.
+    """
     global _last
     mark = digest(mod)
     if _last is None or not _last.mod.same_as(mod) or _last.mark != mark:
-        _last = Given(mod, mark)
+        _last = Given(mod, mark, again)
     return _last
+
+
+def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
+    """Two modules are made of the very same objects: whatever holds for one holds for both."""
+    if a.same_as(b):
+        return True
+    if (
+        a.attrs is None
+        or not a.attrs.same_as(b.attrs)
+        or not a.global_infos.same_as(b.global_infos)
+    ):
+        return False
+    old, new = a.functions, b.functions
+    if old.same_as(new):
+        return True
+    return len(old) == len(new) and all(
+        gvar in new and new[gvar].same_as(func) for gvar, func in old.items()
+    )
 
 
 class Subject:
@@ -112,9 +159,11 @@ class Subject:
         alone: bool = False,
         thorough: bool = False,
         skips: bool = True,
+        known: Given | None = None,
     ) -> None:
         """
         Args:
+            known: the module's record, where the caller has just made it.
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
             thorough: compare everything, not a sample.
@@ -126,9 +175,9 @@ class Subject:
         self.alone = alone
         self.thorough = thorough
         self.skips = skips
-        self.given = given(mod)
+        self.given = given(mod) if known is None else known
         if not alone:
-            _ = self.given.text
+            self.given.note(surely=self.sampled)
         self.passes = [call.build() for call in calls]
         self._journal = journal
         self._config = (
@@ -142,11 +191,14 @@ class Subject:
         """The pass of a check of one pass."""
         return self.calls[0]
 
-    @property
+    @functools.cached_property
     def sampled(self) -> bool:
-        """Whether the dearer comparisons are due: always, or in one of eight checks."""
-        chosen = zlib.crc32(f"{self.given.mark} {self.calls}".encode()) % 8 == 0
-        return self.thorough or chosen
+        """Whether the dearer comparisons are due: always, or in one of eight checks.
+
+        In a campaign these are all on the same modules, whose text is then taken down once.
+        """
+        what = "" if self.given.fleeting else f" {self.calls}"
+        return self.thorough or zlib.crc32(f"{self.given.mark}{what}".encode()) % 8 == 0
 
     # Ways to run
 
@@ -218,12 +270,20 @@ class Subject:
     # Questions about them
 
     @functools.cached_property
+    def intact(self) -> bool:
+        """The first runs have left the module as it was, as far as its hash tells."""
+        _ = self._first_runs
+        return digest(self.mod) == self.given.mark
+
+    @functools.cached_property
     def changed(self) -> bool:
         """The direct run gave another module than it was given."""
         after = self.direct.mod
-        if after is None:
+        if after is None or after.same_as(self.mod):
             return False
-        return not after.same_as(self.mod) and self.direct.mark != self.given.mark
+        if same_functions(after, self.mod) and self.intact:
+            return False
+        return self.direct.mark != self.given.mark
 
     def rejected(self, error: Exception) -> bool:
         """The contract lists this exception as a clean refusal."""
