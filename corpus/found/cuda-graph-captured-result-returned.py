@@ -1,0 +1,31 @@
+# RewriteCUDAGraph: what a captured call returns is not handed out of the lifted function when the function returns it: 'Var gv is not defined'
+#
+# pass: RewriteCUDAGraph
+# oracle: well-formed
+# fingerprint: ["well-formed", "RewriteCUDAGraph", "ill-formed", "Var <name> is not defined.", "value"]
+# tvm: fails on 0.27.0.post1
+# promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'lifts them into new functions'
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import RewriteCUDAGraph
+from tvm.script import ir as I, relax as R
+
+
+@I.ir_module
+class mod:
+    @R.function(pure=False)
+    def main(w: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"num_input": 0})
+        gv = R.call_packed("kernel", w, ty_args=R.Tensor((4,), "float32"))
+        return gv
+
+
+def apply(mod):
+    with tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
+        return RewriteCUDAGraph()(mod)
+
+
+if __name__ == "__main__":
+    relax.analysis.well_formed(mod)
+    relax.analysis.well_formed(apply(mod))

@@ -1,0 +1,33 @@
+# RewriteCUDAGraph: the pass dereferences a null pointer in every function that has a local function
+#
+# pass: RewriteCUDAGraph
+# oracle: segfault
+# fingerprint: ["segfault", "RewriteCUDAGraph"]
+# tvm: fails on 0.27.0.post1
+# promise: docs/contribute/error_handling.rst: errors are raised as structured error classes; the docstring excludes no local functions
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import RewriteCUDAGraph
+from tvm.script import ir as I, relax as R
+
+
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        @R.function
+        def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return y
+
+        return inner(x)
+
+
+def apply(mod):
+    with tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
+        return RewriteCUDAGraph()(mod)
+
+
+if __name__ == "__main__":
+    relax.analysis.well_formed(mod)
+    apply(mod)

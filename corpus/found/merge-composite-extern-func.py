@@ -1,0 +1,40 @@
+# MergeCompositeFunctions: a call of a packed function beside a composite function: 'Do not have a default for relax.expr.ExternFunc'
+#
+# pass: MergeCompositeFunctions
+# oracle: crash
+# fingerprint: ["crash", "MergeCompositeFunctions", "InternalError", "Do not have a default for <node>"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function'; docs/contribute/error_handling.rst: InternalError is an error of the compiler's own
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import MergeCompositeFunctions
+from tvm.script import ir as I, relax as R, tirx as T
+
+
+@I.ir_module
+class mod:
+    @R.function(private=True)
+    def composite(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Composite": "cutlass.relu", "Primitive": True})
+        with R.dataflow():
+            gv = R.nn.relu(x)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            lv = R.call_pure_packed("vm.builtin.copy", x, ty_args=R.Tensor((2,), "float32"))
+            gv = mod.composite(lv)
+            R.output(gv)
+        return gv
+
+
+def apply(mod):
+    return MergeCompositeFunctions()(mod)
+
+
+if __name__ == "__main__":
+    relax.analysis.well_formed(mod)
+    apply(mod)

@@ -1,0 +1,40 @@
+# MergeCompositeFunctions: a match_cast in the function: 'Invalid type: relax.expr.MatchCast'
+#
+# pass: MergeCompositeFunctions
+# oracle: crash
+# fingerprint: ["crash", "MergeCompositeFunctions", "TypeError", "Invalid type: <node>"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import MergeCompositeFunctions
+from tvm.script import ir as I, relax as R, tirx as T
+
+
+@I.ir_module
+class mod:
+    @R.function(private=True)
+    def composite(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Composite": "cutlass.relu", "Primitive": True})
+        with R.dataflow():
+            gv = R.nn.relu(x)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            lv = R.match_cast(x, R.Tensor((2,), "float32"))
+            gv = mod.composite(lv)
+            R.output(gv)
+        return gv
+
+
+def apply(mod):
+    return MergeCompositeFunctions()(mod)
+
+
+if __name__ == "__main__":
+    relax.analysis.well_formed(mod)
+    apply(mod)

@@ -1,0 +1,30 @@
+# UpdateVDevice: only the types of some expressions are updated: those of unused parameters, in tuples, and the arguments of operators keep the old device
+#
+# pass: UpdateVDevice
+# oracle: well-formed
+# fingerprint: ["well-formed", "UpdateVDevice", "ill-formed", "All information in Type annotations must be correct. However, while the expression <node> is annotated as <node>, the expression outputs <node>", ""]
+# tvm: fails on 0.27.0.post1
+# promise: relax.analysis.well_formed: annotated types agree with inferred ones; tests/python/relax/test_transform_update_vdevice.py: every type names the new device
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import UpdateVDevice
+from tvm.script import ir as I, relax as R
+
+
+@I.ir_module
+class mod:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global")]})
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32", "llvm:0"):
+        return R.to_vdevice(x, "llvm:0")
+
+
+def apply(mod):
+    return UpdateVDevice(relax.VDevice("llvm", 2, "shared"), 0)(mod)
+
+
+if __name__ == "__main__":
+    relax.analysis.well_formed(mod)
+    relax.analysis.well_formed(apply(mod))
