@@ -1,0 +1,69 @@
+# InternalError: Check failed: (depgroup != cur_group) is false: A cyclic dependency detected between the groups gv2 and gv1 are in.
+#
+# pass: FuseOpsByPattern
+# oracle: crash
+# fingerprint: ["crash", "FuseOpsByPattern", "InternalError", "Check failed: (depgroup != cur_group) is false: A cyclic dependency detected between the groups <n> and <n> are in."]
+# tvm: fails on 0.27.0.post1
+# promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring of FuseOpsByPattern: 'group matched expressions into a new function'; there is no cycle
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.dpl import is_const, is_op, wildcard
+from tvm.relax.transform import FuseOpsByPattern
+from tvm.script import relax as R
+
+TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+x0 = relax.Var("x0", R.Tensor((2, 3), "float32"))
+w1 = relax.Var("w1", R.Tensor((3, 3), "float32"))
+ty = TensorType((3, 3), "float32")
+gv0 = relax.Var("gv0", ty)
+gv1 = relax.Var("gv1", ty)
+gv2 = relax.Var("gv2", R.Tensor((2, 3), "float32"))
+model = relax.Function(
+    [x0, w1],
+    relax.SeqExpr(
+        [relax.DataflowBlock([
+            bind(gv0, relax.Call(Op.get("relax.permute_dims"), [w1], make_node(
+                "relax.attrs.PermuteDimsAttrs",
+                axes=None,
+            ))),
+            relax.VarBinding(gv1, gv0),
+            bind(gv2, relax.Call(Op.get("relax.matmul"), [x0, gv1], make_node(
+                "relax.attrs.MatmulAttrs",
+                out_dtype=None,
+            ))),
+        ])],
+        gv2,
+    ),
+    type_of(gv2),
+    True,
+    DictAttrs({"global_symbol": "model"}),
+)
+set_type(model.body, type_of(gv2))
+
+mod = tvm.IRModule({"model": model})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        FuseOpsByPattern([('dnnl.matmul', is_op('relax.matmul')(wildcard(), is_op('relax.permute_dims')(wildcard())))], annotate_codegen=True),
+    ]
+    the_pass = passes[0]
+
+    for p in passes:
+        mod = apply(mod, p)

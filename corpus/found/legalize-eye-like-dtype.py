@@ -1,0 +1,76 @@
+# the result of a public function has another type, or less of it is known
+#
+# pass: LegalizeOps
+# oracle: signature
+# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, or less of it is known"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of relax.op.eye_like, dtype: 'If dtype is not given, it will by default use the dtype of the input tensor'; here it is given; public signatures stay
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+
+TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
+prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+shape = relax.ShapeExpr([1, 2])
+x0 = relax.Var("x0", TensorType(shape, "float32"))
+gv13 = relax.Var("gv13", TensorType(shape, "float64"))
+main = relax.Function(
+    [x0],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv13, relax.Call(
+            Op.get("relax.eye_like"),
+            [x0, prim_value(-1)],
+            make_node("relax.attrs.InitAttrs", dtype=tvm.DataType("float64")),
+        ))])],
+        gv13,
+    ),
+    type_of(gv13),
+    False,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv13))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    def public(mod):
+        return {
+            gvar.name_hint: func
+            for gvar, func in mod.functions_items()
+            if func.attrs is not None and "global_symbol" in func.attrs
+        }
+
+
+    before, after = public(mod), public(apply(mod))
+    for name, func in before.items():
+        new = after[name]
+        assert len(func.params) == len(new.params), f"{name}: another number of parameters"
+        if not isinstance(func, relax.Function):
+            continue
+        params = [relax.FuncType([p.ty for p in f.params], relax.AnyType()) for f in (func, new)]
+        tvm.ir.assert_structural_equal(*params, map_free_vars=True)
+        assert new.is_pure or not func.is_pure, f"{name} becomes impure"
+        known = relax.analysis.type_base_check(func.ret_ty, new.ret_ty)
+        assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"

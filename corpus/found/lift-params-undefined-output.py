@@ -1,0 +1,53 @@
+# ill-formed: Var w1 is not defined.
+#
+# pass: LiftTransformParams
+# oracle: well-formed
+# fingerprint: ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.", "value"]
+# tvm: fails on 0.27.0.post1
+# promise: well-formed checker: variables must be defined; docstring of LiftTransformParams: 'The original function will be rewritten to accept a tuple of transformed parameters'
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs
+from tvm.relax.transform import LiftTransformParams
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+gv5 = relax.Var("gv5", R.Tensor((6,), "bool"))
+func = relax.Function([gv5], relax.SeqExpr([], gv5), type_of(gv5), True, DictAttrs(
+    {"num_input": 0, "global_symbol": "func"},
+))
+set_type(func.body, type_of(gv5))
+
+mod = tvm.IRModule({"func": func})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LiftTransformParams(),
+    ]
+    the_pass = passes[0]
+
+    import tvm_ffi
+
+    result = apply(mod)
+    relax.analysis.well_formed(result)
+    tvm.s_tir.analysis.verify_well_formed(result)
+    functions = {gvar.name_hint: gvar for gvar in result.functions}
+    for gvar, func in result.functions_items():
+        symbol = None if func.attrs is None else func.attrs.get("global_symbol")
+        assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
+        used = []
+        tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
+        for other in used:
+            defined = functions.get(other.name_hint)
+            assert defined is not None and defined.same_as(other), f"{gvar} uses {other}, no function"
