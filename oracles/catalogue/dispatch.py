@@ -29,8 +29,10 @@ def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     devices = mod.global_infos.get("vdevice", ())
     if not devices:
         return None
-    new = f"relax.VDevice('llvm', {c.below(4)}, {c.pick(['global', 'shared'])!r})"
-    return PassCall(f"UpdateVDevice({new}, {c.below(len(devices))})")
+    index = c.below(len(devices))
+    number = (devices[index].vdevice_id + 1 + c.below(3)) % 4
+    new = f"relax.VDevice('llvm', {number}, {c.pick(['global', 'shared'])!r})"
+    return PassCall(f"UpdateVDevice({new}, {index})")
 
 
 def _vdevice_updated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
