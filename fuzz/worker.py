@@ -234,15 +234,15 @@ class _Block:
         """The check that an item stands for here; None where it does not apply to this module."""
         if item.name in self._job.banned:
             return None
-        if item.kind is Kind.PIPELINE:
-            return _Prepared(pipeline=item.name)
-        self._journal.place(origin.index, origin.stage, ordinal, item.name)
         random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
+        sampled = () if self._job.oracles is not None else schedule.oracles(random)
+        if item.kind is Kind.PIPELINE:
+            return _Prepared(pipeline=item.name, sampled=sampled)
+        self._journal.place(origin.index, origin.stage, ordinal, item.name)
         if item.kind is Kind.PASS:
             call = self._call(item.name, mod, random)
             if call is None:
                 return None
-            sampled = () if self._job.oracles is not None else schedule.oracles(random)
             return _Prepared((call,), None, self._contracts[item.name], sampled)
         # A dead process may have died of putting the sequence together.
         return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)

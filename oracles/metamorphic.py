@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import tvm
 
 from ..generators.source import from_source, same_graph, to_source
 from ..generators.tvm_api import load_json, save_json
-from . import keys, twins
+from . import keys, twins, well_formed
 from .canonical import canonical, equivalent
 from .inspect import is_public
 from .oracle import Case, Oracle, Problem
@@ -151,28 +152,30 @@ def json(subject: Subject) -> Problem | None:
 
 
 def tvmscript(subject: Subject) -> Problem | None:
-    """The result's script form parses back to the result."""
+    """The result's script form parses back to the result. If not, the pass is not to blame."""
     after = subject.direct.mod
-    if after is None or not subject.changed:
+    if after is None or not subject.changed or well_formed.flaw(after) is not None:
         return None
-    flaw = _script_flaw(after)
-    # What the script form loses before the pass already says nothing of the pass.
-    return None if flaw is None or _script_flaw(subject.mod) is not None else flaw
-
-
-def _script_flaw(mod: tvm.IRModule) -> Problem | None:
-    mod = keys.comparable(mod)
+    mod = keys.comparable(after)
     try:
         again = tvm.script.from_source(mod.script(show_meta=True))
     except Exception as error:
-        problem = keys.exception(error)
-        return Problem(
-            f"the result's script does not parse: {problem.title}",
-            f"{problem.detail}\n\n{keys.listing(mod)}",
-            ("parse", *problem.fingerprint),
-            ("parse", *problem.fingerprint),
-        )
-    return keys.mismatch(mod, again, "printing and parsing changes the result")
+        said = _said(error)
+        what = f"the script form of a module does not parse: {said}"
+        return Problem(what, f"{error}\n\n{keys.listing(mod)}", (said,), (said,), TVMSCRIPT_ITSELF)
+    problem = keys.mismatch(mod, again, "printing and parsing changes a module")
+    return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
+
+
+TVMSCRIPT_ITSELF = "TVMScript"
+
+
+def _said(error: Exception) -> str:
+    """What the parser says, without the names in it and the advice after it."""
+    found = re.search(r"error: (.*)", str(error))
+    text = found.group(1) if found else f"{type(error).__name__}: {error}"
+    text = re.sub(r"(Undefined variable): .*", r"\1", text.split(". ", 1)[0])
+    return keys.message(text).splitlines()[0][:150]
 
 
 # Reproducers

@@ -50,6 +50,8 @@ class Problem:
     detail: str
     key: tuple[str, ...]
     fingerprint: tuple[str, ...]
+    culprit: str | None = None
+    """Who is to blame if not the pass: an operator, the parser."""
 
     @classmethod
     def plain(cls, title: str, detail: str = "") -> Problem:
@@ -57,8 +59,9 @@ class Problem:
         return cls(title, detail or title, (title,), (title,))
 
     def blame(self, oracle: str, pass_name: str) -> Violation:
-        """The violation of one pass."""
-        return Violation(oracle, pass_name, self.title, self.detail, self.key, self.fingerprint)
+        """The violation of one pass, or of whom the oracle found out."""
+        blamed = self.culprit or pass_name
+        return Violation(oracle, blamed, self.title, self.detail, self.key, self.fingerprint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
