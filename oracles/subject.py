@@ -78,9 +78,9 @@ class Given:
         """One of many modules, which can be made again: not all of it is looked at each time."""
         return self._again is not None
 
-    def note(self, *, surely: bool) -> None:
-        """Take the text down before a run: surely, or only if it could not be made later."""
-        if self._text is None and (surely or self._again is None):
+    def note(self) -> None:
+        """Take the text down before a run, unless it can be made later."""
+        if self._text is None and self._again is None:
             self._text = save_json(keys.comparable(self.mod))
 
     @property
@@ -93,8 +93,8 @@ class Given:
             made = self._again()
             if digest(made) == self.mark:
                 self._text = save_json(keys.comparable(made))
-        self.note(surely=True)
-        assert self._text is not None
+        if self._text is None:
+            self._text = save_json(keys.comparable(self.mod))
         return self._text
 
     @functools.cached_property
@@ -177,7 +177,9 @@ class Subject:
         self.skips = skips
         self.given = given(mod) if known is None else known
         if not alone:
-            self.given.note(surely=self.sampled)
+            self.given.note()
+        self.before = save_json(keys.comparable(mod)) if self.sampled and not alone else None
+        """The deep content just before the runs, where it is to be compared."""
         self.passes = [call.build() for call in calls]
         self._journal = journal
         self._config = (

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.relax.expr import _update_type
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -186,6 +187,18 @@ def updates_its_input() -> tvm.transform.Pass:
         return mod
 
     return _pass("UpdatesItsInput", transform)
+
+
+def fills_in_a_type() -> tvm.transform.Pass:
+    """Changes what no structural hash covers, in modules with a GlobalVar without a type."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        for gvar in mod.functions:
+            if gvar.ty.same_as(tvm.ir.Type.missing()):
+                _update_type(gvar, relax.AnyType())
+        return mod
+
+    return _pass("FillsInAType", transform)
 
 
 # deterministic, repeatable, sequential

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -129,6 +129,18 @@ def test_both_orders_of_direct_and_sequential_occur() -> None:
         check(Case(builder.finalize(), (PassCall("Normalize()"),)), journal=steps.append)
         orders.add(steps[1])
     assert orders == {"direct", "Sequential"}
+
+
+def test_a_change_that_no_hash_covers_is_seen_where_it_is_looked_for() -> None:
+    def untyped() -> tvm.IRModule:
+        loose = tvm.ir.GlobalVar("loose")
+        functions = dict(module().functions_items())
+        return tvm.IRModule({loose: tirx.PrimFunc([], tirx.Evaluate(0)), **functions})
+
+    case = Case(untyped(), (user("fills_in_a_type"),))
+    (violation,) = check(case, oracles=["mutation"])
+    assert violation.key == ("the input module is changed in place, in names or annotations",)
+    assert check(Case(untyped(), (user("copies"),)), oracles=["mutation"]) == []
 
 
 # Several passes
