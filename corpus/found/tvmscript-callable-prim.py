@@ -1,8 +1,8 @@
-# the result's script does not parse: DiagnosticError: error: 'Var' object has no attribute 'get_symbolic_vars'
+# LazyGetInput: the printer writes T.int64 for a prim parameter inside R.Callable, where the parser takes it for a variable
 #
-# pass: LazyGetInput
+# pass: TVMScript
 # oracle: tvmscript
-# fingerprint: ["tvmscript", "LazyGetInput", "parse", "DiagnosticError", "error: <name> object has no attribute 'get_symbolic_vars'"]
+# fingerprint: ["tvmscript", "TVMScript", "<name> object has no attribute 'get_symbolic_vars'"]
 # tvm: fails on 0.27.0.post1
 # promise: docs/arch/tvmscript.rst: 'tvm.ir.assert_structural_equal(mod, reparsed). This roundtrip property is relied upon'
 
