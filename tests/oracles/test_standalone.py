@@ -18,8 +18,11 @@ from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.dispatch import _dispatched
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.graph import Graph
+from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.standalone import NotStandalone, nested_module, standalone
+
+from .snippets import run_snippet
 
 NEVER = PassContract(name="", variants=lambda choices, mod: None).post
 POSTS = {name: c.post for name, c in catalogue.items() if c.post is not NEVER}
@@ -113,3 +116,20 @@ def test_a_module_becomes_a_function() -> None:
     mod = example(ir_modules(), 5, 2)
     rebuilt = run(nested_module("twin", mod))["twin"]()
     tvm.ir.assert_structural_equal(rebuilt, mod)
+
+
+@pytest.mark.parametrize(
+    "expr", ["ToNonDataflow()", "LegalizeOps()", "FoldConstant()", "LiftTransformParams()"]
+)
+def test_the_snippet_of_a_postcondition_runs(expr: str) -> None:
+    run_snippet("postcondition", Case(example(ir_modules(), 5, 3), (PassCall(expr),)))
+
+
+def test_the_snippet_of_a_postcondition_fails_on_a_broken_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The pass that runs is another than the one whose post-condition is asked."""
+    case = Case(example(ir_modules(), 5, 3), (PassCall("ToNonDataflow()"),))
+    monkeypatch.setattr(PassCall, "build", lambda call: tvm.transform.Sequential([]))
+    with pytest.raises(AssertionError, match="DataflowBlock"):
+        run_snippet("postcondition", case)
