@@ -162,7 +162,8 @@ def tvmscript(subject: Subject) -> Problem | None:
     except Exception as error:
         said = _said(error)
         what = f"the script form of a module does not parse: {said}"
-        return Problem(what, f"{error}\n\n{keys.listing(mod)}", (said,), (said,), TVMSCRIPT_ITSELF)
+        story = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
+        return Problem(what, story, (said,), (said,), TVMSCRIPT_ITSELF)
     problem = keys.mismatch(mod, again, "printing and parsing changes a module")
     return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
 
