@@ -31,6 +31,13 @@ def _plan_call(w: Writer, i: Id) -> None:
         w.spoken.add(i)
     if w.is_missing(g.field(i, "ty")):
         w.imply(i, "ty")
+    attrs, args = g.field(i, "attrs"), g.items(g.field(i, "args"))
+    if g.kinds[op] != "ir.Op" or w.references[attrs] != 1 or g.items(g.field(i, "ty_args")):
+        return
+    if g.kinds[attrs].startswith("relax.attrs."):
+        ty = [] if "ty" in w.untold.get(i, ()) else [g.field(i, "ty")]
+        w.attributed.add(i)
+        w.parts[i] = [*args, *g.children(attrs), *ty]
 
 
 def _plan_if(w: Writer, i: Id) -> None:
@@ -49,6 +56,9 @@ def _plan_tuple(w: Writer, i: Id) -> None:
         w.derive(i)
     else:
         w.raw.add(i)
+    if i in w.raw:
+        w.raw.remove(i)
+        w.spoken.add(i)
 
 
 def _plan_item(w: Writer, i: Id) -> None:

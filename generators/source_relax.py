@@ -120,7 +120,11 @@ def buffer_var(w: Writer, i: Id) -> Doc:
     if w.mentions[ty] > 1 or g.items(g.field(ty, "allocated_addr")):
         return call("tirx.Var", name, w.e(ty))
     shape, offset = g.field(ty, "shape"), g.field(ty, "elem_offset")
-    args: list[Doc] = [w.array(shape, w.p), quoted(str(g.dtype(g.field(ty, "dtype")))), name]
+    dims = g.items(shape)
+    dtypes = {w.dtype_of(k) for k in dims if g.kinds[k] == "ir.IntImm"}
+    wide = dtypes == {"int64"} and w.null(g.field(ty, "layout"))
+    display = w.array(shape, w.d if wide else w.p)
+    args: list[Doc] = [display, quoted(str(g.dtype(g.field(ty, "dtype")))), name]
     if g.items(g.field(ty, "strides")):
         args.append(keyword("strides", w.array(g.field(ty, "strides"), w.p)))
     if not _default_offset(w, shape, offset):
@@ -132,6 +136,8 @@ def buffer_var(w: Writer, i: Id) -> Doc:
         args.append(f"data_alignment={g.field(ty, 'data_alignment')}")
     if g.field(ty, "offset_factor") != 1:
         args.append(f"offset_factor={g.field(ty, 'offset_factor')}")
+    if wide:
+        return call("buffer", *args)
     args.append(keyword("layout", w.e(g.field(ty, "layout"))))
     return call("tirx.decl_buffer", *args)
 
@@ -152,6 +158,8 @@ def _shape_expr(w: Writer, i: Id) -> Doc:
 
 
 def _tuple(w: Writer, i: Id) -> Doc:
+    if i in w.spoken:
+        return call("tuple_of", w.e(w.g.field(i, "ty")), _operands(w, w.g.field(i, "fields")))
     return call("relax.Tuple", _operands(w, w.g.field(i, "fields")))
 
 
@@ -187,10 +195,15 @@ def _call(w: Writer, i: Id) -> Doc:
             f"relax.op.{name.removeprefix('relax.')}",
             *(operand(w, arg) for arg in g.items(args)),
         )
-    if name == "relax.call_tir" and _is_plain_call_tir(w, i):
+    if name is not None and i in w.attributed:
+        return _attributed_call(w, i, name.removeprefix("relax."))
+    if name is not None and bare:
+        return call("op", quoted(name.removeprefix("relax.")), _operands(w, args))
+    if name in _PLAIN_CALLEES and _is_plain_call(w, i, _PLAIN_CALLEES[name]):
         func, given = g.items(args)
         inputs = _operands(w, g.field(given, "fields"))
-        return call("relax.op.call_tir", w.e(func), inputs, w.e(g.items(ty_args)[0]))
+        function = name.replace("relax.", "relax.op.")
+        return call(function, w.e(func), inputs, w.e(g.items(ty_args)[0]))
     parts = [w.e(op), _operands(w, args)]
     if not bare:
         parts.append(w.e(attrs))
@@ -199,14 +212,33 @@ def _call(w: Writer, i: Id) -> Doc:
     return call("relax.Call", *parts)
 
 
-def _is_plain_call_tir(w: Writer, i: Id) -> bool:
-    """Whether `relax.op.call_tir` makes this call: inputs in a tuple, one output of known shape."""
+def _attributed_call(w: Writer, i: Id, name: str) -> Doc:
+    g = w.g
+    args, attrs = g.field(i, "args"), g.field(i, "attrs")
+    types = [g.kinds[g.field(arg, "ty")] for arg in g.items(args)]
+    if name == "layout_transform" and types == ["relax.TensorType"]:
+        # Its attributes have more fields in old releases.
+        pad = g.field(attrs, "pad_value")
+        given = [*g.items(args), g.field(attrs, "index_map"), *([] if w.null(pad) else [pad])]
+        return call("relax.op.layout_transform", *(operand(w, k) for k in given))
+    kind = quoted(g.kinds[attrs].removeprefix("relax.attrs."))
+    return call("op", quoted(name), _operands(w, args), kind, *w.keywords(attrs))
+
+
+_PLAIN_CALLEES = {
+    "relax.call_tir": "ir.GlobalVar",
+    "relax.call_dps_packed": "relax.expr.ExternFunc",
+}
+
+
+def _is_plain_call(w: Writer, i: Id, callee: str) -> bool:
+    """Whether the function in `relax.op` makes this call: inputs in a tuple, one output."""
     g = w.g
     args, types = g.items(g.field(i, "args")), g.items(g.field(i, "ty_args"))
     if len(args) != 2 or len(types) != 1 or not w.null(g.field(i, "attrs")):
         return False
     func, inputs = args
-    if g.kinds[func] != "ir.GlobalVar" or not w.is_own(inputs, "ir.Tuple") or inputs in w.raw:
+    if g.kinds[func] != callee or not w.is_own(inputs, "ir.Tuple") or inputs in w.spoken:
         return False
     shape = g.field(types[0], "shape") if g.kinds[types[0]] == "relax.TensorType" else None
     return shape is not None and g.kinds[shape] == "relax.expr.ShapeExpr"
@@ -215,6 +247,9 @@ def _is_plain_call_tir(w: Writer, i: Id) -> bool:
 def _prim_call(w: Writer, i: Id) -> Doc:
     g = w.g
     parts: list[Doc] = [quoted(g.data[g.field(i, "op")]), w.array(g.field(i, "args"), w.p)]
+    told = None if "ty" in w.untold.get(i, ()) else g.dtype(g.field(i, "ty"))
+    if w.null(g.field(i, "attrs")) and not g.items(g.field(i, "ty_args")) and told is not None:
+        return call("prim_call", *parts, quoted(told))
     if not w.null(g.field(i, "attrs")):
         parts.append(keyword("attrs", w.e(g.field(i, "attrs"))))
     if g.items(g.field(i, "ty_args")):

@@ -90,7 +90,6 @@ PRELUDE: dict[str, str] = {
     "np": "import numpy as np",
     "tvm": "import tvm",
     "relax": "from tvm import relax",
-    "s_tir": "from tvm import s_tir",
     "tirx": "from tvm import tirx",
     "DictAttrs": "from tvm.ir import DictAttrs",
     "Op": "from tvm.ir import Op",
@@ -107,6 +106,14 @@ PRELUDE: dict[str, str] = {
     "constant": 'constant = getattr(tvm.ir, "GenericConst", None) or relax.Constant',
     "VDevice": 'VDevice = getattr(relax, "VDevice", None) or tvm.ir.VDevice',
     "prim_value": 'prim_value = getattr(relax, "prim_value", None) or relax.PrimValue',
+    "SBlock": 'SBlock = getattr(tirx, "SBlock", None) or tvm.s_tir.SBlock',
+    "SBlockRealize": (
+        'SBlockRealize = getattr(tirx, "SBlockRealize", None) or tvm.s_tir.SBlockRealize'
+    ),
+    "MatchBufferRegion": (
+        'MatchBufferRegion = getattr(tirx, "MatchBufferRegion", None)'
+        " or tvm.s_tir.MatchBufferRegion"
+    ),
     "interval": "interval = tvm.ir.Range.from_min_extent",
     "set_type": (
         'set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info'
@@ -120,6 +127,60 @@ def typed(expr, ty):
 def bind(var, value):
     set_type(value, type_of(var))
     return relax.VarBinding(var, value)""",
+    "op": """\
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)""",
+    "tuple_of": """\
+def tuple_of(ty, fields):
+    if not hasattr(tvm.ir, "Tuple"):
+        return relax.Tuple(fields)
+    return make_node("ir.Tuple", ty=ty, fields=fields, span=None)""",
+    "variables": """\
+def variables(dtype, *names):
+    return [tirx.Var(name, dtype) for name in names]""",
+    "buffer": """\
+def buffer(shape, dtype, name, **options):
+    shape = [T.int64(dim) if isinstance(dim, int) else dim for dim in shape]
+    return tirx.decl_buffer(shape, dtype, name, layout=None, **options)""",
+    "prim_call": """\
+def prim_call(name, args, dtype):
+    if hasattr(tvm.ir, "PrimExpr"):
+        return tirx.Call(dtype, Op.get(name.replace("prim.", "tirx.")), args)
+    if not hasattr(tvm.ir, "Tuple"):
+        name = name.replace("prim.", "tirx.")
+    return tvm.ir.Call(name, args, ret_ty=dtype)""",
+    "literal": """\
+def literal(value, like):
+    dtype = getattr(like, "ty", like).dtype
+    return tirx.IntImm(dtype, value) if isinstance(value, int) else value""",
+    "at": """\
+def at(source, *indices):
+    return tirx.BufferRegion(source, [interval(i, literal(1, i)) for i in indices])""",
+    "nest": """\
+def nest(name, kinds, axes, extents, reads, writes, body, **options):
+    loops, iters = [], []
+    for kind, axis, n in zip(kinds, axes, extents):
+        loop = axis.name[1:].lstrip("_") or "v"
+        loops.append(tirx.Var(loop, getattr(axis, "ty", axis).dtype))
+        if not isinstance(n, tvm.ir.Range):
+            n = interval(literal(0, axis), literal(n, axis))
+        iters.append(tirx.IterVar(n, axis, {"S": 0, "R": 2}[kind]))
+    stmt = SBlockRealize(loops, True, SBlock(iters, reads, writes, name, body, **options))
+    for loop, axis in zip(loops[::-1], iters[::-1]):
+        stmt = tirx.For(loop, literal(0, loop), axis.dom.extent, tirx.ForKind.SERIAL, stmt)
+    return stmt""",
+    "root": """\
+def root(*stmts, **options):
+    body = tirx.SeqStmt(stmts) if len(stmts) > 1 else stmts[0]
+    return SBlockRealize([], True, SBlock([], [], [], "root", body, **options))""",
+    "prim_func": """\
+def prim_func(params, body, **options):
+    names = [p if isinstance(p, tirx.Var) else tirx.Var(p.name, "handle") for p in params]
+    buffers = {name: p for name, p in zip(names, params) if name is not p}
+    if buffers:
+        options["buffer_map"] = buffers
+    return tirx.PrimFunc(names, body, **options)""",
     "dtype_value": """\
 def dtype_value(dtype):
     if hasattr(relax, "DataTypeImm"):
@@ -165,4 +226,6 @@ def _imports(lines: Iterable[str]) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[A-Za-z_]\w*", text)
+    """The names that Python code uses, without attributes and what stands in strings."""
+    code = re.sub(r"""(?<!\w)(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", "", text)
+    return re.findall(r"(?<![\w.])[A-Za-z_]\w*", code)

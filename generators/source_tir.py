@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
+from . import source_blocks
 from .source_graph import VALUES, Id
 from .source_plan import is_plain_shape
 from .source_text import Doc, call, keyword
@@ -25,8 +26,6 @@ _SIMPLE: dict[str, tuple[str, str]] = {
     "prim.Ramp": ("tirx.Ramp", "base stride lanes"),
     "prim.Broadcast": ("tirx.Broadcast", "value lanes"),
     "prim.Let": ("tirx.Let", "var value body"),
-    "ir.TensorLoad": ("tirx.BufferLoad", "source indices"),
-    "ir.TensorRegion": ("tirx.BufferRegion", "source region"),
     "tirx.Bind": ("tirx.Bind", "var value"),
     "tirx.While": ("tirx.While", "condition body"),
     "tirx.BufferStore": ("tirx.BufferStore", "buffer value indices"),
@@ -34,7 +33,7 @@ _SIMPLE: dict[str, tuple[str, str]] = {
     "tirx.SeqStmt": ("tirx.SeqStmt", "seq"),
     "tirx.IfThenElse": ("tirx.IfThenElse", "condition then_case else_case"),
     "tirx.Evaluate": ("tirx.Evaluate", "value"),
-    "s_tir.MatchBufferRegion": ("s_tir.MatchBufferRegion", "buffer source"),
+    "s_tir.MatchBufferRegion": ("MatchBufferRegion", "buffer source"),
 }
 
 
@@ -96,6 +95,14 @@ def _cast(w: Writer, i: Id) -> Doc:
     return call("tirx.Cast", quoted(str(dtype)), w.p(w.g.field(i, "value")))
 
 
+def _load(w: Writer, i: Id) -> Doc:
+    """`buffer[i, j]`, for which there must be an index."""
+    source, indices = w.e(w.g.field(i, "source")), w.array(w.g.field(i, "indices"), w.p)
+    if not isinstance(source, str) or not isinstance(indices, str) or indices == "[]":
+        return call("tirx.BufferLoad", source, indices)
+    return source + indices
+
+
 def _range(w: Writer, i: Id) -> Doc:
     return call("interval", w.p(w.g.field(i, "min")), w.p(w.g.field(i, "extent")))
 
@@ -107,23 +114,6 @@ def _iter_var(w: Writer, i: Id) -> Doc:
     if w.text(tag):
         args.append(w.e(tag))
     return call("tirx.IterVar", *args)
-
-
-_FOR_KINDS = ("SERIAL", "PARALLEL", "VECTORIZED", "UNROLLED", "THREAD_BINDING")
-
-
-def _for(w: Writer, i: Id) -> Doc:
-    g = w.g
-    args = [w.e(g.field(i, "loop_var")), w.p(g.field(i, "min")), w.p(g.field(i, "extent"))]
-    args.append(f"tirx.ForKind.{_FOR_KINDS[g.field(i, 'kind')]}")
-    args.append(w.e(g.field(i, "body")))
-    if not w.null(g.field(i, "thread_binding")):
-        args.append(keyword("thread_binding", w.e(g.field(i, "thread_binding"))))
-    if g.items(g.field(i, "annotations")):
-        args.append(keyword("annotations", w.mapping(g.field(i, "annotations"))))
-    if not w.null(g.field(i, "step")):
-        args.append(keyword("step", w.p(g.field(i, "step"))))
-    return call("tirx.For", *args)
 
 
 def _attr_stmt(w: Writer, i: Id) -> Doc:
@@ -144,44 +134,17 @@ def _return(w: Writer, i: Id) -> Doc:
     return call("tirx.stmt.Return", w.p(w.g.field(i, "value")))
 
 
-def _sblock(w: Writer, i: Id) -> Doc:
-    g = w.g
-    args = [
-        w.array(g.field(i, "iter_vars")),
-        w.array(g.field(i, "reads")),
-        w.array(g.field(i, "writes")),
-        w.e(g.field(i, "name_hint")),
-        w.e(g.field(i, "body")),
-    ]
-    if not w.null(g.field(i, "init")):
-        args.append(keyword("init", w.e(g.field(i, "init"))))
-    args.extend(
-        keyword(name, w.array(g.field(i, name)))
-        for name in ("alloc_buffers", "match_buffers")
-        if g.items(g.field(i, name))
-    )
-    if g.items(g.field(i, "annotations")):
-        args.append(keyword("annotations", w.mapping(g.field(i, "annotations"))))
-    return call("s_tir.SBlock", *args)
-
-
-def _sblock_realize(w: Writer, i: Id) -> Doc:
-    g = w.g
-    values, predicate, block = (g.field(i, f) for f in ("iter_values", "predicate", "block"))
-    always = w.int_of(predicate, "bool")
-    when = w.e(predicate) if always is None else str(bool(always))
-    return call("s_tir.SBlockRealize", w.array(values, w.p), when, w.e(block))
-
-
 def _prim_func(w: Writer, i: Id) -> Doc:
     g = w.g
+    params = g.items(g.field(i, "params"))
     args = [w.array(g.field(i, "params")), w.e(g.field(i, "body"))]
     ret = g.field(i, "ret_type")
     if "ret_type" not in w.untold.get(i, ()):
         args.append(keyword("ret_type", w.e(ret)))
     if "attrs" not in w.untold.get(i, ()):
         args.append(keyword("attrs", w.e(g.field(i, "attrs"))))
-    return call("tirx.PrimFunc", *args)
+    buffers = any(g.kinds[k] == "tirx.BufferType" for k in map(w.type_of, params) if k is not None)
+    return call("prim_func" if buffers else "tirx.PrimFunc", *args)
 
 
 _BY_CONSTRUCTOR: dict[str, Emitter] = {
@@ -190,18 +153,17 @@ _BY_CONSTRUCTOR: dict[str, Emitter] = {
 
 EMITTERS: Mapping[str, Emitter] = {
     **_BY_CONSTRUCTOR,
+    **source_blocks.EMITTERS,
     **dict.fromkeys(_OPERATORS, _arithmetic),
     "ir.IntImm": _int_imm,
     "ir.FloatImm": _float_imm,
     "prim.Cast": _cast,
+    "ir.TensorLoad": _load,
     "ir.Range": _range,
     "tirx.IterVar": _iter_var,
-    "tirx.For": _for,
     "tirx.AttrStmt": _attr_stmt,
     "tirx.AllocBuffer": _alloc_buffer,
     "tirx.Return": _return,
-    "s_tir.SBlock": _sblock,
-    "s_tir.SBlockRealize": _sblock_realize,
     "tirx.PrimFunc": _prim_func,
 }
 
@@ -248,7 +210,7 @@ def _comparison(w: Writer, i: Id) -> str | None:
     return None if dtype is None else "bool" + _lanes(dtype)
 
 
-def _load(w: Writer, i: Id) -> str | None:
+def _loaded(w: Writer, i: Id) -> str | None:
     ty = w.g.data[w.g.field(i, "source")]["ty"]
     indices = [w.dtype_of(k) for k in w.g.items(w.g.field(i, "indices"))]
     if w.g.kinds[ty] != "tirx.BufferType" or any(k is None or "x" in k for k in indices):
@@ -260,13 +222,14 @@ def _region(w: Writer, i: Id) -> None:
     ty, source = w.g.field(i, "ty"), w.g.data[w.g.field(i, "source")]["ty"]
     if w.g.kinds[ty] == "tirx.BufferRegionType" and w.g.kinds[source] == "tirx.BufferType":
         w.imply(i, "ty")
+        source_blocks.plan_region(w, i)
     else:
         w.raw.add(i)
 
 
 def _load_plan(w: Writer, i: Id) -> None:
     dtype = w.dtype_of(i)
-    if dtype is not None and dtype == _load(w, i):
+    if dtype is not None and dtype == _loaded(w, i):
         w.imply(i, "ty")
     else:
         w.raw.add(i)
@@ -349,6 +312,7 @@ def _cast_plan(w: Writer, i: Id) -> None:
 
 
 PLANS: Mapping[str, Plan] = {
+    **source_blocks.PLANS,
     **dict.fromkeys((f"prim.{n}" for n in _ARITHMETIC), _result_dtype(_as_field("a"))),
     **dict.fromkeys((f"prim.{n}" for n in _COMPARISONS), _result_dtype(_comparison)),
     "prim.Not": _result_dtype(_as_field("a")),

@@ -1,8 +1,9 @@
 """Turning a node graph into statements: what is named, what is inlined, which types go unsaid."""
 
+import itertools
 import keyword as python_keywords
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from .source_graph import VALUES, Graph, Id
@@ -25,6 +26,7 @@ _ON_DEMAND = frozenset(
         "ir.GlobalVar",
     }
 )
+_ROW = 4  # scalars that one statement defines
 _RESERVED = frozenset(PRELUDE) | frozenset({"mod", "getattr", "hasattr", "float"})
 
 _BASE_NAMES = {
@@ -72,8 +74,10 @@ class Writer:
         self.names: dict[Id, str] = {}
         self.references = self._count_references(told_only=False)
         self.untold: dict[Id, frozenset[str]] = {}  # fields that follow from something else
+        self.parts: dict[Id, list[Id]] = {}  # what a node's text mentions, if not its fields
         self.raw: set[Id] = set()
         self.forced: set[Id] = set()  # named although mentioned once
+        self.attributed: set[Id] = set()  # calls whose own text includes their attributes
         self.bound: set[Id] = set()  # values whose type is set with their binding
         self.relaxed: set[Id] = set()  # variables that stand for Relax values
         self.spoken: set[Id] = set()  # expressions whose own call includes the type
@@ -83,6 +87,9 @@ class Writer:
         self.stale: set[Id] = set()
         self.donors: dict[Id, Id] = {}  # type -> the expression that it is taken from
         self.typed_by_functions = False
+        self.bodies: dict[Id, list[Id]] = {}  # root block -> its statements
+        self.nests: dict[Id, Id] = {}  # outermost loop -> the block inside
+        self.inner: set[Id] = set()  # loops within these
 
     def e(self, i: Id) -> Doc:
         """The node exactly as it is, wherever any object may stand."""
@@ -131,13 +138,10 @@ class Writer:
 
     def make_node(self, i: Id) -> Doc:
         """The node built field by field, which works for every reflected type."""
-        args: list[Doc] = [quoted(self.g.kinds[i])]
-        awkward: list[Doc] = []
+        args, awkward = [quoted(self.g.kinds[i]), *self.keywords(i)], []
         for name, value, is_index in self.g.fields(i):
-            doc = self.e(value) if is_index else plain(value)
-            if name.isidentifier() and not python_keywords.iskeyword(name):
-                args.append(keyword(name, doc))
-            else:
+            if not _is_name(name):
+                doc = self.e(value) if is_index else plain(value)
                 awkward.append(keyword(repr(name), doc, ": "))
         if "span" in self.g.data[i]:
             args.append("span=None")
@@ -146,6 +150,14 @@ class Writer:
         if awkward:
             args.append(group("**{", awkward, "}"))
         return call("make_node", *args)
+
+    def keywords(self, i: Id) -> list[Doc]:
+        """The fields as keyword arguments, those that Python has a name for."""
+        return [
+            keyword(name, self.e(value) if is_index else plain(value))
+            for name, value, is_index in self.g.fields(i)
+            if _is_name(name)
+        ]
 
     def type_of(self, i: Id) -> Id | None:
         """The type of an expression, None for what is no expression."""
@@ -199,7 +211,7 @@ class Writer:
             if count > 1 or (count and self.g.kinds[i] not in _ON_DEMAND) or i in self.forced:
                 self.e(i)
         mod = self.e(self.g.root)
-        lines = [*self.lines, "mod = " + layout(mod, 6), *self._late_types()]
+        lines = [*_gathered(self.lines), "mod = " + layout(mod, 6), *self._late_types()]
         body = "\n".join(lines).strip("\n")
         return prelude(body) + "\n\n" + body + "\n"
 
@@ -224,7 +236,10 @@ class Writer:
             # A value is written out at each of its places, and so are its parts.
             times = counts[i] if g.kinds[i] in VALUES else 1
             untold = self.untold.get(i) if told_only else None
-            if untold is None:
+            if told_only and i in self.parts:
+                for child in self.parts[i]:
+                    counts[child] += times
+            elif untold is None:
                 for child in g.children(i):
                     counts[child] += times
             else:
@@ -299,6 +314,32 @@ class Writer:
             return self.text(self.g.data[i]["name_hint"]) + "_gv"
         default = "stmt" if kind.startswith(("tirx.", "s_tir.")) else "expr"
         return _BASE_NAMES.get(kind, default)
+
+
+_SCALAR = re.compile(r'(\w+) = tirx\.Var\(("[^"\\]*"), ("[^"]*")\)')
+
+
+def _gathered(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, with scalars of one dtype that follow each other in one statement."""
+    for dtype, group_ in itertools.groupby(lines, _scalar_dtype):
+        run = list(group_)
+        if dtype is None or len(run) == 1:
+            yield from run
+            continue
+        found = [match for match in map(_SCALAR.fullmatch, run) if match is not None]
+        for start in range(0, len(found), _ROW):
+            row = found[start : start + _ROW]
+            names, hints = (", ".join(match[k] for match in row) for k in (1, 2))
+            yield f"{names}{',' * (len(row) == 1)} = variables({dtype}, {hints})"
+
+
+def _scalar_dtype(line: str) -> str | None:
+    match = _SCALAR.fullmatch(line)
+    return None if match is None else match[3]
+
+
+def _is_name(name: str) -> bool:
+    return name.isidentifier() and not python_keywords.iskeyword(name)
 
 
 def plain(value: object) -> str:
