@@ -51,7 +51,7 @@ def _reshaped(c: Choices, shape: Sequence[Dim]) -> list[Dim]:
 def _build_reshape(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, complete=not c.flag(0.15))
     if x.shape is None:
-        return relax.op.reshape(x.expr, x.expr.ty.shape or relax.op.shape_of(x.expr))
+        return relax.op.reshape(x.expr, s.bind(relax.op.shape_of(x.expr)))
     dims = _reshaped(c, x.shape)
     if -1 in ints(dims):
         return relax.op.reshape(x.expr, dims)
