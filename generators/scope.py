@@ -285,11 +285,24 @@ class Scope:
 
     def bind(self, expr: relax.Expr, *, export: bool = False) -> relax.Var:
         """Bind an expression of any type; tensors and tuples become values in scope."""
-        expr = self.module.builder.normalize(expr)
+        expr = self._normalized(expr)
         var = self._var(expr.ty, export)
         self._bindings.append(relax.VarBinding(var, expr))
         self._register(var)
         return var
+
+    def _normalized(self, expr: relax.Expr) -> relax.Expr:
+        builder = self.module.builder
+        if not isinstance(expr, relax.If):
+            return builder.normalize(expr)
+        # A branch may speak of the symbolic variables of the function around it.
+        whole = relax.Function([], relax.SeqExpr([], expr), relax.AnyType())
+        known = relax.ShapeType(list(relax.analysis.free_symbolic_vars(whole)))
+        builder.begin_scope([relax.Var("known", known)])
+        try:
+            return builder.normalize(expr)
+        finally:
+            builder.end_scope()
 
     def match_cast(self, value: relax.Expr, ty: relax.Type) -> relax.Var:
         """Bind `match_cast(value, ty)`."""
