@@ -242,8 +242,8 @@ ISOLATION = Oracle(
     tier=2,
     cost=4.0,
     promise="An unrelated public function changes nothing in the other functions.",
-    source="docs/arch/pass_infra.rst: function passes work on each function by itself; "
-    "include/tvm/ir/module.h: functions refer to one another by GlobalVar only",
+    source="docs/arch/pass_infra.rst, Function-Level Passes: 'It fetches one function at a time from "
+    "the function list of a module for optimization'; other passes: nothing refers to the function",
     check=isolation,
     snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
 )

@@ -255,8 +255,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             Exemption(
                 "function-order",
                 "each captured graph gets a number, in the order in which it is met",
-                "src/runtime/vm/cuda/cuda_graph_builtin.cc: 'the unique index of the capture "
-                "function', which names an entry of a cache",
+                "src/relax/transform/rewrite_cuda_graph.cc, index_capture_: the last argument of "
+                "vm.builtin.cuda_graph.run_or_capture is counted up with each graph",
                 when=lambda mod, call: bool(call.config),
             ),
         ),
