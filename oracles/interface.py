@@ -13,7 +13,7 @@ from tvm.relax.analysis import type_base_check
 
 from . import keys
 from .contract import Relation
-from .inspect import attr, is_public
+from .inspect import attr, bindings_of, is_public, nodes, op_name
 from .oracle import Oracle, Problem
 from .subject import Subject
 
@@ -121,19 +121,45 @@ def _signature(old: Any, new: Any) -> str | None:
         return "a pure public function becomes impure"
     if int(type_base_check(old.ret_ty, old.body.ty)) != 3:
         return None  # what was declared was more than the body proved, or wrong
-    return _result_type(old.ret_ty, new.ret_ty)
+    return contradiction(old, new)
 
 
 def _type(func: relax.Function) -> relax.FuncType:
     return relax.FuncType([p.ty for p in func.params], func.ret_ty, purity=func.is_pure)
 
 
-def _result_type(old: Any, new: Any) -> str | None:
+def contradiction(old: relax.Function, new: relax.Function) -> str | None:
+    """What is wrong with the new function's result type, if anything."""
     # PASS: the new type says the same or more. Dimensions may have got other variables, which
     # the check cannot tell from others: what is known of them decides.
-    if int(type_base_check(old, new)) == 3 or _known(old) == _known(new):
+    verdict = int(type_base_check(old.ret_ty, new.ret_ty))
+    if verdict == 3 or _known(old.ret_ty) == _known(new.ret_ty):
         return None
-    return "the result of a public function has another type, or less of it is known"
+    if verdict != 0:
+        return "less is known of the result of a public function"
+    return f"the result of a public function has another type{_since(old, new)}"
+
+
+def _since(old: relax.Function, new: relax.Function) -> str:
+    """The first operator whose result contradicts what it was; one that is gone is to blame first.
+
+    Later operators have other types because their operands have.
+    """
+    after = {str(binding.var.name): binding.var.ty for binding in bindings_of(new)}
+    gone: dict[relax.Var, str] = {}
+    for binding in bindings_of(old):
+        value = binding.value
+        operator = op_name(value)
+        var = binding.var
+        ty = after.get(str(var.name))
+        if ty is None:
+            if operator is not None:
+                gone[var] = operator
+        elif int(type_base_check(var.ty, ty)) == 0 and _known(var.ty) != _known(ty):
+            before = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
+            operator = next(iter(before), operator)
+            return f", since {operator} has" if operator is not None else ""
+    return f", since {next(iter(gone.values()))} has" if len(gone) == 1 else ""
 
 
 def _known(ty: Any) -> object:

@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.oracles import keys, well_formed
+from relaxfuzz.oracles import interface, keys, well_formed
 
 SAME = [
     (
@@ -264,3 +264,51 @@ def test_an_undefined_dimension_is_another_bug_than_an_undefined_value() -> None
 
 def test_a_well_formed_module_has_no_flaw() -> None:
     assert well_formed.flaw(first()) is None
+
+
+@I.ir_module
+class Doubles:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float64"):
+        with R.dataflow():
+            y = R.astype(x, "float64")
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+
+
+@I.ir_module
+class Singles:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+        with R.dataflow():
+            y = R.negative(x)
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+
+
+@I.ir_module
+class Folded:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+        with R.dataflow():
+            z = R.nn.relu(x)
+            R.output(z)
+        return z
+
+
+@pytest.mark.parametrize("after", [Singles, Folded])
+def test_a_result_of_another_type_names_the_operator_that_began_it(after: tvm.IRModule) -> None:
+    wrong = interface.contradiction(Doubles["main"], after["main"])
+    assert wrong == "the result of a public function has another type, since relax.astype has"
+
+
+def test_a_result_of_which_less_is_known_names_no_operator() -> None:
+    func = Doubles["main"]
+    x = relax.Var("x", relax.TensorType(dtype="float64", ndim=2))
+    vague = relax.Function([x], relax.SeqExpr([], x), x.ty)
+    assert (
+        interface.contradiction(func, vague) == "less is known of the result of a public function"
+    )
+    assert interface.contradiction(func, func) is None
