@@ -242,8 +242,8 @@ ISOLATION = Oracle(
     tier=2,
     cost=4.0,
     promise="An unrelated public function changes nothing in the other functions.",
-    source="docs/arch/pass_infra.rst, Function-Level Passes: 'It fetches one function at a time from "
-    "the function list of a module for optimization'; other passes: nothing refers to the function",
+    source="docs/arch/pass_infra.rst, Function-Level Passes: 'It fetches one function at a time "
+    "from the function list of a module for optimization'",
     check=isolation,
     snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
 )
