@@ -1,8 +1,8 @@
-# CallTIRRewrite: the printer writes ty_args for R.builtin.alloc_tensor, which the parser's function does not take
+# TVMScript: the printer writes ty_args for R.builtin.alloc_tensor, which the parser's function does not take
 #
-# pass: CallTIRRewrite
+# pass: TVMScript
 # oracle: tvmscript
-# fingerprint: ["tvmscript", "CallTIRRewrite", "parse", "DiagnosticError", "error: alloc_tensor() got an unexpected keyword argument <name>"]
+# fingerprint: ["tvmscript", "TVMScript", "alloc_tensor() got an unexpected keyword argument <name>"]
 # tvm: fails on 0.27.0.post1
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 

@@ -1,8 +1,8 @@
-# DispatchSortScan: a buffer with a layout that a PrimFunc allocates is printed without it, or read with another one
+# TVMScript: a buffer with a layout that a PrimFunc allocates is printed without it, or read with another one
 #
-# pass: DispatchSortScan
+# pass: TVMScript
 # oracle: tvmscript
-# fingerprint: ["tvmscript", "DispatchSortScan", "printing and parsing changes the result", "BufferType, layout"]
+# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "BufferType, layout"]
 # tvm: fails on 0.27.0.post1
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 

@@ -1,8 +1,8 @@
-# LiftTransformParams: a number of int32 among the arguments is printed as 0 and read again as int64
+# TVMScript: a number of int32 among the arguments is printed as 0 and read again as int64
 #
-# pass: LiftTransformParams
+# pass: TVMScript
 # oracle: tvmscript
-# fingerprint: ["tvmscript", "LiftTransformParams", "printing and parsing changes the result", "PrimType, dtype"]
+# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "PrimType, dtype"]
 # tvm: fails on 0.27.0.post1
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 

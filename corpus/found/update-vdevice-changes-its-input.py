@@ -2,7 +2,7 @@
 #
 # pass: UpdateVDevice
 # oracle: mutation
-# fingerprint: ["mutation", "UpdateVDevice", "the input module is changed in place, in names or annotations"]
+# fingerprint: ["mutation", "UpdateVDevice", "the input module is changed in place"]
 # tvm: fails on 0.27.0.post1
 # promise: src/ir/transform.cc, Pass::AssertImmutableModule; include/tvm/ir/cow.h: nodes in use are copied on write
 
