@@ -1,8 +1,8 @@
-# the result of a public function has another type, or less of it is known
+# the result of a public function has another type, since relax.eye_like has
 #
 # pass: LegalizeOps
 # oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, or less of it is known"]
+# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.eye_like has"]
 # tvm: fails on 0.27.0.post1
 # promise: docstring of relax.op.eye_like, dtype: 'If dtype is not given, it will by default use the dtype of the input tensor'; here it is given; public signatures stay
 
@@ -20,24 +20,24 @@ def bind(var, value):
     set_type(value, type_of(var))
     return relax.VarBinding(var, value)
 
-shape = relax.ShapeExpr([1, 2])
-x0 = relax.Var("x0", TensorType(shape, "float32"))
-gv13 = relax.Var("gv13", TensorType(shape, "float64"))
+shape = relax.ShapeExpr([1, 3])
+x2 = relax.Var("x2", TensorType(shape, "float32"))
+gv5 = relax.Var("gv5", TensorType(shape, "float16"))
 main = relax.Function(
-    [x0],
+    [x2],
     relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv13, relax.Call(
+        [relax.DataflowBlock([bind(gv5, relax.Call(
             Op.get("relax.eye_like"),
-            [x0, prim_value(-1)],
-            make_node("relax.attrs.InitAttrs", dtype=tvm.DataType("float64")),
+            [x2, prim_value(-1)],
+            make_node("relax.attrs.InitAttrs", dtype=tvm.DataType("float16")),
         ))])],
-        gv13,
+        gv5,
     ),
-    type_of(gv13),
-    False,
+    type_of(gv5),
+    True,
     DictAttrs({"global_symbol": "main"}),
 )
-set_type(main.body, type_of(gv13))
+set_type(main.body, type_of(gv5))
 
 mod = tvm.IRModule({"main": main})
 for var, func in mod.functions.items():
@@ -51,7 +51,7 @@ def apply(mod, p=None):
 
 if __name__ == "__main__":
     passes = [
-        LegalizeOps(),
+        LegalizeOps(skip_ops=['relax.logical_or']),
     ]
     the_pass = passes[0]
 
