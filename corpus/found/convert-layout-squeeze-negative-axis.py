@@ -1,0 +1,72 @@
+# ConvertLayout: InferLayoutSqueeze writes before its string for a negative axis
+#
+# pass: ConvertLayout
+# oracle: out-of-memory
+# fingerprint: ["out-of-memory", "ConvertLayout"]
+# tvm: fails on 0.27.0.post1
+# promise: docs/contribute/error_handling.rst: errors are raised as structured error classes;
+#   docstring of relax.op.squeeze: negative axes count from the end
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import ConvertLayout
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+
+x0 = relax.Var("x0", R.Tensor((1,), "float32"))
+lv0 = relax.Var("lv0", R.Tensor((), "float32"))
+main = relax.Function(
+    [x0],
+    relax.SeqExpr(
+        [
+            relax.DataflowBlock(
+                [
+                    bind(
+                        lv0,
+                        relax.Call(
+                            Op.get("relax.squeeze"),
+                            [x0],
+                            make_node("relax.attrs.SqueezeAttrs", axis=[-1]),
+                        ),
+                    )
+                ]
+            )
+        ],
+        lv0,
+    ),
+    type_of(lv0),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(lv0))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        ConvertLayout({"relax.nn.conv2d": ["NCHW", "OIHW"]}),
+    ]
+    the_pass = passes[0]
+
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (3072 << 20, 3072 << 20))
+    for p in passes:
+        mod = apply(mod, p)

@@ -1,0 +1,41 @@
+# DeadCodeElimination: a binding that only an unused local function used is left
+#
+# pass: DeadCodeElimination
+# oracle: postcondition
+# fingerprint: ["postcondition", "DeadCodeElimination", "an unused pure binding is left"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of DeadCodeElimination: 'Unused local VarBindings (those where the bound var is
+#   unused and no impure operation is used)' are removed
+
+import tvm
+from tvm import relax
+from tvm.relax.transform import DeadCodeElimination
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        unused = R.exp(x)
+
+        @R.function
+        def local(y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            z = R.add(y, unused)
+            return z
+
+        return x
+
+
+def apply(mod, p=None):
+    return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [DeadCodeElimination()]
+    the_pass = passes[0]
+
+    result = apply(mod)
+    once = len(list(result["main"].body.blocks))
+    assert once == 0, f"an unused pure binding is left: {result}"
