@@ -246,7 +246,7 @@ def _is_plain_call(w: Writer, i: Id, callee: str) -> bool:
 
 def _prim_call(w: Writer, i: Id) -> Doc:
     g = w.g
-    parts: list[Doc] = [quoted(g.data[g.field(i, "op")]), w.array(g.field(i, "args"), w.p)]
+    parts: list[Doc] = [quoted(g.data[g.field(i, "op")]), w.array(g.field(i, "args"), w.s)]
     told = None if "ty" in w.untold.get(i, ()) else g.dtype(g.field(i, "ty"))
     if w.null(g.field(i, "attrs")) and not g.items(g.field(i, "ty_args")) and told is not None:
         return call("prim_call", *parts, quoted(told))

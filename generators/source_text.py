@@ -114,6 +114,17 @@ PRELUDE: dict[str, str] = {
         'MatchBufferRegion = getattr(tirx, "MatchBufferRegion", None)'
         " or tvm.s_tir.MatchBufferRegion"
     ),
+    **{
+        name: f'{name} = getattr(tirx, "{name}", None) or tirx.{old}'
+        for name, old in {
+            "BitwiseAnd": "bitwise_and",
+            "BitwiseOr": "bitwise_or",
+            "BitwiseXor": "bitwise_xor",
+            "BitwiseNot": "bitwise_not",
+            "LShift": "shift_left",
+            "RShift": "shift_right",
+        }.items()
+    },
     "interval": "interval = tvm.ir.Range.from_min_extent",
     "set_type": (
         'set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info'

@@ -16,11 +16,14 @@ _COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE", "And", "Or")
 _INTEGER_DTYPE = re.compile(r"(u?)int(\d+)")
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 _OPERATORS = {"prim.Add": "+", "prim.Sub": "-", "prim.Mul": "*"}
+_BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "LShift", "RShift")
 _SHORT = 40  # longest arithmetic that is written with operators
 
 # Kind: the constructor and the fields that are its arguments, in order; "=" marks one to be named.
 _SIMPLE: dict[str, tuple[str, str]] = {
     **{f"prim.{name}": (f"tirx.{name}", "a b") for name in (*_ARITHMETIC, *_COMPARISONS)},
+    **{f"prim.{name}": (name, "a b") for name in _BITS},
+    "prim.BitwiseNot": ("BitwiseNot", "a"),
     "prim.Not": ("tirx.Not", "a"),
     "prim.Select": ("tirx.Select", "condition true_value false_value"),
     "prim.Ramp": ("tirx.Ramp", "base stride lanes"),
@@ -119,7 +122,7 @@ def _iter_var(w: Writer, i: Id) -> Doc:
 def _attr_stmt(w: Writer, i: Id) -> Doc:
     g = w.g
     node, key, value, body = (g.field(i, f) for f in ("node", "attr_key", "value", "body"))
-    return call("tirx.AttrStmt", w.e(node), w.e(key), w.p(value), w.e(body))
+    return call("tirx.AttrStmt", w.e(node), w.e(key), w.s(value), w.e(body))
 
 
 def _alloc_buffer(w: Writer, i: Id) -> Doc:
@@ -315,7 +318,10 @@ PLANS: Mapping[str, Plan] = {
     **source_blocks.PLANS,
     **dict.fromkeys((f"prim.{n}" for n in _ARITHMETIC), _result_dtype(_as_field("a"))),
     **dict.fromkeys((f"prim.{n}" for n in _COMPARISONS), _result_dtype(_comparison)),
-    "prim.Not": _result_dtype(_as_field("a")),
+    **dict.fromkeys(
+        ("prim.Not", "prim.BitwiseNot", *(f"prim.{n}" for n in _BITS)),
+        _result_dtype(_as_field("a")),
+    ),
     "prim.Select": _result_dtype(_as_field("true_value")),
     "prim.Let": _result_dtype(_as_field("body")),
     "ir.IntImm": _int_plan,

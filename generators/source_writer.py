@@ -101,6 +101,12 @@ class Writer:
         value = self.int_of(i, "int32")
         return self.e(i) if value is None else str(value)
 
+    def s(self, i: Id) -> Doc:
+        """The same where TVM itself turns a string into a literal, whose class has moved."""
+        if self.g.kinds[i] == "ir.StringImm":
+            return quoted(self.text(self.g.field(i, "value")))
+        return self.p(i)
+
     def d(self, i: Id) -> Doc:
         """The node as a dimension of a shape, where 1 means int64 1."""
         value = self.int_of(i, "int64")
@@ -323,14 +329,14 @@ def _gathered(lines: Iterable[str]) -> Iterator[str]:
     """The lines, with scalars of one dtype that follow each other in one statement."""
     for dtype, group_ in itertools.groupby(lines, _scalar_dtype):
         run = list(group_)
-        if dtype is None or len(run) == 1:
-            yield from run
-            continue
         found = [match for match in map(_SCALAR.fullmatch, run) if match is not None]
-        for start in range(0, len(found), _ROW):
+        for start in range(0, len(run), _ROW):
             row = found[start : start + _ROW]
+            if len(row) < 2:
+                yield from run[start : start + _ROW]
+                continue
             names, hints = (", ".join(match[k] for match in row) for k in (1, 2))
-            yield f"{names}{',' * (len(row) == 1)} = variables({dtype}, {hints})"
+            yield f"{names} = variables({dtype}, {hints})"
 
 
 def _scalar_dtype(line: str) -> str | None:
