@@ -37,12 +37,25 @@ def exception(error: BaseException) -> Problem:
     else:
         text = message(str(error))
     file, line, function = origin(error)
+    if _REVISITS.search("\n".join(_lines(error))) and "relax/op/" in file:
+        # Which operator refuses the operands that a pass gave it is an accident.
+        text, file = REFUSED, ""
     return Problem(
         title=f"{kind}: {headline(str(error))}" if text else f"{kind} in {function}",
         detail="".join(traceback.format_exception(error)).rstrip(),
         key=(kind, text, f"{file}:{line}" if file else ""),
         fingerprint=(kind, text or function),
     )
+
+
+REFUSED = "an operator refuses the operands that the pass gave it"
+
+_REVISITS = re.compile(r"^return super\(\)\.visit_", re.M)
+"""The statement by which passes written in Python leave a node to the visitor for all nodes."""
+
+
+def _lines(error: BaseException) -> list[str]:
+    return [frame.line or "" for frame in traceback.extract_tb(error.__traceback__)]
 
 
 # Messages

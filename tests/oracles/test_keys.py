@@ -312,3 +312,27 @@ def test_a_result_of_which_less_is_known_names_no_operator() -> None:
         interface.contradiction(func, vague) == "less is known of the result of a public function"
     )
     assert interface.contradiction(func, func) is None
+
+
+@relax.expr_functor.mutator
+class Narrows(relax.PyExprMutator):
+    """Gives operators a result of `astype` that has another dtype than before."""
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        if call.op.name == "relax.astype":
+            return self.builder_.normalize(relax.op.astype(call.args[0], "float16"))
+        return super().visit_call_(call)
+
+
+@I.ir_module
+class Mixed:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float64")) -> R.Tensor((2, 2), "float64"):
+        y = R.astype(x, "float64")
+        return R.add(y, x)
+
+
+def test_which_operator_refuses_the_operands_of_a_pass_is_an_accident() -> None:
+    with pytest.raises(TypeError, match="same datatype") as raised:
+        Narrows(Mixed).visit_expr(Mixed["main"])
+    assert keys.exception(raised.value).fingerprint == ("TypeError", keys.REFUSED)
