@@ -1,8 +1,8 @@
-# CallTIRRewrite: the parser looks for the virtual device of a local function's signature outside of the module
+# TVMScript: the parser looks for the virtual device of a local function's signature outside of the module
 #
-# pass: CallTIRRewrite
+# pass: TVMScript
 # oracle: tvmscript
-# fingerprint: ["tvmscript", "CallTIRRewrite", "parse", "DiagnosticError", "error: IRModule frame not find. Please ensure it is called under <node>"]
+# fingerprint: ["tvmscript", "TVMScript", "IRModule frame not find"]
 # tvm: fails on 0.27.0.post1
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the
 #   compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'

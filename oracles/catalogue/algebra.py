@@ -8,7 +8,7 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import PassContract, Relation
+from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
 from .spelling import always
@@ -63,17 +63,25 @@ def _no_redundant_reshape(before: tvm.IRModule, after: tvm.IRModule, call: PassC
     return None
 
 
+MORE_TO_REWRITE = Exemption(
+    "fixpoint",
+    "what one run makes can match the pattern again, with operands that it made",
+    "docstrings: each names one rewriting, none says that nothing is left to rewrite",
+)
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AdjustMatmulOrder",
         variants=always("AdjustMatmulOrder()"),
         stages=OPERATORS,
+        exemptions=(MORE_TO_REWRITE,),
         cost=0.5,
     ),
     PassContract(
         name="ExpandMatmulOfSum",
         variants=always("ExpandMatmulOfSum()"),
         stages=OPERATORS,
+        exemptions=(MORE_TO_REWRITE,),
         cost=0.3,
     ),
     PassContract(
@@ -93,6 +101,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_combine_parallel_matmul,
         stages=OPERATORS,
         post=_filtered,
+        exemptions=(MORE_TO_REWRITE,),
         cost=0.3,
     ),
     PassContract(
