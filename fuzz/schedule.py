@@ -24,16 +24,19 @@ from .protocol import Subject
 MODULES_IN_BLOCK = 16
 """A child's life: long enough to pay for its fork, short enough to keep it small."""
 
-CHECKS_AT_RAW = 10
-CHECKS_AT_LATER = 4
-"""Checks of one module at one stage. More passes are at home at the first."""
+CHECKS_AT_RAW = 14
+CHECKS_AT_LATER = 6
+"""Checks of one module at one stage: what a new module costs is spread over them. More passes are
+at home at the first."""
 
 DEAR = 4.0
 """A pass that costs so many times the median gets the least share."""
 LEAST = 0.012
 """A little over 1 %, for what rounding takes in each block."""
-SEQUENCES = 0.05
+SEQUENCES = 0.03
 PIPELINES = ("zero", "default", "cpu_generic")
+PIPELINE = 0.004
+"""Of each pipeline. One runs up to 18 passes, which get their own checks besides."""
 
 SPENT = 0.15
 """Milliseconds that a check spends on each oracle above tier 1, on average."""
@@ -74,11 +77,11 @@ def items(
 ) -> list[Item]:
     """The items of a campaign; their shares sum up to 1.
 
-    Dear passes get 1.2 % each, pipelines too, sequences 5 %; cheap passes share the rest equally.
+    Dear passes get 1.2 % each, pipelines 0.4 %, sequences 3 %; cheap passes share the rest equally.
     """
     costs = [contracts[subject.label].cost for subject in subjects]
     dear = [cost > DEAR * statistics.median(costs) for cost in costs]
-    composed = SEQUENCES + LEAST * len(PIPELINES) if compositions else 0.0
+    composed = SEQUENCES + PIPELINE * len(PIPELINES) if compositions else 0.0
     cheap = (1 - composed - LEAST * sum(dear)) / max(1, len(dear) - sum(dear))
     chosen = [
         Item(
@@ -94,7 +97,7 @@ def items(
         everywhere = frozenset().union(*(item.stages for item in chosen))
         chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
         chosen += [
-            Item(name, Kind.PIPELINE, LEAST, frozenset({Stage.RAW}), True) for name in PIPELINES
+            Item(name, Kind.PIPELINE, PIPELINE, frozenset({Stage.RAW}), True) for name in PIPELINES
         ]
     return chosen
 

@@ -25,6 +25,7 @@ from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall
 from ..oracles.subject import Given, digest, given
 from . import schedule
+from .compiled import compile_once
 from .draw import entropy, example
 from .journal import Journal
 from .protocol import (
@@ -71,6 +72,7 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
 
 def warm_up() -> None:
     """Fill the caches that all children share, without running a kernel."""
+    compile_once()
     stages.step(example(ir_modules(), 0, 0), "LegalizeOps")
 
 

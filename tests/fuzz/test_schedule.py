@@ -48,7 +48,7 @@ def test_shares_add_up() -> None:
     for compositions in (True, False):
         items = schedule.items(SUBJECTS, CONTRACTS, compositions)
         assert sum(item.share for item in items) == pytest.approx(1)
-        assert all(item.share >= 0.01 for item in items)
+        assert all(item.share >= 0.01 for item in items if item.kind is schedule.Kind.PASS)
 
 
 def test_every_item_gets_its_share_of_the_checks() -> None:
