@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Collection
 
-from . import composition, pipeline_values, pipelines
+from . import composition, mutation, pipeline_values, pipelines
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
 from .subject import Given, Subject, given
@@ -49,7 +49,8 @@ def check(
     if known.flaw is not None:
         return []
     if len(case.calls) == 1:
-        return _one(case, known, chosen, journal, contract, thorough=oracles is not None)
+        thorough = oracles is not None and mutation.ORACLE.name in oracles
+        return _one(case, known, chosen, journal, contract, thorough=thorough)
     found = _composed(case, chosen, journal)
     return [found] if found is not None and ORACLES[found.oracle] in chosen else []
 

@@ -166,7 +166,7 @@ class Subject:
             known: the module's record, where the caller has just made it.
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
-            thorough: compare everything, not a sample.
+            thorough: compare the deep content, whether or not it is in the sample.
             skips: Sequential's skipping of passes above the context's opt_level is expected.
         """
         self.mod = mod
