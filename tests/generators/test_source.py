@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax, s_tir, te, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.fuzz.draw import example
 from relaxfuzz.generators import source_relax, tvm_api
+from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.source import SourceError, from_source, same_graph, to_source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -317,6 +319,99 @@ def statements(A: T.Buffer((8,), "int32"), n: T.int32, p: T.handle) -> None:
 def test_prim_funcs(func: tirx.PrimFunc) -> None:
     check(only(func))
     check(tvm.IRModule({"a": func, "b": func.with_attr("private", True)}))
+
+
+def te_add_one(shape: list[object]) -> tirx.PrimFunc:
+    a = te.placeholder(shape, name="A", dtype="float32")
+    return te.create_prim_func([a, te.compute(shape, lambda *i: a(*i) + 1, name="add_one")])
+
+
+def test_loops_around_a_block_are_one_call() -> None:
+    body = check(only(te_add_one([2, 3]))).partition("\nA = ")[2]
+    assert "[at(A, v_i0, v_i1)]" in body
+    assert "v_i0, v_i1 = variables(" in body
+    assert body.count("nest(") == 1
+    assert "tirx.For" not in body
+    n = tirx.Var("n", "int64")
+    assert "[interval(0, n), 3]" in check(only(te_add_one([n, 3])))
+
+
+@pytest.mark.parametrize("field", ["kind", "annotations", "step", "loop_var", "min", "extent"])
+def test_loops_that_the_helper_would_not_make(field: str) -> None:
+    """Each differs in one place from what `nest` in the text makes."""
+    func = te_add_one([4])
+    loop = func.body.block.body
+    fields = {name: getattr(loop, name) for name in ("loop_var", "min", "extent", "kind", "body")}
+    odd = {
+        "kind": tirx.ForKind.PARALLEL,
+        "annotations": {"a": 1},
+        "step": tirx.const(2, "int32"),
+        "loop_var": tirx.Var("other", "int32"),
+        "min": tirx.const(1, "int32"),
+        "extent": tirx.const(3, "int32"),
+    }
+    changed_loop = tirx.For(**fields | {field: odd[field]})
+    block = func.body.block
+    root = s_tir.SBlock([], [], [], "root", changed_loop, alloc_buffers=block.alloc_buffers)
+    body = s_tir.SBlockRealize([], True, root)
+    text = check(only(tirx.PrimFunc(func.params, body)))
+    assert "tirx.For(" in text.partition("\nA = ")[2]
+
+
+def test_loop_variable_used_outside_of_its_loops() -> None:
+    func = te_add_one([4])
+    loop = func.body.block.body
+    twice = tirx.SeqStmt([loop, tirx.Evaluate(loop.loop_var)])
+    body = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", twice))
+    assert "tirx.For(" in check(only(tirx.PrimFunc(func.params, body))).partition("\nA = ")[2]
+
+
+def test_tuple_whose_type_is_not_made_of_its_fields_types() -> None:
+    x = tensor("x", 2)
+    ty = tvm.ir.TupleType([R.Tensor((2,), "float32")])
+    pair = tvm.ir.make_node("ir.Tuple", ty=ty, fields=[x], span=None)
+    assert "tuple_of(" in check(only(relax.Function([x], relax.SeqExpr([], pair), ty)))
+
+
+def test_bit_operations() -> None:
+    i = tirx.Var("i", "int32")
+    exprs = [i & 3, i | i, i ^ 1, ~i, i << 2, i >> i]
+    text = check(only(tirx.PrimFunc([i], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+    assert "make_node" not in text
+
+
+@pytest.mark.parametrize("pad", [None, 0.0])
+def test_layout_transform(pad: float | None) -> None:
+    x = tensor("x", 4, 4)
+    mod = built(lambda bb: bb.emit(relax.op.layout_transform(x, lambda i, j: (j, i), pad)), x)
+    assert "relax.op.layout_transform(" in check(mod)
+
+
+OLDER = os.environ.get("RELAXFUZZ_OLDER_PYTHONS", "").split(os.pathsep)
+
+
+@pytest.mark.parametrize("python", OLDER, ids=[Path(p).parent.parent.name or "-" for p in OLDER])
+def test_texts_load_in_older_releases(python: str, tmp_path: Path) -> None:
+    if not python:
+        pytest.skip("RELAXFUZZ_OLDER_PYTHONS names no interpreter with TVM 0.25 or 0.26")
+    strategy = ir_modules()
+    for k in range(20):
+        (tmp_path / f"{k}.py").write_text(to_source(example(strategy, 3, k)))
+    script = (
+        "import pathlib, sys\n"
+        "for path in pathlib.Path(sys.argv[1]).glob('*.py'):\n"
+        "    try:\n"
+        "        exec(path.read_text(), {})\n"
+        "    except Exception as error:\n"
+        "        print(path.name, error, file=sys.stderr)\n"
+        "    else:\n"
+        "        print(path.name)\n"
+    )
+    done = subprocess.run(
+        [python, "-c", script, tmp_path], capture_output=True, text=True, check=True
+    )
+    loaded = len(done.stdout.split())
+    assert loaded >= 18, done.stderr
 
 
 def test_arithmetic_never_folds() -> None:
