@@ -172,6 +172,9 @@ def _text(finding: Finding, way: str) -> str:
         config |= call.config
     passes = "".join(f"    {expression},\n" for expression in expressions)
     check = f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.strip()}" if calls else way
+    if "relax.VDevice" in check:
+        moved = 'if not hasattr(relax, "VDevice"):  # before TVM 0.27'
+        check = f"{moved}\n    relax.VDevice = tvm.ir.VDevice\n{check}"
     if "DiagnosticError" in finding.title + finding.detail:
         # TVM's excepthook does not show this kind of error otherwise.
         check = f'os.environ["TVM_BACKTRACE"] = "1"\n{check}'

@@ -58,14 +58,20 @@ def _tensor_ir(mod: tvm.IRModule) -> Problem | None:
     raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
 
 
-_TYPED_BY_ARGUMENT = re.compile(r"\bR\.(?:call_\w+|to_vdevice)(?= is annotated)")
-"""Calls that are told their type: of which of them a pass left the old one is an accident."""
+_MISFIT = re.compile(
+    r"Expression of type .* cannot be assigned to a variable of type "
+    r"|All information in Type annotations must be correct\."
+    r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
+    re.S,
+)
+"""A type that a pass left as it was: whether of a variable, a call or an argument is an accident."""
 
 _UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
 
 
 def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Problem:
-    text = _TYPED_BY_ARGUMENT.sub("<node>", keys.message(str(error), ops=True))
+    misfit = _MISFIT.match(str(error)) is not None
+    text = "a type does not fit" if misfit else keys.message(str(error), ops=True)
     found = _UNDEFINED.match(str(error))
     kind = _kind_of_variable(mod, found.group(1)) if found else ""
     return Problem(
@@ -123,13 +129,15 @@ import tvm_ffi
 
 result = apply(mod)
 relax.analysis.well_formed(result)
-tvm.s_tir.analysis.verify_well_formed(result)
+new, old = tvm.s_tir.analysis, tvm.tirx.analysis
+(new if hasattr(new, "verify_well_formed") else old).verify_well_formed(result)
 functions = {gvar.name_hint: gvar for gvar in result.functions}
 for gvar, func in result.functions_items():
     symbol = None if func.attrs is None else func.attrs.get("global_symbol")
     assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
     used = []
-    tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
+    if hasattr(tvm_ffi, "structural_walk"):  # since TVM 0.26
+        tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
     for other in used:
         defined = functions.get(other.name_hint)
         assert defined is not None and defined.same_as(other), f"{gvar} uses {other}, no function"
