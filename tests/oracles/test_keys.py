@@ -262,6 +262,28 @@ def test_an_undefined_dimension_is_another_bug_than_an_undefined_value() -> None
     assert flaw.key[-1] == "dimension"
 
 
+def test_types_that_do_not_fit_are_one_bug_wherever_they_are_found() -> None:
+    """A result, a variable and an argument have the type that they had before the pass."""
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    other = relax.TensorType((2,), "float64")
+    gvar = tvm.ir.GlobalVar("callee")
+    y = relax.Var("y", other)
+    callee = relax.Function([y], relax.SeqExpr([], y), ret_ty=other)
+    relax.expr._update_type(gvar, callee.ty)
+    annotated = relax.op.exp(x)
+    relax.expr._update_type(annotated, other)
+    bound = relax.BlockBuilder().normalize(relax.op.exp(x))
+    passed = relax.Call(gvar, [x])
+    relax.expr._update_type(passed, other)
+    for value in (annotated, bound, passed):
+        var = relax.Var("z", other)
+        seq = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(var, value)])], var)
+        func = relax.Function([x], seq, ret_ty=other).with_attr("global_symbol", "main")
+        flaw = well_formed.flaw(tvm.IRModule({"main": func, gvar: callee}))
+        assert flaw is not None
+        assert flaw.key == ("ill-formed", "a type does not fit", ""), flaw.title
+
+
 def test_a_well_formed_module_has_no_flaw() -> None:
     assert well_formed.flaw(first()) is None
 
