@@ -64,7 +64,7 @@ _MISFIT = re.compile(
     r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
     re.S,
 )
-"""A type that a pass left as it was: whether of a variable, a call or an argument is an accident."""
+"""A pass left a type as it was: whether of a variable, a call or an argument is an accident."""
 
 _UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
 
