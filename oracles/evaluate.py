@@ -139,7 +139,7 @@ class _Frame:
                 raise Unsupported(f"operator {op.name}")
             args = [self.value(a) for a in expr.args]
             try:
-                result = record.reference(args, expr.attrs)
+                result = _arrays(record.reference(args, expr.attrs))
             except Exception as error:
                 raise Unsupported(f"operands that {op.name} is not defined for: {error}") from error
             perturb = self._evaluator._perturb
@@ -202,6 +202,13 @@ class _Frame:
             return self.dim(dim)
         except Unsupported:
             return None
+
+
+def _arrays(result: Any) -> Any:
+    """NumPy's scalars, which it gives for operands of rank 0, as arrays of rank 0."""
+    if isinstance(result, tuple | list):
+        return tuple(map(_arrays, result))
+    return np.asarray(result) if isinstance(result, np.generic) else result
 
 
 _VISIT: Mapping[type, Callable[[_Frame, Any], Any]] = {

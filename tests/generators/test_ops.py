@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,12 @@ from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.evaluate import Evaluator
-from relaxfuzz.oracles.execute import Executable
+from relaxfuzz.oracles.execute import Failure, Plan, execute
 from relaxfuzz.oracles.inputs import arguments
 
 EXAMPLES = 16
+BATCH = 24
+"""Functions built together: one build has to end in the time that the executor allows."""
 
 TRAITS = (
     frozenset(Trait),
@@ -90,6 +92,11 @@ def inputs(op: Op, func: relax.Function, number: int) -> list[Any]:
     return [fit(value) for value in arguments(func, number, positive=low >= 0)]
 
 
+def evaluate(mod: tvm.IRModule) -> Evaluator:
+    """An evaluator that computes what it can, undefined or not: here NaN is a value like others."""
+    return Evaluator(mod, perturb=lambda result: result)
+
+
 def single_module(op: Op, number: int) -> tvm.IRModule:
     module = ModuleScope(TRAITS[number % len(TRAITS)])
     add_function(op, number, module, checked=True)
@@ -110,7 +117,7 @@ def test_record(op: Op) -> None:
         assert called(op, func).op == registered
         args = inputs(op, func, number)
         try:
-            Evaluator(mod).run(next(iter(mod.functions)).name_hint, args)
+            evaluate(mod).run(next(iter(mod.functions)).name_hint, args)
         except Exception as error:
             raise AssertionError(f"{error}\n{mod}") from error
         seen.add(str(func.ret_ty))
@@ -250,17 +257,30 @@ def disagreements(
     functions: Mapping[relax.GlobalVar, relax.Function],
     ops: Mapping[relax.GlobalVar, tuple[Op, int]],
 ) -> dict[relax.GlobalVar, str]:
-    """Where the VM and the references differ; one build serves all the functions."""
+    """Where the VM and the references differ; one build serves a batch of functions."""
     mod = tvm.IRModule(functions)
-    executable, evaluator = Executable(mod), Evaluator(mod)
+    evaluator = evaluate(mod)
+    args = {gvar: inputs(op, mod[gvar], number) for gvar, (op, number) in ops.items()}
     wrong = {}
-    for gvar, (op, number) in ops.items():
-        args = inputs(op, mod[gvar], number)
-        expected = evaluator.run(gvar.name_hint, args)
-        actual = executable.run(gvar.name_hint, args)
-        if not agree(op, actual, expected):
-            wrong[gvar] = f"for {args}\nexpected {expected}\ngot {actual}"
+    for batch in batches(ops):
+        part = tvm.IRModule({gvar: functions[gvar] for gvar in batch})
+        actuals = execute(part, [call(gvar, args[gvar]) for gvar in batch])
+        assert isinstance(actuals, list), actuals
+        for gvar, actual in zip(batch, actuals, strict=True):
+            expected = evaluator.run(gvar.name_hint, args[gvar])
+            failed = isinstance(actual, Failure)
+            if failed or not agree(ops[gvar][0], actual, expected):
+                wrong[gvar] = f"for {args[gvar]}\nexpected {expected}\ngot {actual}"
     return wrong
+
+
+def batches(ops: Mapping[relax.GlobalVar, tuple[Op, int]]) -> Iterator[list[relax.GlobalVar]]:
+    gvars = list(ops)
+    return (gvars[start : start + BATCH] for start in range(0, len(gvars), BATCH))
+
+
+def call(gvar: relax.GlobalVar, args: list[Any]) -> Plan:
+    return lambda run: run(gvar.name_hint, args)
 
 
 @pytest.mark.parametrize("known", DIFFERENCES, ids=lambda known: known.op)
@@ -288,7 +308,7 @@ def differs(
 ) -> bool:
     if "LegalizeOps fails" not in known.what:
         return bool(disagreements(functions, ops))
-    with pytest.raises((AttributeError, TypeError, ValueError, tvm.error.InternalError)):
+    with pytest.raises((AttributeError, TypeError, ValueError, RuntimeError)):
         relax.transform.LegalizeOps()(tvm.IRModule(functions))
     return True
 
