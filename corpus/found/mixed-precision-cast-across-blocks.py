@@ -14,11 +14,12 @@ from tvm.script import ir as I, relax as R
 
 @I.ir_module
 class mod:
-    @R.function
+    @R.function(pure=False)
     def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
         with R.dataflow():
             gv = R.exp(x)
             R.output(gv)
+        R.print(x, format="between")
         with R.dataflow():
             gv1 = R.matmul(gv, gv)
             R.output(gv1)
