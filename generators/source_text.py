@@ -192,6 +192,12 @@ def prim_func(params, body, **options):
     if buffers:
         options["buffer_map"] = buffers
     return tirx.PrimFunc(names, body, **options)""",
+    "stale_func": """\
+def stale_func(params, body, attrs, **types):
+    if hasattr(tvm.ir, "PrimExpr"):
+        return prim_func(params, body, attrs=attrs)
+    fields = {"params": params, "body": body, "attrs": attrs, **types, "span": None}
+    return make_node("tirx.PrimFunc", **fields)""",
     "dtype_value": """\
 def dtype_value(dtype):
     if hasattr(relax, "DataTypeImm"):

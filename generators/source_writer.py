@@ -144,6 +144,8 @@ class Writer:
 
     def make_node(self, i: Id) -> Doc:
         """The node built field by field, which works for every reflected type."""
+        if self.g.kinds[i] == "tirx.PrimFunc":  # in TVM 0.25 it has other fields
+            return call("stale_func", *self.keywords(i))
         args, awkward = [quoted(self.g.kinds[i]), *self.keywords(i)], []
         for name, value, is_index in self.g.fields(i):
             if not _is_name(name):
