@@ -37,6 +37,9 @@ DEATH_PROMISE = (
 
 _HERE = str(Path(__file__).parents[1])
 
+_PACKAGES = re.compile(r'"[^"\n]*/site-packages/')
+"""Where this machine keeps its packages: no business of a bug report's reader."""
+
 _RUN = 'if __name__ == "__main__":'
 
 _APPLY = """\
@@ -219,7 +222,7 @@ def _header(finding: Finding) -> str:
     else:
         promise, source = DEATH_PROMISE
     versions = ", ".join(f"{name} {version}" for name, version in finding.versions.items())
-    detail = _without_own_frames(finding.detail.strip().splitlines())
+    detail = _without_own_frames(_PACKAGES.sub('"', finding.detail).strip().splitlines())
     shown = [*detail[:30], "..."] if len(detail) > 30 else detail
     paragraphs = [
         f"{finding.pass_name}: {finding.title}",
