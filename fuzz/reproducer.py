@@ -189,7 +189,7 @@ def _text(finding: Finding, way: str) -> str:
         [
             _header(finding),
             "",
-            *sorted(set(imports), key=lambda line: (line.startswith("from "), line)),
+            *_merged(imports),
             *dict.fromkeys(paths),
             "",
             module,
@@ -213,6 +213,19 @@ def _module(finding: Finding) -> tuple[list[str], str]:
     lines = finding.source.strip().splitlines()
     imports = list(itertools.takewhile(lambda line: line.startswith(("import ", "from ")), lines))
     return imports, "\n".join(lines[len(imports) :]).strip()
+
+
+def _merged(imports: list[str]) -> list[str]:
+    """Import lines without repetition: plain ones first, one line for each module."""
+    plain = sorted({line for line in imports if line.startswith("import ")})
+    names: dict[str, set[str]] = {}
+    for line in imports:
+        module, found, listed = line.removeprefix("from ").partition(" import ")
+        if found:
+            names.setdefault(module, set()).update(name.strip() for name in listed.split(","))
+    return plain + [
+        f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)
+    ]
 
 
 def _header(finding: Finding) -> str:
