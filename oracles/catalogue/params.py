@@ -70,6 +70,14 @@ def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
     )
 
 
+def _composable(before: tvm.IRModule, transform: str, func: relax.Function, number: int) -> bool:
+    """Whether what an existing transform, if any, returns is what the function took as weights.
+
+    The pass composes both functions with a match_cast, which promises nothing for other types.
+    """
+    return transform not in before or _same(before[transform].ret_ty, _bundle(func.params[number:]))
+
+
 def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: transform_params makes from the weights what the rewritten function accepts."""
     shared = argument(call, "shared_transform")
@@ -86,7 +94,9 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
         accepted = functions[name].params
         if not _same(_bundle(accepted[:number]), _bundle(func.params[:number])):
             return "a runtime input of a function changed"
-        if not _same(_bundle(accepted[number:]), transform.ret_ty):
+        if _composable(before, transform_name, func, number) and not _same(
+            _bundle(accepted[number:]), transform.ret_ty
+        ):
             return "what transform_params returns is not what the function accepts"
         if transform_name not in before and not (
             len(transform.params) == 1

@@ -70,6 +70,16 @@ class Transform:
 
 
 @I.ir_module
+class Foreign:
+    @R.function
+    def main_transform_params(
+        model_params: R.Tuple(R.Tensor((3,), "float32"), R.Tensor((4, 4), "float32")),
+    ) -> R.Tuple(R.Tensor((3,), "float32"), R.Tensor((4, 4), "float32")):
+        R.func_attr({"num_input": 0})
+        return model_params
+
+
+@I.ir_module
 class Internal:
     @R.function(private=True)
     def twice(
@@ -177,6 +187,18 @@ def test_a_transform_that_returns_other_weights_is_noticed() -> None:
         == "what transform_params returns is not what the function accepts"
     )
     assert post(Weighted, mixed, call) is not None
+
+
+def test_an_existing_transform_of_other_weights_promises_no_types() -> None:
+    call = PassCall("LiftTransformParams()")
+    post = catalogue["LiftTransformParams"].post
+    functions = {
+        "main": Weighted["main"],
+        "main_transform_params": Foreign["main_transform_params"],
+    }
+    before = tvm.IRModule(functions)
+    assert post(before, before, call) is None
+    assert post(Weighted, before, call) is not None
 
 
 def test_the_name_of_the_bundle_matters() -> None:

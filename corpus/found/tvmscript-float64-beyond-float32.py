@@ -1,0 +1,27 @@
+# TVMScript: a float64 number beyond the range of float32 is printed but not read
+#
+# pass: TVMScript
+# oracle: tvmscript
+# fingerprint: ["tvmscript", "TVMScript", "Check failed: value <= std::numeric_limits<float>::max() (1.79769e+308 vs"]
+# tvm: fails on 0.27.0.post1
+# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
+
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+
+
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((4,), "float64")) -> R.Tensor((), "int64"):
+        with R.dataflow():
+            gv = R.argmin(x)
+            R.output(gv)
+        return gv
+
+
+if __name__ == "__main__":
+    result = relax.transform.LegalizeOps()(mod)
+    relax.analysis.well_formed(result)
+    tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
