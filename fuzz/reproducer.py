@@ -32,7 +32,8 @@ MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFound
 
 DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never takes the process with it.",
-    "docs/contribute/error_handling.rst: errors are raised as structured error classes",
+    "docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate "
+    "specific types of error'",
 )
 
 _HERE = str(Path(__file__).parents[1])

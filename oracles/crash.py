@@ -20,7 +20,8 @@ ORACLE = Oracle(
     tier=1,
     promise="A pass gives a module for every well-formed one that meets its documented conditions.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; "
-    "docs/contribute/error_handling.rst: InternalError is an error of the compiler's own",
+    "docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the "
+    "implementation did not expect'",
     check=check,
     snippet="for p in passes:\n    mod = apply(mod, p)",
 )

@@ -4,7 +4,7 @@
 # oracle: segfault
 # fingerprint: ["segfault", "RewriteCUDAGraph"]
 # tvm: fails on 0.27.0.post1
-# promise: docs/contribute/error_handling.rst: errors are raised as structured error classes; the docstring excludes no local functions
+# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; the docstring excludes no local functions
 
 import tvm
 from tvm import relax

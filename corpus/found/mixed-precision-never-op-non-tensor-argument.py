@@ -4,7 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "ToMixedPrecision", "InternalError", "Check failed: (tensor) is false: Expected TensorType, but got"]
 # tvm: fails on 0.27.0.post1
-# promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/contribute/error_handling.rst: InternalError is an error of the compiler's own
+# promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -4,7 +4,7 @@
 # oracle: segfault
 # fingerprint: ["segfault", "RunCodegen"]
 # tvm: fails on 0.27.0.post1
-# promise: docs/contribute/error_handling.rst: errors are raised as structured error classes; the docstring, 'Produce the runtime::Module with an annotated codegen and global symbol', excludes no recursion
+# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; the docstring, 'Produce the runtime::Module with an annotated codegen and global symbol', excludes no recursion
 
 import tvm
 from tvm import relax
