@@ -112,13 +112,14 @@ def _module(finding: Finding) -> str:
 
 
 def _script(item: Item) -> Outcome:
-    code, stderr = reproducer.run(item.path)
+    path = item.path.resolve()  # as tracebacks name it
+    code, stderr = reproducer.run(path)
     last = stderr.strip().splitlines()[-1] if stderr.strip() else ""
     if code == 0:
         return Outcome(item, Status.GONE, "")
     if code < 0 or code == HUNG:
         return Outcome(item, Status.FAILS, f"ended with {code}")
-    if reproducer.prepared(item.path, stderr):
+    if reproducer.prepared(path, stderr):
         kinds = re.findall(r"^((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b.*)", stderr, re.MULTILINE)
         return Outcome(item, Status.FAILS, kinds[-1] if kinds else last)
     return Outcome(item, Status.BROKEN, last)

@@ -93,3 +93,12 @@ def test_a_folder_of_reproducers(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text('import tvm\n\nif __name__ == "__main__":\n    assert False\n')
     (tmp_path / "__init__.py").write_text("")
     assert [item.path.name for item in items(tmp_path)] == ["one.py"]
+
+
+def test_a_relative_path(pool: LocalPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'import tvm\n\nif __name__ == "__main__":\n    raise ValueError("still here")\n'
+    (tmp_path / "one.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    (item,) = items(Path("one.py"))
+    outcome = replay(item, pool)
+    assert (outcome.status, outcome.said) == (Status.FAILS, "ValueError: still here")
