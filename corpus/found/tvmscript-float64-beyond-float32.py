@@ -6,6 +6,8 @@
 # tvm: fails on 0.27.0.post1
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
+import os
+
 import tvm
 from tvm import relax
 from tvm.script import ir as I, relax as R
@@ -22,6 +24,8 @@ class mod:
 
 
 if __name__ == "__main__":
+    # TVM's excepthook does not show a DiagnosticError otherwise.
+    os.environ["TVM_BACKTRACE"] = "1"
     result = relax.transform.LegalizeOps()(mod)
     relax.analysis.well_formed(result)
     tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)

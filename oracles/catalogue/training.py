@@ -196,6 +196,11 @@ CONTRACTS: tuple[PassContract, ...] = (
                 r"[Nn]ow (only support|does not support)|is not supported yet|FPrimalGradient",
                 "the message itself",
             ),
+            Rejection(
+                r"Function tvm\.relax\.te_grad\._register\.\w+ not found",
+                "docstring of relax.op.call_tir_with_grad: te_grad_name is 'The registered name of "
+                "the te gradient function'",
+            ),
         ),
         cost=1.0,
     ),
