@@ -34,7 +34,9 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
                     return "a use of an alias of a variable is left"
             elif (
                 isinstance(value, relax.TupleGetItem)
-                and isinstance(values.get(value.tuple_value), relax.Tuple)
+                and isinstance(known := values.get(value.tuple_value), relax.Tuple)
+                # What an output is bound to is put into its uses unless it is a constant.
+                and not isinstance(known.fields[value.index], tvm.ir.GenericConst)
                 and _used(func, var)
             ):
                 return "a use of a TupleGetItem of a Tuple bound in the same function is left"
