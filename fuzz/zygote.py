@@ -49,6 +49,8 @@ from .protocol import (
 
 WATCH = 0.05
 """Seconds between two looks at memory: the fastest writer fills about 200 MB meanwhile."""
+FULL = 0.9
+"""Share of the memory limit that a dead process must have used to have died of it."""
 BEAT = 0.5
 LAST_WORDS = 1.0
 """Seconds that a process that hangs has to write where."""
@@ -79,6 +81,8 @@ class Child:
     process: psutil.Process
     rss: int
     """At the fork."""
+    peak: int = 0
+    """The largest it ever was, known when it has ended."""
     buffer: bytes = b""
     stderr: bytes = b""
     steps: int = 0
@@ -191,8 +195,9 @@ class Zygote:
             child = self._children.pop(ended.si_pid, None)
             if child is not None:  # else a grandchild that a pass left behind
                 _kill(child)  # its whole group, before the process id is free again
-            _, status = os.waitpid(ended.si_pid, 0)
+            _, status, usage = os.wait4(ended.si_pid, 0)
             if child is not None:
+                child.peak = usage.ru_maxrss * 1024
                 self._bury(child, os.waitstatus_to_exitcode(status))
 
     def _bury(self, child: Child, code: int) -> None:
@@ -252,6 +257,8 @@ def _death(child: Child, code: int, stderr: str) -> Death:
         return child.verdict
     if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
         return Death.OUT_OF_MEMORY
+    if code < 0 and child.peak - child.rss > FULL * child.submit.limits.memory_mb * MEGABYTE:
+        return Death.OUT_OF_MEMORY  # what takes memory ends itself when it gets no more
     if code >= 0:
         return Death.EXIT
     if -code in _FROM_OUTSIDE:
