@@ -5,30 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import tvm
 from tvm import relax, tirx
 
 from ..generators.ops import table
+from .dtypes import dtype_of
+from .errors import Mismatch, Unsupported
 from .undefined import undefined
 
 MAX_CALLS = 200
 MAX_DEPTH = 20
 """Bounds on all calls of functions, and on calls inside calls, so that recursion ends."""
-
-
-class Unsupported(Exception):
-    """Something that the evaluator does not know; it never guesses."""
-
-
-class Mismatch(Exception):
-    """A match_cast or a parameter type that the values do not meet."""
-
-
-def dtype_of(name: str) -> np.dtype[Any]:
-    """NumPy's dtype of a TVM dtype, bfloat16 and float8 included."""
-    return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
 class Evaluator:

@@ -11,7 +11,8 @@ from tvm import relax
 
 from ..generators.ops import table
 from ..generators.ops.record import Tolerance
-from .evaluate import Evaluator, Mismatch, Unsupported
+from .errors import Mismatch, Unsupported
+from .evaluate import Evaluator
 from .execute import Failure, Plan
 from .inputs import arguments
 from .inspect import ops_used, public_functions

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from tvm import relax, tirx
 
-from .evaluate import Unsupported, dtype_of
+from .dtypes import dtype_of
+from .errors import Unsupported
 
 SIZES = (2, 3, 4)
 """Values of symbolic dimensions."""

@@ -13,7 +13,8 @@ from tvm import relax
 
 from ..generators.ops import table
 from ..generators.ops.record import Tolerance
-from .evaluate import Evaluator, Mismatch, Unsupported
+from .errors import Mismatch, Unsupported
+from .evaluate import Evaluator
 from .execute import Failure, execute, lowering
 from .executed_text import executed_text
 from .expectation import Expectation, executes, expectations

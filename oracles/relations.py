@@ -12,7 +12,7 @@ import tvm
 
 from .catalogue.reading import argument
 from .contract import Relation
-from .evaluate import dtype_of
+from .dtypes import dtype_of
 from .execute import Plan
 from .inspect import attr
 from .passcall import PassCall

@@ -18,7 +18,8 @@ from ..generators.ops.record import Tolerance
 from . import relations
 from .composition import contract_of
 from .contract import Relation
-from .evaluate import Evaluator, Mismatch, Unsupported
+from .errors import Mismatch, Unsupported
+from .evaluate import Evaluator
 from .execute import Failure, Plan, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations

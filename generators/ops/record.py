@@ -65,6 +65,9 @@ class Op:
 
     tolerance: Tolerance = Tolerance()
 
+    nonfinite: bool = False
+    """The reference also says what the operator gives for NaN and infinities among its operands."""
+
     legalizes: bool = True
     """False where the operator has no FLegalize; then `lowered_by` names what lowers it, if any."""
 

@@ -13,7 +13,8 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.ops import table
-from relaxfuzz.oracles.evaluate import MAX_DEPTH, Evaluator, Mismatch, Unsupported
+from relaxfuzz.oracles.errors import Mismatch, Unsupported
+from relaxfuzz.oracles.evaluate import MAX_DEPTH, Evaluator
 from relaxfuzz.oracles.undefined import undefined
 
 

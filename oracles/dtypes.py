@@ -1,0 +1,13 @@
+"""NumPy's names for TVM's dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """NumPy's dtype of a TVM dtype, bfloat16 and float8 included."""
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
