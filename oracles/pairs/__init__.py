@@ -1,0 +1,1 @@
+"""Pairs of computations that must agree, whatever they compute: no reference is needed."""
