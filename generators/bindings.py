@@ -112,8 +112,9 @@ _SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
 
 def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees) -> relax.SeqExpr:
     with s.nested() as inner:
-        if c.flag(0.3):
-            inner.bind(c.pick([op for op in ops if op.pure]).build(c, inner))
+        pure = [op for op in ops if op.pure]
+        if pure and c.flag(0.3):
+            inner.bind(c.pick(pure).build(c, inner))
         if callees and s.has(Trait.FUNCTION_CALLS) and c.flag(0.2):
             call_function(c, inner, ops, callees)
         y = inner.emit(c.pick(_SAME_TYPE)(x.expr))

@@ -97,13 +97,11 @@ def build(
     traits -= {t for t, needs in IMPLIES.items() if not traits.issuperset(needs)}
     module = ModuleScope(traits)
     attrs: dict[str, object] = {}
-    infos: dict[str, list[relax.VDevice]] = {}
     if Trait.SYSTEM_LIB_PREFIX in traits:
         attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))
     if Trait.VDEVICES in traits:
         module.vdevices = [relax.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
-        infos["vdevice"] = module.vdevices
-    usable = [op for op in ops if op.legalizes or Trait.NO_LEGALIZE in traits] or list(ops)
+    usable = [op for op in ops if _suits(op, traits)] or list(ops)
     if len(usable) > 12 and c.flag():
         usable = [c.pick(usable) for _ in range(8)]
 
@@ -119,7 +117,14 @@ def build(
             func = functions.num_input(f, func)
         gvar = module.add(name, func) if private else functions.public(module, name, func)
         callees.append(functions.callee(gvar, func))
-    return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos or None)
+    infos = {"vdevice": module.vdevices} if module.vdevices else None
+    return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
+
+
+def _suits(op: Op, traits: frozenset[Trait]) -> bool:
+    return (op.legalizes or Trait.NO_LEGALIZE in traits) and (
+        op.needs is None or op.needs in traits
+    )
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:

@@ -9,8 +9,12 @@ from . import (
     binary,
     convolution,
     creation,
+    devices,
+    gradient,
+    host,
     image,
     indexing,
+    inspection,
     linear_algebra,
     manipulate,
     nn,
@@ -41,6 +45,10 @@ FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
         "runtime": runtime.OPS,
         "image": image.OPS,
         "quantize": quantize.OPS,
+        "gradient": gradient.OPS,
+        "inspection": inspection.OPS,
+        "devices": devices.OPS,
+        "host": host.OPS,
     }
 )
 """Every family with its operators, the simplest first."""

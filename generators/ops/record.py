@@ -11,6 +11,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
+from ..traits import Trait
 
 FLOATS = ("float32", "float16", "float64")
 WIDE = ("float32", "float64")
@@ -73,6 +74,9 @@ class Op:
 
     lowered_by: str | None = None
     pure: bool = True
+
+    needs: Trait | None = None
+    """Only in modules with this trait; None: in all."""
 
     executes: bool = True
     """False where no CPU build of the operator is expected to run."""

@@ -1,0 +1,48 @@
+"""Where a tensor lives: hints for RealizeVDevice, and copies to a virtual device."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Scope
+from ..traits import Trait
+from .record import ALL, Op
+
+__all__ = ["OPS"]
+
+
+def _build_hint(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=ALL)
+    return relax.op.hint_on_device(x.expr, tvm.cpu(c.below(2)), "global")
+
+
+def _build_to_vdevice(c: Choices, s: Scope) -> relax.Expr:
+    x = s.tensor(c, dtype=ALL)
+    if not s.module.vdevices:
+        s.module.vdevices.append(relax.VDevice("llvm", 0, "global"))
+    return relax.op.to_vdevice(x.expr, c.pick(s.module.vdevices))
+
+
+OPS = (
+    Op(
+        name="hint_on_device",
+        build=_build_hint,
+        reference=lambda args, attrs: args[0],
+        dtypes=ALL,
+        legalizes=False,
+        lowered_by="RealizeVDevice",
+        needs=Trait.VDEVICES,
+        executes=False,
+    ),
+    Op(
+        name="to_vdevice",
+        build=_build_to_vdevice,
+        reference=lambda args, attrs: args[0],
+        dtypes=ALL,
+        legalizes=False,
+        lowered_by="LowerRuntimeBuiltin",
+        needs=Trait.VDEVICES,
+    ),
+)
