@@ -32,9 +32,11 @@ class Relation(enum.StrEnum):
     LIFTED_PARAMS = "lifted params"  # main(x, *transform(w)) == main(x, *w)
     BUNDLED_PARAMS = "bundled params"  # main(x, (w1, w2)) == main(x, w1, w2)
     BOUND_PARAMS = "bound params"  # main(x) == main(x, w) with w bound
+    BOUND_SIZES = "bound sizes"  # main(x) == main(x) for an x of the sizes that are bound
+    WORKSPACE = "workspace"  # external functions take a workspace besides
     LOOSE = "loose"  # same signature, values to a loose tolerance (mixed precision, fast math)
     ADJOINT = "adjoint"  # adds <fn>_adjoint, keeps the rest
-    LOWERED = "lowered"  # a lowered calling convention; executed rather than evaluated
+    LOWERED = "lowered"  # the calling convention inside is lowered; called as before
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ from .values import SENSITIVITY, leaves
 def executed_text(
     expected: Sequence[Expectation],
     calls: Sequence[str],
-    tolerance: Tolerance,
+    tolerance: Tolerance | None = None,
     pipeline: str | None = None,
 ) -> str:
     """Statements that build `apply(mod)`, or `mod` by a pipeline, and fail where a value is wrong.
 
     Args:
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
+        tolerance: see `Expectation.bounds`.
     """
     parts = [
         standalone(from_numpy, to_numpy, assert_close),
@@ -34,8 +35,9 @@ def executed_text(
         ),
     ]
     for e, call in zip(expected, calls, strict=True):
-        relative = max(_relative(x, tolerance) for x in [*_arrays(e.result), np.zeros(())])
-        absolute = relative + SENSITIVITY * _moved(e)
+        allowed, shaken = e.bounds(tolerance)
+        relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
+        absolute = relative + SENSITIVITY * _moved(e.result, shaken or ())
         parts.append(
             f"args = {literal(e.args)}\n{call}\n"
             f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
@@ -108,14 +110,14 @@ def _relative(array: Any, tolerance: Tolerance) -> float:
     return found
 
 
-def _moved(e: Expectation) -> float:
-    """How far the result moves with the smallest perturbation of its operators."""
-    pairs = zip(_arrays(e.result), _arrays(e.sensitive), strict=False)
+def _moved(result: Any, shaken: Sequence[Any]) -> float:
+    """How far a result moves with the smallest perturbation of its operators."""
     return max(
         (
             float(np.abs(a.astype("float64") - b.astype("float64")).max())
-            for a, b in pairs
-            if a.size and a.shape == b.shape
+            for one in shaken
+            for a, b in zip(_arrays(result), _arrays(one), strict=False)
+            if a.size and a.shape == b.shape and np.isfinite(a.astype("float64")).all()
         ),
         default=0.0,
     )

@@ -2,75 +2,227 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
 from ..generators.ops import table
 from ..generators.ops.record import Tolerance
-from .errors import Mismatch, Unsupported
+from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
 from .execute import Failure, Plan
-from .inputs import arguments
-from .inspect import ops_used, public_functions
+from .inputs import Draw, Kind, drawn
+from .inspect import global_vars, ops_used, public_functions
+from .keys import computes
 from .relations import Rule
-from .values import difference, finite, leaves, perturbed
+from .values import difference, exact, finite, leaves, perturbed
 
-DRAWS = ((0, False), (1, True))
-"""Seeds of the arguments, and whether they are positive only."""
+PHASES = (0, 1)
+"""Ways to perturb: two of them, since one may happen to move nothing."""
+
+TIGHT = Tolerance(
+    float16=5e-3, float32=2e-5, float64=1e-10, reason="no operator on the way had to round"
+)
+
+PLAIN = (Kind.WHOLE, Kind.POSITIVE)
+"""Draws that are enough where every one costs a run in the VM and lines in a reproducer."""
 
 
-@dataclass(frozen=True, slots=True)
 class Expectation:
     """One call of one function, and what it must give."""
 
-    function: str
-    args: list[Any]
-    result: Any
-    sensitive: Any
-    """The result where every operator's result is slightly off: the leeway that rounding has."""
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        function: str,
+        args: list[Any],
+        result: Any,
+        kind: Kind = Kind.WHOLE,
+        plan: Callable[[list[Any]], Plan] | None = None,
+    ) -> None:
+        """
+        Args:
+            plan: the calls to make for these arguments; None: the one call of the function.
+        """
+        self.mod = mod
+        self.function = function
+        self.args = args
+        self.result = result
+        self.kind = kind
+        self._plan = plan
 
-    def plan(self) -> Plan:
-        """The call itself."""
-        return lambda run: run(self.function, self.args)
+    def plan(self, args: list[Any] | None = None) -> Plan:
+        """The call itself.
+
+        Args:
+            args: None: copies of the arguments, since it may write into them.
+        """
+        given = copies(self.args) if args is None else args
+        if self._plan is not None:
+            return self._plan(given)
+        return lambda run: run(self.function, given)
+
+    @functools.cached_property
+    def shaken(self) -> tuple[Any, ...] | None:
+        """Results where every operator's result is slightly off: the leeway that rounding has.
+
+        None where slightly other values lead to something that is not known.
+        """
+        return self._shaken(coarse=False)
+
+    @functools.cached_property
+    def coarsely_shaken(self) -> tuple[Any, ...] | None:
+        """Results where every operator's result is off as if it were computed in float16."""
+        return self._shaken(coarse=True)
+
+    @functools.cached_property
+    def exact(self) -> bool:
+        """No operator on the way had to round: all values are small multiples of 1/8."""
+        whole = self.kind is not Kind.SPECIAL
+
+        def watch(var: relax.Var, value: Any) -> None:
+            nonlocal whole
+            whole = whole and exact(value)
+
+        self.plan()(Evaluator(self.mod, watch).run)
+        return whole
+
+    def bounds(
+        self, tolerance: Tolerance | None = None
+    ) -> tuple[Tolerance, tuple[Any, ...] | None]:
+        """The tolerance for results, and results that are off by as much as rounding may do.
+
+        Args:
+            tolerance: of a computation in less precision; None: the same precision is expected.
+        """
+        if tolerance is not None:
+            return tolerance, self.coarsely_shaken
+        return TIGHT if self.exact else Tolerance(), self.shaken
 
     def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
-        """What the first difference is: "values: expected ... but got ..."; or None."""
+        """What the first difference is: "values: expected ... but got ..."; or None.
+
+        Args:
+            tolerance: see `bounds`.
+        """
         if isinstance(actual, Failure):
             return f"results (the VM raised {actual.error}): {actual.text}"
-        return difference(self.result, actual, self.sensitive, tolerance)
+        # What is dear to know is asked only where something is to be explained.
+        if difference(self.result, actual, (), tolerance or TIGHT) is None:
+            return None
+        allowed, shaken = self.bounds(tolerance)
+        if shaken is None:
+            return None
+        return difference(self.result, actual, shaken, allowed)
+
+    def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
+        shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
+        try:
+            return tuple(self.plan()(Evaluator(self.mod, perturb=shake).run) for shake in shakes)
+        except (Unsupported, Mismatch, Undefined):
+            return None
+
+
+class Expectations:
+    """What the public functions of one module give, each evaluated when it is asked for."""
+
+    def __init__(self, mod: tvm.IRModule, kinds: Sequence[Kind] = tuple(Kind)) -> None:
+        self._mod = mod
+        self._kinds = kinds
+        self._known: dict[str, tuple[Expectation, ...]] = {}
+        self._reached: dict[str, frozenset[str]] = {}
+
+    def of(self, name: str, rule: Rule | None = None) -> tuple[Expectation, ...]:
+        """Calls of a function that the evaluator knows.
+
+        NaN and infinity come up only where every operator says what it does with them.
+
+        Args:
+            rule: may choose other arguments.
+        """
+        own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
+        if own or name not in self._known:
+            made = tuple(self._made(name, rule))
+            if own:
+                return made
+            self._known[name] = made
+        return self._known[name]
+
+    def reached(self, name: str) -> frozenset[str]:
+        """The functions that a function may call, itself included."""
+        if name not in self._reached:
+            found: set[str] = set()
+            todo = [name]
+            while todo:
+                one = todo.pop()
+                if one not in found and one in self._mod:
+                    found.add(one)
+                    func = self._mod[one]
+                    if isinstance(func, relax.Function):
+                        todo += [str(gvar.name_hint) for gvar in global_vars(func)]
+            self._reached[name] = frozenset(found)
+        return self._reached[name]
+
+    def _made(self, name: str, rule: Rule | None) -> Iterator[Expectation]:
+        func = self._mod[name]
+        told = self._told(name)
+        for seed, kind in enumerate(Kind):
+            if kind not in self._kinds or (kind is Kind.SPECIAL and not told):
+                continue
+            if kind is Kind.EMPTY and not _symbolic(func):
+                continue
+            try:
+                sizes = rule.sizes(name) if rule and rule.sizes else None
+                args = drawn(func, Draw(kind, seed), sizes)
+                if rule is not None and rule.arguments is not None:
+                    args = rule.arguments(name, args)
+                result, usual = _evaluated(self._mod, name, args)
+            except (Unsupported, Mismatch, Undefined):
+                continue
+            if (usual or told) and not any(callable(leaf) for _, leaf in leaves(result)):
+                yield Expectation(self._mod, name, args, result, kind)
+
+    def _told(self, name: str) -> bool:
+        """Every operator on the way has a reference that says what it makes of NaN and infinity."""
+        ops = set[str]()
+        for one in self.reached(name):
+            func = self._mod[one]
+            if isinstance(func, relax.Function):
+                ops |= ops_used(func)
+        records = (table.get(op.removeprefix("relax.")) for op in ops if computes(op))
+        return all(record is not None and record.nonfinite for record in records)
 
 
 def expectations(mod: tvm.IRModule, rule: Rule | None = None) -> list[Expectation]:
-    """Calls of the public functions that the evaluator knows, with finite results throughout.
-
-    NaN and infinity are left out, since operators are free in how they treat them.
+    """Calls of the public functions that CPU builds are expected to run, `PLAIN` ones.
 
     Args:
         rule: may choose other arguments, and leave functions out.
     """
-    return list(_expectations(mod, rule))
+    every = Expectations(mod, PLAIN)
+    return [
+        expectation
+        for gvar, func in public_functions(mod)
+        if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
+        for expectation in every.of(str(gvar.name_hint), rule)
+    ]
 
 
-def _expectations(mod: tvm.IRModule, rule: Rule | None) -> Iterator[Expectation]:
-    for gvar, func in public_functions(mod):
-        name = str(gvar.name_hint)
-        if not func.is_pure or not executes(func) or (rule and not rule.applies(name)):
-            continue
-        for seed, positive in DRAWS:
-            try:
-                args = arguments(func, seed, positive=positive)
-                if rule is not None:
-                    args = rule.arguments(name, args)
-                result, usual = _evaluated(mod, name, args)
-                if usual and not any(callable(leaf) for _, leaf in leaves(result)):
-                    sensitive = Evaluator(mod, perturb=perturbed).run(name, args)
-                    yield Expectation(name, args, result, sensitive)
-            except (Unsupported, Mismatch):
-                continue
+def copies(value: Any) -> Any:
+    """The same numbers in arrays that nobody else has."""
+    if isinstance(value, tuple):
+        return tuple(map(copies, value))
+    if isinstance(value, list):
+        return list(map(copies, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _symbolic(func: relax.Function) -> bool:
+    return bool(relax.analysis.defined_symbolic_vars(func))
 
 
 def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool]:
@@ -81,7 +233,7 @@ def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool
         nonlocal usual
         usual = usual and (callable(value) or finite(value))
 
-    return Evaluator(mod, watch).run(name, args), usual
+    return Evaluator(mod, watch).run(name, copies(args)), usual
 
 
 def executes(func: relax.Function) -> bool:

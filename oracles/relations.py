@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,14 @@ class Rule:
 
     applies: Callable[[str], bool]
     """Whether it says something of this function."""
-    arguments: Callable[[str, list[Any]], list[Any]]
-    """Which arguments to take instead of the chosen ones, in the module before."""
     plan: Callable[[str, list[Any]], Plan]
     """The calls, in the result, that must give what the function gave for these arguments."""
     text: Callable[[str], str]
     """The same as Python: statements that set `actual`, from `run` and the list `args`."""
+    arguments: Callable[[str, list[Any]], list[Any]] | None = None
+    """Which arguments to take instead of the chosen ones, in the module before; None: those."""
+    sizes: Callable[[str], Mapping[str, int]] | None = None
+    """Sizes of symbolic dimensions that the pass fixes, by name; None: it fixes none."""
 
 
 def rule(
@@ -39,7 +41,7 @@ def rule(
     match relation:
         case Relation.LOOSE:
             return _cast(before, after, call)
-        case Relation.SAME | Relation.ADJOINT:
+        case Relation.SAME | Relation.ADJOINT | Relation.LOWERED:
             return _same(after)
         case Relation.LIFTED_PARAMS:
             return _lifted(before, after, call)
@@ -47,18 +49,17 @@ def rule(
             return _bundled(before, after)
         case Relation.BOUND_PARAMS:
             return _bound(before, after, call)
+        case Relation.BOUND_SIZES:
+            return _sized(after, call)
+        case Relation.WORKSPACE:
+            return _workspace(before, after)
         case _:
             return None
-
-
-def _kept(name: str, args: list[Any]) -> list[Any]:
-    return args
 
 
 def _same(after: tvm.IRModule) -> Rule:
     return Rule(
         applies=lambda name: name in after,
-        arguments=_kept,
         plan=lambda name, args: lambda run: run(name, args),
         text=lambda name: f"actual = run({name!r}, args)",
     )
@@ -86,7 +87,6 @@ def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
 
     return Rule(
         applies=lambda name: name in after,
-        arguments=_kept,
         plan=lambda name, args: lambda run: run(name, cast(name, args)),
         text=text,
     )
@@ -126,7 +126,7 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
             f"actual = run({name!r}, [*args[:{number}], *weights])"
         )
 
-    return Rule(applies, _kept, plan, text)
+    return Rule(applies, plan, text)
 
 
 def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
@@ -144,7 +144,7 @@ def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
             return f"actual = run({name!r}, args)"
         return f"actual = run({name!r}, [*args[:{number}], args[{number}:]])"
 
-    return Rule(lambda name: name in after, _kept, plan, text)
+    return Rule(lambda name: name in after, plan, text)
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
@@ -175,3 +175,39 @@ def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
         plan=lambda name, args: lambda run: run(name, [args[place] for place in left(name)]),
         text=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
     )
+
+
+def _sized(after: tvm.IRModule, call: PassCall) -> Rule:
+    """`main(x)` is `main(x)` for arguments of the sizes that `BindSymbolicVars({"n": 4})` binds."""
+    (table, *target) = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
+    bound: dict[str, int] = {
+        ast.literal_eval(key): ast.literal_eval(value)
+        for key, value in zip(table.keys, table.values, strict=True)
+        if isinstance(value, ast.Constant)  # others are new variables
+    }
+    function = ast.literal_eval(target[0]) if target else None
+
+    def sizes(name: str) -> Mapping[str, int]:
+        return bound if function is None or name == function else {}
+
+    return replace(_same(after), sizes=sizes)
+
+
+def _workspace(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
+    """Functions that asked for a workspace get it as their last argument."""
+
+    def size(name: str) -> int | None:
+        if attr(before[name], "WorkspaceSize") is None:
+            return None
+        return int(after[name].params[-1].ty.shape.values[0])
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        given = [] if (found := size(name)) is None else [np.zeros(found, "uint8")]
+        return lambda run: run(name, [*args, *given])
+
+    def text(name: str) -> str:
+        if (found := size(name)) is None:
+            return f"actual = run({name!r}, args)"
+        return f"actual = run({name!r}, [*args, np.zeros({found}, 'uint8')])"
+
+    return Rule(lambda name: name in after, plan, text)

@@ -8,27 +8,22 @@ of code generation (or of the evaluator): `pipeline_values` reports it.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from typing import Any
-
-import tvm
-from tvm import relax
 
 from ..generators.ops.record import Tolerance
 from . import relations
+from .blame import first_difference
 from .composition import contract_of
 from .contract import Relation
-from .errors import Mismatch, Unsupported
+from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
-from .execute import Failure, Plan, execute
+from .evaluated import LOOSE, tolerance_of
+from .execute import Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations
-from .inspect import bindings_of, calls_of, op_name
 from .oracle import Case, Oracle, Problem
 from .subject import Subject
-from .values import difference
-
-LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
 
 
 def executed(subject: Subject) -> Problem | None:
@@ -42,15 +37,20 @@ def executed(subject: Subject) -> Problem | None:
     expected = expectations(subject.mod, rule)
     if not expected:
         return None
-    tolerance = LOOSE if subject.contract.relation is Relation.LOOSE else None
-    plans = [rule.plan(e.function, e.args) for e in expected]
+    tolerance = tolerance_of(subject)
+    sides = [
+        Expectation(
+            after, e.function, e.args, None, e.kind, functools.partial(rule.plan, e.function)
+        )
+        for e in expected
+    ]
     subject.tell("execute the result")
-    actual = execute(after, plans)
+    actual = execute(after, [side.plan() for side in sides])
     if not isinstance(actual, list):
         return None
     odd = [
-        (e, plan, value)
-        for e, plan, value in zip(expected, plans, actual, strict=True)
+        (e, side, value)
+        for e, side, value in zip(expected, sides, actual, strict=True)
         if e.differs(value, tolerance) is not None
     ]
     if not odd:
@@ -59,8 +59,8 @@ def executed(subject: Subject) -> Problem | None:
     reference = execute(subject.mod, [e.plan() for e, _, _ in odd])
     if not isinstance(reference, list):
         return None
-    for (e, plan, value), own in zip(odd, reference, strict=True):
-        if e.differs(own) is not None or not _agree(after, plan, value, e, tolerance):
+    for (e, side, value), own in zip(odd, reference, strict=True):
+        if e.differs(own) is not None or not _agree(side, value, tolerance):
             continue
         wrong = e.differs(value, tolerance)
         assert wrong is not None
@@ -69,7 +69,8 @@ def executed(subject: Subject) -> Problem | None:
             what = "the result raises in the VM, where the module does not"
             return Problem(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,), (what,))
         kind = wrong.split(":", 1)[0]
-        where = _first_difference(subject.mod, after, e, plan)
+        side.result = value
+        where = first_difference(e, side)
         return Problem(
             f"the result computes other {kind} than the module, from {where} on",
             f"{e.function}: {wrong}",
@@ -79,53 +80,15 @@ def executed(subject: Subject) -> Problem | None:
     return None
 
 
-def _agree(
-    after: tvm.IRModule, plan: Plan, actual: Any, e: Expectation, tolerance: Tolerance | None
-) -> bool:
+def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
     """Evaluator and VM say the same of the result, or the evaluator says nothing."""
     try:
-        value = plan(Evaluator(after).run)
+        side.result = side.plan()(Evaluator(side.mod).run)
     except Unsupported:
         return True
-    except Mismatch:
+    except (Mismatch, Undefined):
         return isinstance(actual, Failure)
-    if isinstance(actual, Failure):
-        return False
-    return difference(value, actual, e.sensitive, tolerance) is None
-
-
-def _first_difference(before: tvm.IRModule, after: tvm.IRModule, e: Expectation, plan: Plan) -> str:
-    """The operator whose result is the first to differ, as far as variables keep their names."""
-    old = _trace(before, e.plan())
-    for name, (_, value) in _trace(after, plan).items():
-        if name in old and difference(old[name][1], value) is not None:
-            return old[name][0]
-    return _last(before, e.function)
-
-
-def _trace(mod: tvm.IRModule, plan: Plan) -> dict[str, tuple[str, Any]]:
-    """Variables that have their names for themselves: kind and value, as far as they are known."""
-    values: dict[Any, Any] = {}
-    with contextlib.suppress(Unsupported, Mismatch):
-        plan(Evaluator(mod, lambda var, value: values.setdefault(var, value)).run)
-    kinds = {binding.var: _kind(binding) for binding in bindings_of(mod)}
-    names = [str(var.name) for var in kinds]
-    return {
-        str(var.name): (kinds[var], value)
-        for var, value in values.items()
-        if var in kinds and names.count(str(var.name)) == 1 and not callable(value)
-    }
-
-
-def _kind(binding: relax.Binding) -> str:
-    value = binding.value
-    return op_name(value) or type(value).__name__
-
-
-def _last(mod: tvm.IRModule, name: str) -> str:
-    """The operator that computes the result."""
-    ops = [op for call in calls_of(mod[name].body) if (op := op_name(call)) is not None]
-    return ops[-1] if ops else "the parameters"
+    return not isinstance(actual, Failure) and side.differs(actual, tolerance) is None
 
 
 def _snippet(case: Case) -> str:
@@ -134,7 +97,7 @@ def _snippet(case: Case) -> str:
     relation = contract_of(call).relation
     rule = relations.rule(relation, case.mod, call.run(case.mod), call)
     assert rule is not None, f"{call} has no rule for {relation}"
-    tolerance = LOOSE if relation is Relation.LOOSE else Tolerance()
+    tolerance = LOOSE if relation is Relation.LOOSE else None
     expected = expectations(case.mod, rule)
     return executed_text(expected, [rule.text(e.function) for e in expected], tolerance)
 

@@ -14,6 +14,7 @@ import tvm_ffi
 from ..generators.tvm_api import load_json, save_json
 from . import keys, well_formed
 from .contract import PassContract
+from .expectation import Expectations
 from .oracle import Journal, Problem, silent
 from .passcall import PassCall
 
@@ -101,6 +102,11 @@ class Given:
     def flaw(self) -> Problem | None:
         """What makes it ill-formed: then nothing is promised for it."""
         return well_formed.flaw(self.mod)
+
+    @functools.cached_property
+    def expectations(self) -> Expectations:
+        """What its functions give, evaluated once for all passes that are applied to it."""
+        return Expectations(self.mod)
 
     def copy(self) -> tvm.IRModule:
         """A module that shares no node with the original."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from . import (
     crash,
+    evaluated,
     idempotence,
     interface,
     metamorphic,
@@ -38,10 +39,13 @@ STRUCTURAL: tuple[Oracle, ...] = (
 )
 """Tier 1: asked in every check."""
 
+EVALUATED: tuple[Oracle, ...] = (evaluated.ORACLE,)
+"""Tier 3: asked in nearly every check."""
+
 EXECUTED: tuple[Oracle, ...] = (semantics.ORACLE, pipeline_values.ORACLE)
 """Tier 4: asked of a sample."""
 
-_ALL = (*STRUCTURAL, *metamorphic.ORACLES, *EXECUTED)
+_ALL = (*STRUCTURAL, *metamorphic.ORACLES, *EVALUATED, *EXECUTED)
 
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -14,14 +14,21 @@ SENSITIVITY = 16
 """How many times the effect of the smallest perturbation is still rounding."""
 
 
-def perturbed(value: Any) -> Any:
-    """Floats moved by a few units in the last place, up and down in turn; the rest as it is."""
+def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
+    """Floats moved by a few units in the last place, some up, some down; the rest as it is.
+
+    Args:
+        phase: another one moves others up.
+        coarse: units of float16 for every float, as a cast to it would move them.
+    """
     if isinstance(value, tuple | list):
-        return tuple(map(perturbed, value))
+        return tuple(perturbed(item, phase, coarse=coarse) for item in value)
     if not isinstance(value, np.ndarray) or not _is_float(value) or value.size == 0:
         return value
-    signs = np.where(np.arange(value.size) % 2 == 0, 1.0, -1.0).reshape(value.shape)
-    step = 4 * float(_info(value.dtype).eps)
+    places = (np.arange(value.size) >> phase) + phase
+    signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
+    unit = float(_info(value.dtype).eps)
+    step = 4 * (max(unit, float(_info(np.float16).eps)) if coarse else unit)
     return (value.astype("float64") * (1 + step * signs)).astype(value.dtype)
 
 
@@ -32,30 +39,46 @@ def finite(value: Any) -> bool:
     )
 
 
+def exact(value: Any) -> bool:
+    """Small multiples of 1/8: sums and products of a few of them are exact in every float."""
+    for _, leaf in leaves(value):
+        if not callable(leaf) and _is_float(leaf):
+            eighths = leaf.astype("float64") * 8
+            if not ((eighths == np.rint(eighths)) & (np.abs(eighths) <= 2048)).all():
+                return False
+    return True
+
+
 def difference(
-    expected: Any, actual: Any, sensitive: Any = None, tolerance: Tolerance | None = None
+    expected: Any, actual: Any, shaken: Sequence[Any] = (), tolerance: Tolerance | None = None
 ) -> str | None:
     """What the first difference is, or None.
 
     Args:
         expected: the reference result.
         actual: the result to judge.
-        sensitive: the reference result with every operator's result `perturbed`; elements that
-            move with it are allowed to differ by as much (an `argmax` between near equals, a
-            `floor` of nearly a whole number).
+        shaken: reference results with every operator's result `perturbed`; elements that move with
+            it are allowed to differ by as much (an `argmax` between near equals, a `floor` of
+            nearly a whole number).
         tolerance: bounds by dtype; None for the default.
     """
     bounds = tolerance or Tolerance()
     left, right = list(leaves(expected)), list(leaves(actual))
     if [path for path, _ in left] != [path for path, _ in right]:
         return f"structure: expected {len(left)} tensors but got {len(right)}"
-    moved = dict(leaves(sensitive)) if sensitive is not None else {}
+    moved = [dict(leaves(one)) for one in shaken]
     for (path, want), (_, got) in zip(left, right, strict=True):
+        if callable(want) or callable(got):
+            return "structure: a function is no value to compare"
         if want.dtype != got.dtype:
             return f"dtype: expected {want.dtype} but got {got.dtype}"
         if want.shape != got.shape:
             return f"shape: expected {want.shape} but got {got.shape}"
-        if not _close(want, got, moved.get(path), bounds):
+        others = [other for one in moved if (other := one.get(path)) is not None]
+        # Where rounding decides on a shape, it decides on all that is in it.
+        if any(other.shape != want.shape for other in others):
+            continue
+        if not _close(want, got, others, bounds):
             return f"values: expected {_text(want)} but got {_text(got)}"
     return None
 
@@ -68,17 +91,18 @@ def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
         yield path, value if callable(value) else np.asarray(value)
 
 
-def _close(want: Any, got: Any, moved: Any, bounds: Tolerance) -> bool:
+def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool:
     if not _is_float(want):
-        if moved is None or np.array_equal(want, moved):
-            return bool(np.array_equal(want, got))
-        return bool(np.array_equal(want[want == moved], got[want == moved]))
+        firm = np.ones(want.shape, "bool")
+        for other in moved:
+            firm &= want == other
+        return bool(np.array_equal(want[firm], got[firm]))
     a, b = want.astype("float64"), got.astype("float64")
     relative = getattr(bounds, str(want.dtype), bounds.float16)
     allowed = relative * (1 + np.abs(a))
-    if moved is not None and moved.shape == want.shape:
-        allowed = allowed + SENSITIVITY * np.abs(a - moved.astype("float64"))
     with np.errstate(invalid="ignore"):
+        for other in moved:
+            allowed = np.fmax(allowed, SENSITIVITY * np.abs(a - other.astype("float64")))
         near = np.isfinite(a) & (np.abs(a - b) <= allowed)
         return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
 

@@ -266,7 +266,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="AllocateWorkspace",
         variants=always("AllocateWorkspace()"),
         stages=(Stage.RAW, Stage.FUSED),
-        relation=Relation.NEW_SIGNATURE,
+        relation=Relation.WORKSPACE,
         post=_workspace_given,
         cost=0.1,
     ),

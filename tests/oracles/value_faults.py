@@ -188,7 +188,7 @@ FAULTS = {
     drops_an_attribute: "relax.cumsum",
     truncates: "relax.floor_divide",
     goes_through_float32: "relax.add",
-    reorders_a_tuple: "relax.add",
+    reorders_a_tuple: "relax.subtract",
     takes_the_wrong_branch: "If",
     casts_to_a_wrong_shape: None,
 }

@@ -1,0 +1,109 @@
+"""Where two computations of one result part: what the keys of findings about values name."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from .errors import Mismatch, Undefined, Unsupported
+from .evaluate import Evaluator
+from .expectation import Expectation
+from .inspect import bindings_of, op_name
+from .values import difference, leaves
+
+
+def first_difference(before: Expectation, after: Expectation) -> str:
+    """The operator of the module before whose result is the first to come out otherwise.
+
+    Variables are compared by their names as long as the pass keeps these. A value that is found
+    under another name is only renamed. Where no variable tells, it is the operator that computes
+    the part of the result that differs.
+    """
+    old, new = _trace(before), _trace(after)
+    for name, (_, value) in new.items():
+        if name in old and _unlike(old[name][1], value) and not _found(old[name][1], new):
+            return old[name][0]
+    path = _path(before.result, after.result)
+    return _computes(before.mod, before.function, path)
+
+
+def kind_of(value: Any) -> str:
+    """The operator that a binding's value calls, or what else it is.
+
+    Names of PrimFuncs come without what differs from module to module: numbers, and what of many
+    was fused.
+    """
+    op = op_name(value)
+    if isinstance(value, relax.Call):
+        callee = value.args[0] if op is not None and op.startswith("relax.call_tir") else value.op
+        if isinstance(callee, relax.GlobalVar):
+            return f"function {family(str(callee.name_hint))}"
+    return op or type(value).__name__
+
+
+def family(name: str) -> str:
+    """A function's name without numbers; "fused" for what FuseOps has put together."""
+    if name.startswith("fused_"):
+        return "fused"
+    return re.sub(r"_?\d+", "", name)
+
+
+def _trace(e: Expectation) -> dict[str, tuple[str, Any]]:
+    """Variables that have their names for themselves: kind and value, as far as they are known."""
+    values: dict[Any, Any] = {}
+    with contextlib.suppress(Unsupported, Mismatch, Undefined):
+        e.plan()(Evaluator(e.mod, lambda var, value: values.setdefault(var, value)).run)
+    kinds = {binding.var: kind_of(binding.value) for binding in bindings_of(e.mod)}
+    names = [str(var.name) for var in kinds]
+    return {
+        str(var.name): (kinds[var], value)
+        for var, value in values.items()
+        if var in kinds and names.count(str(var.name)) == 1 and _compared(value)
+    }
+
+
+def _compared(value: Any) -> bool:
+    return all(hasattr(leaf, "dtype") for _, leaf in leaves(value))
+
+
+def _unlike(a: Any, b: Any) -> bool:
+    return difference(a, b) is not None
+
+
+def _found(value: Any, trace: dict[str, tuple[str, Any]]) -> bool:
+    return any(not _unlike(value, other) for _, other in trace.values())
+
+
+def _path(expected: Any, actual: Any) -> tuple[int, ...]:
+    """The first part of a result that differs."""
+    for (path, want), (other, got) in zip(leaves(expected), leaves(actual), strict=False):
+        if path != other or _unlike(want, got):
+            return path
+    return ()
+
+
+def _computes(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> str:
+    """The operator that computes a part of a function's result."""
+    bound = {binding.var: binding for binding in bindings_of(mod[function])}
+    for expr in _followed(mod[function].body.body, path, bound):
+        last = expr
+    return "the parameters" if isinstance(last, relax.Var) else kind_of(last)
+
+
+def _followed(expr: Any, path: tuple[int, ...], bound: dict[Any, Any]) -> Iterator[Any]:
+    """What an expression stands for, step by step: variables, tuples, their fields."""
+    while True:
+        yield expr
+        if isinstance(expr, relax.Var) and expr in bound:
+            expr = bound[expr].value
+        elif isinstance(expr, relax.Tuple) and path:
+            expr, path = expr.fields[path[0]], path[1:]
+        elif isinstance(expr, relax.TupleGetItem):
+            expr, path = expr.tuple_value, (int(expr.index), *path)
+        else:
+            return
