@@ -1,79 +1,302 @@
-"""Resizing of images."""
+"""Resizing and sampling of images and volumes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
 from ..choices import Choices
-from ..scope import Scope, Value
-from .convolution import from_layout, to_layout
-from .record import Op
+from ..scope import Dim, Scope, Value
+from .convolution import SPATIAL, from_layout, to_layout
+from .operands import positive
+from .record import FLOATS, WIDE, Op, Tolerance
 
 __all__ = ["OPS"]
 
-DTYPES = ("float32", "float64")
+image = relax.op.image
+
+Taps = list[tuple[Any, Any]]
+"""Along one axis: which elements are read, and their weights."""
 
 
-def _build_resize2d(c: Choices, s: Scope) -> relax.Expr:
-    layout = c.pick(("NCHW", "NHWC"))
+# resize2d, resize3d
+
+LAYOUTS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+MODES = (
+    "half_pixel",
+    "asymmetric",
+    "align_corners",
+    "pytorch_half_pixel",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+
+
+def _batch(c: Choices, s: Scope) -> Dim:
+    return positive((c.pick((1, *s.dims)),))[0]
+
+
+def _image(c: Choices, s: Scope, layout: str, dtypes: Sequence[str]) -> Value:
+    """Spatial axes are static; batch and channels need not be."""
+    spatial = SPATIAL[len(layout) - 2]
 
     def fits(x: Value) -> bool:
-        return x.static and 0 not in (x.shape or ())
-
-    dims = {"N": c.pick((1, 2)), "C": c.pick((2, 1, 3)), "H": c.pick((2, 4)), "W": c.pick((2, 3))}
-    x = s.tensor(c, dtype=DTYPES, ndim=4, where=fits, fresh_shape=to_layout(dims, layout))
-    size = (c.pick((4, 2, 3)), c.pick((4, 2, 6)))
-    method, mode = c.pick(
-        (
-            ("linear", "half_pixel"),
-            ("nearest_neighbor", "asymmetric"),
-            ("linear", "align_corners"),
-            ("linear", "asymmetric"),
+        return x.shape is not None and all(
+            (isinstance(dim, int) and 0 < dim <= 8) or (letter in "NC" and dim != 0)
+            for letter, dim in zip(layout, x.shape, strict=True)
         )
+
+    dims: dict[str, Dim] = {"N": _batch(c, s), "C": c.pick((2, 1, 3))}
+    dims |= {letter: c.pick((2, 3, 4, 1)) for letter in spatial}
+    return s.tensor(
+        c, dtype=dtypes, ndim=len(layout), where=fits, fresh_shape=to_layout(dims, layout)
     )
-    # Nearest neighbours at half-way places depend on the rounding, and "floor" has one answer.
-    rounding = "floor" if method == "nearest_neighbor" else ""
-    return relax.op.image.resize2d(
+
+
+def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
+    layout = c.pick(LAYOUTS[n])
+    method = c.pick(("linear", "nearest_neighbor", "cubic"))
+    x = _image(c, s, layout, (*FLOATS, "uint8") if method == "nearest_neighbor" else FLOATS)
+    assert x.shape is not None
+    assert x.dtype is not None
+    mode = c.pick(MODES)
+    sizes = [c.pick((4, 2, 3, 6, 1)) for _ in range(n)]
+    equal = c.flag(0.3)
+    if equal:
+        sizes = sizes[:1] * n
+    roi = [c.pick((0.0, 0.25, -0.5)) for _ in range(n)] + [
+        c.pick((1.0, 0.5, 1.25)) for _ in range(n)
+    ]
+    rounding = ""
+    if method == "nearest_neighbor":
+        rounding = c.pick(("floor", "ceil", "round"))
+        lengths = [x.shape[layout.index(letter)] for letter in SPATIAL[n]]
+        # How halves are rounded is not said.
+        if rounding == "round" and any(
+            bool((_places(length, size, mode, start, end) % 1 == 0.5).any())
+            for length, size, start, end in zip(lengths, sizes, roi[:n], roi[n:], strict=True)
+        ):
+            rounding = "floor"
+    wider = {"float16": "float32", "float32": "float64"}.get(x.dtype)
+    return getattr(image, f"resize{n}d")(
         x.expr,
-        size if c.flag(0.7) else size[0],
+        sizes[0] if equal and c.flag() else tuple(sizes),
+        roi=tuple(roi) if mode == "tf_crop_and_resize" else None,
         layout=layout,
         method=method,
         coordinate_transformation_mode=mode,
         rounding_method=rounding,
+        cubic_alpha=c.pick((-0.75, -0.5)),
+        cubic_exclude=c.below(2),
+        extrapolation_value=c.pick((0.0, 1.5)),
+        out_dtype=wider if c.flag(0.06) else None,
     )
 
 
-def _places(length: int, target: int, mode: str) -> Any:
-    """For each element of the result, where it lies in the source."""
+def _places(length: Any, target: int, mode: str, start: float, end: float) -> Any:
+    """For each element of the result, where it lies in the source: as ONNX's Resize defines it."""
     out = np.arange(target, dtype="float64")
+    scale = length / target
     if mode == "half_pixel":
-        return (out + 0.5) * length / target - 0.5
+        return (out + 0.5) * scale - 0.5
+    if mode == "pytorch_half_pixel":
+        return (out + 0.5) * scale - 0.5 if target > 1 else out * 0
+    if mode == "tf_half_pixel_for_nn":
+        return (out + 0.5) * scale
     if mode == "align_corners":
         return out * (length - 1) / max(target - 1, 1)
-    return out * length / target
+    if mode == "asymmetric":
+        return out * scale
+    if mode == "tf_crop_and_resize":
+        if target == 1:
+            return np.full(1, 0.5 * (start + end) * (length - 1))
+        return start * (length - 1) + out * (end - start) * (length - 1) / (target - 1)
+    raise ValueError(f"Expected a coordinate transformation of {MODES} but got {mode!r}")
 
 
-def _resize2d(args: Sequence[Any], attrs: Any) -> Any:
-    layout, size = str(attrs.layout), args[1]
-    x = from_layout(args[0], layout, "NCHW")
-    dtype = x.dtype
-    for axis, target in ((2, int(size[0])), (3, int(size[1]))):
-        length = x.shape[axis]
-        places = _places(length, target, str(attrs.coordinate_transformation_mode))
-        # The tiny addend is what keeps a place like 2.9999999 from being taken for 2.
-        low = np.floor(places + 1e-5 * (str(attrs.method) == "nearest_neighbor")).astype(int)
-        below = x.take(np.clip(low, 0, length - 1), axis)
-        if str(attrs.method) == "linear":
-            above = x.take(np.clip(low + 1, 0, length - 1), axis)
-            part = (places - low).reshape([-1 if a == axis else 1 for a in range(4)])
-            x = below * (1 - part) + above * part
-        else:
-            x = below
-    return from_layout(x.astype(dtype), "NCHW", layout)
+TINY = 1e-5
+"""What keeps a place like 2.9999999 from being taken for 2."""
+
+_ROUND: dict[str, Callable[[Any], Any]] = {
+    "round": np.rint,
+    "floor": lambda x: np.floor(x + TINY),
+    "ceil": lambda x: np.ceil(x - TINY),
+}
 
 
-OPS = (Op(name="image.resize2d", build=_build_resize2d, reference=_resize2d, dtypes=DTYPES),)
+def _cubic(part: Any, alpha: float) -> list[Any]:
+    """Keys' weights of the four elements around a place, the second of which is just below it."""
+
+    def near(t: Any) -> Any:
+        return ((alpha + 2) * t - (alpha + 3)) * t * t + 1
+
+    def far(t: Any) -> Any:
+        return ((alpha * t - 5 * alpha) * t + 8 * alpha) * t - 4 * alpha
+
+    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+
+
+def _resize_taps(places: Any, length: int, attrs: Any) -> Taps:
+    method = str(attrs.method)
+    if method == "nearest_neighbor":
+        return [(_ROUND[str(attrs.rounding_method)](places), np.ones(places.shape))]
+    low = np.floor(places)
+    part = places - low
+    if method == "linear":
+        return [(low, 1 - part), (low + 1, part)]
+    if method != "cubic":
+        raise ValueError(f"Expected a known method but got {method!r}")
+    at = [low - 1 + i for i in range(4)]
+    weights = _cubic(part, float(attrs.cubic_alpha))
+    if attrs.cubic_exclude:
+        weights = [
+            np.where((where < 0) | (where >= length), 0, weight)
+            for where, weight in zip(at, weights, strict=True)
+        ]
+        total = sum(weights)
+        weights = [weight / total for weight in weights]
+    return list(zip(at, weights, strict=True))
+
+
+def _resize(args: Sequence[Any], attrs: Any) -> Any:
+    layout, size = str(attrs.layout), [int(dim) for dim in args[1]]
+    n = len(size)
+    x = from_layout(args[0], layout, "NC" + SPATIAL[n])
+    dtype = x.dtype if attrs.out_dtype is None else np.dtype(str(attrs.out_dtype))
+    mode, roi = str(attrs.coordinate_transformation_mode), [float(v.value) for v in attrs.roi]
+    result, outside = x.astype("float64"), np.zeros((1,) * (n + 2), "bool")
+    for i, target in enumerate(size):
+        axis, length = i + 2, x.shape[i + 2]
+        places = _places(length, target, mode, roi[i], roi[n + i])
+        along = [-1 if a == axis else 1 for a in range(n + 2)]
+        result = sum(
+            result.take(np.clip(where, 0, length - 1).astype(int), axis) * weight.reshape(along)
+            for where, weight in _resize_taps(places, length, attrs)
+        )
+        outside = outside | ((places < 0) | (places > length - 1)).reshape(along)
+    if mode == "tf_crop_and_resize":
+        result = np.where(outside, float(attrs.extrapolation_value), result)
+    return from_layout(np.asarray(result).astype(dtype), "NC" + SPATIAL[n], layout)
+
+
+# grid_sample, affine_grid
+
+
+def _build_grid_sample(c: Choices, s: Scope) -> relax.Expr:
+    n = c.pick((2, 2, 3))
+    layout = LAYOUTS[n][0]
+    x = _image(c, s, layout, WIDE)
+    assert x.shape is not None
+    grid = (x.shape[0], n, *(c.pick((2, 3, 1)) for _ in range(n)))
+    return image.grid_sample(
+        x.expr,
+        s.tensor(c, dtype=x.dtype, shape=grid).expr,
+        method=c.pick(("bilinear", "nearest", "bicubic") if n == 2 else ("bilinear", "nearest")),
+        layout=layout,
+        padding_mode=c.pick(("zeros", "border", "reflection")),
+        align_corners=c.flag(),
+    )
+
+
+def _inside(places: Any, length: int, attrs: Any) -> Any:
+    """Places outside the image moved to its border, or reflected there; or left where they are."""
+    padding = str(attrs.padding_mode)
+    if padding == "zeros":
+        return places
+    if padding == "reflection":
+        low, high = (0, length - 1) if attrs.align_corners else (-0.5, length - 0.5)
+        span = high - low
+        if span == 0:
+            return np.zeros(places.shape)
+        distance = np.abs(places - low)
+        rest, turns = np.fmod(distance, span), np.floor(distance / span)
+        places = low + np.where(turns % 2 == 0, rest, span - rest)
+    return np.clip(places, 0, length - 1)
+
+
+def _sample_taps(places: Any, length: int, attrs: Any) -> Taps:
+    method = str(attrs.method)
+    if method == "bicubic":
+        low = np.floor(places)
+        weights = _cubic(places - low, -0.75)
+        return [(_inside(low - 1 + i, length, attrs), weight) for i, weight in enumerate(weights)]
+    places = _inside(places, length, attrs)
+    if method == "nearest":
+        return [(np.rint(places), np.ones(places.shape))]
+    low = np.floor(places)
+    return [(low, 1 - (places - low)), (low + 1, places - low)]
+
+
+def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
+    """As PyTorch's, but the coordinates of the grid (x, then y, then z) are its second axis."""
+    x, grid = args[0], args[1].astype("float64")
+    n = x.ndim - 2
+    taps = []
+    for axis in range(n):
+        length, place = x.shape[axis + 2], grid[:, n - 1 - axis] + 1
+        scaled = place * (length - 1) / 2 if attrs.align_corners else place * length / 2 - 0.5
+        taps.append(_sample_taps(scaled, length, attrs))
+    result = np.zeros((x.shape[0], x.shape[1], *grid.shape[2:]))
+    batch = np.arange(x.shape[0]).reshape(-1, *[1] * n)
+    for choice in np.ndindex(*map(len, taps)):
+        chosen = [taps[axis][i] for axis, i in enumerate(choice)]
+        weight = np.prod([weight for _, weight in chosen], axis=0)
+        index = []
+        for (where, _), length in zip(chosen, x.shape[2:], strict=True):
+            weight = np.where((where >= 0) & (where < length), weight, 0)
+            index.append(np.clip(where, 0, length - 1).astype(int))
+        # The channels come last from the indexing.
+        pixels = np.moveaxis(x, 1, -1)[(batch, *index)]
+        result += np.moveaxis(pixels * weight[..., None], -1, 1)
+    return result.astype(x.dtype)
+
+
+def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
+    n = c.pick((2, 2, 3))
+    matrix = s.tensor(c, dtype=WIDE, shape=(_batch(c, s), n, n + 1))
+    corners = c.flag()
+    # Documented by the message that refuses less than 2.
+    sizes = [c.pick((2, 3, 4) if corners else (2, 3, 1)) for _ in range(n)]
+    return image.affine_grid(
+        matrix.expr, sizes[0] if n == 2 and c.flag(0.2) else tuple(sizes), align_corners=corners
+    )
+
+
+def _affine_grid(args: Sequence[Any], attrs: Any) -> Any:
+    """As PyTorch's, but the coordinates (x, then y, then z) are the second axis of the result."""
+    matrix, size = args[0].astype("float64"), [int(dim) for dim in args[1]]
+    lines = [
+        np.linspace(-1, 1, d) if attrs.align_corners else (2 * np.arange(d) + 1) / d - 1
+        for d in size
+    ]
+    *places, one = (*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size))
+    points = np.stack([*places, one])
+    return np.tensordot(matrix, points, axes=1).astype(args[0].dtype)
+
+
+SINGLE = Tolerance(float64=1e-4, reason="places and weights are computed in float32")
+
+
+OPS = (
+    *(
+        Op(
+            name=f"image.resize{n}d",
+            build=lambda c, s, n=n: _build_resize(n, c, s),
+            reference=_resize,
+            dtypes=(*FLOATS, "uint8"),
+            tolerance=SINGLE,
+        )
+        for n in (2, 3)
+    ),
+    Op(
+        name="image.grid_sample",
+        build=_build_grid_sample,
+        reference=_grid_sample,
+        dtypes=WIDE,
+        tolerance=SINGLE,
+    ),
+    Op(name="image.affine_grid", build=_build_affine_grid, reference=_affine_grid, dtypes=WIDE),
+)
