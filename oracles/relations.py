@@ -14,7 +14,7 @@ from .catalogue.reading import argument
 from .contract import Relation
 from .dtypes import dtype_of
 from .execute import Plan
-from .inspect import attr
+from .inspect import attr, global_vars
 from .passcall import PassCall
 
 
@@ -147,11 +147,16 @@ def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     return Rule(lambda name: name in after, plan, text)
 
 
-def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
-    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` says."""
+def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
+    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` says.
+
+    Nothing is said where others call the function, with as many arguments as before.
+    """
     target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
     bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
     function: str = ast.literal_eval(target)
+    if any(gvar.name_hint == function for gvar in global_vars(before)):
+        return None
 
     def places(name: str) -> dict[int, Any]:
         if name != function:

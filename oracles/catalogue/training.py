@@ -169,12 +169,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: the function signature would change accordingly",
                 _renames_inputs,
             ),
-            Exemption(
-                "values",
-                "the parameters that are named become float16",
-                "docstring: the function signature would change accordingly",
-                _renames_inputs,
-            ),
         ),
         cost=0.4,
     ),
