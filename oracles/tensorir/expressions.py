@@ -1,0 +1,515 @@
+"""Expressions of TensorIR as Python text over NumPy.
+
+One text serves scalars and lanes: a value that differs between the iterations of a vectorised loop
+is an array with one axis for each such loop, all others are Python's or NumPy's scalars, and NumPy
+broadcasts. Dtypes stay exact: integers of loops and shapes (int32 and int64) are Python integers,
+which take the dtype of what they meet; everything else is of NumPy's type of that very dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir import prim
+
+from ..errors import Unsupported
+from .intrinsics import BINARY, BITS, DTYPES, UNARY
+
+INDEX = frozenset({"int32", "int64"})
+"""Python's integers stand for scalars of these: that they overflow is undefined in TensorIR too."""
+
+NATIVE = frozenset(name for name in DTYPES if not name.startswith(("bfloat", "float8")))
+"""Dtypes that a Python number takes when it meets them; with the others it gives float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The text of an expression and what is known of its value."""
+
+    text: str
+    dtype: str
+    weak: bool = False
+    """A Python number: an integer that is in `INDEX`, or a literal."""
+    lanes: bool = False
+    """It differs between the iterations of a vectorised loop."""
+    low: int | None = None
+    high: int | None = None
+    """Bounds of an integer, inclusive."""
+    below: str | None = None
+    """Text of something that the value, not negative, is smaller than: a symbolic extent."""
+
+    @property
+    def literal(self) -> int | None:
+        """The integer, if it is known."""
+        return self.low if self.low is not None and self.low == self.high and self.weak else None
+
+
+@dataclass(slots=True)
+class Storage:
+    """A buffer: the name of its array, its dtype and its shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[Value, ...]
+    node: tirx.Buffer
+    made: int = field(default=0)
+    """How many loops stood around its allocation."""
+
+
+class Expressions:
+    """Translates expressions; what stands for a variable or a buffer is in `vars` and `buffers`.
+
+    `load` and `call` are there to be overridden.
+    """
+
+    def __init__(self) -> None:
+        self.vars: dict[int, Value] = {}
+        self.buffers: dict[int, Storage] = {}
+        self.mask: str | None = None
+        """Name of an array: the iterations that evaluate the expression; None for all of them."""
+        self._count = 0
+
+    def fresh(self, letter: str) -> str:
+        """A name that no other one begins with."""
+        self._count += 1
+        return f"{letter}{self._count}_"
+
+    def value(self, expr: Any) -> Value:
+        """Translate an expression.
+
+        Raises:
+            Unsupported: it has a kind, a dtype or an operator that is not known.
+        """
+        visit = VISIT.get(type(expr))
+        if visit is None:
+            raise Unsupported(f"TensorIR expression {type(expr).__name__}")
+        return visit(self, expr)
+
+    def load(self, expr: Any) -> Value:
+        """An element of a buffer."""
+        storage = self.storage(expr.source)
+        indices = [self.value(index) for index in expr.indices]
+        return self.element(storage, self.inside(storage, indices))
+
+    def element(self, storage: Storage, indices: Sequence[Value]) -> Value:
+        """An element at indices that are known to lie inside."""
+        text = f"{storage.name}[{subscript(indices)}]"
+        return Value(text, storage.dtype, lanes=any(index.lanes for index in indices))
+
+    def storage(self, buffer: Any) -> Storage:
+        handle = buffer.__chandle__()
+        if handle not in self.buffers:
+            raise Unsupported(f"buffer {getattr(buffer, 'name', buffer)!s} that is not declared")
+        return self.buffers[handle]
+
+    def inside(self, storage: Storage, indices: Sequence[Value]) -> list[Value]:
+        """The indices, checked at run time unless their bounds are known to lie inside."""
+        if len(indices) != len(storage.shape):
+            raise Unsupported(f"{len(indices)} indices of {storage.node.name}")
+        return [self._checked(i, size) for i, size in zip(indices, storage.shape, strict=True)]
+
+    def _checked(self, index: Value, size: Value) -> Value:
+        if index.dtype not in INDEX and not index.dtype.startswith(("uint", "int")):
+            raise Unsupported(f"index of dtype {index.dtype}")
+        if index.below is not None and index.below == size.text:
+            return index
+        low, high, extent = index.low, index.high, size.literal
+        if (
+            low is not None
+            and high is not None
+            and extent is not None
+            and 0 <= low <= high < extent
+        ):
+            return index
+        active = "" if self.mask is None else f", {self.mask}"
+        return Value(f"at({index.text}, {size.text}{active})", index.dtype, lanes=index.lanes)
+
+    def masked(self, mask: str | None, expr: Any) -> Value:
+        """An expression that is evaluated by some iterations only."""
+        before, self.mask = self.mask, mask
+        try:
+            return self.value(expr)
+        finally:
+            self.mask = before
+
+    # Kinds of expressions
+
+    def variable(self, expr: Any) -> Value:
+        known = self.vars.get(expr.__chandle__())
+        if known is None:
+            raise Unsupported(f"variable {expr.name} without a value")
+        return known
+
+    def int_imm(self, expr: Any) -> Value:
+        dtype, number = dtype_of(expr.ty), int(expr.value)
+        if dtype == "bool":
+            return Value(str(bool(number)), dtype, weak=True)
+        if dtype in INDEX:
+            return constant(number, dtype)
+        if dtype.startswith(("int", "uint")):
+            return Value(str(number), dtype, weak=True)
+        raise Unsupported(f"literal of dtype {dtype}")
+
+    def float_imm(self, expr: Any) -> Value:
+        dtype, text = dtype_of(expr.ty), repr(float(expr.value))
+        if dtype not in NATIVE:
+            return Value(f"{dtype}({text})", dtype)
+        return Value(text, dtype, weak=True)
+
+    def exact(self, value: Value) -> str:
+        """Text of the value as a NumPy scalar or an array."""
+        if not value.weak:
+            return value.text
+        name = "bool_" if value.dtype == "bool" else value.dtype
+        return f"{name}({value.text})"
+
+    def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
+        """Two operands of which one has the exact dtype, or both are Python integers.
+
+        Returns:
+            Their texts, whether the result is a Python number, whether it has lanes.
+        """
+        if a.dtype != b.dtype:
+            raise Unsupported(f"operands of dtypes {a.dtype} and {b.dtype}")
+        if a.weak and b.weak and a.dtype not in INDEX:
+            return self.exact(a), b.text, False, False
+        return a.text, b.text, a.weak and b.weak, a.lanes or b.lanes
+
+    def arithmetic(self, expr: Any, symbol: str, bounds: Bounds) -> Value:
+        a, b = self.value(expr.a), self.value(expr.b)
+        left, right, weak, lanes = self.pair(a, b)
+        if a.dtype == "bool":
+            raise Unsupported(f"{symbol} of dtype bool")
+        if a.dtype not in INDEX:
+            return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes)
+        low, high = limits(bounds, a, b)
+        if weak and low is not None and low == high:
+            return constant(low, a.dtype)
+        return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes, low, high)
+
+    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
+        a, b = self.value(expr.a), self.value(expr.b)
+        left, right, weak, lanes = self.pair(a, b)
+        dtype = a.dtype
+        if is_float(dtype):
+            if floor:
+                name = "floor_mod" if rest else "floor_div"
+                return Value(f"{name}({left}, {right})", dtype, weak, lanes)
+            text = f"fmod({left}, {right})" if rest else f"({left} / {right})"
+            return Value(text, dtype, weak, lanes)
+        if b.literal == 0 or dtype == "bool":
+            raise Unsupported(f"division of {dtype} by {b.text}")
+        if b.literal is None and not (b.low is not None and b.low > 0):
+            right = self._guarded("divisor", right)
+        natural = a.low is not None and a.low >= 0 and b.low is not None and b.low >= 0
+        if floor or natural or dtype.startswith("uint"):
+            text = f"({left} {'%' if rest else '//'} {right})"
+        else:
+            text = f"{'truncmod' if rest else 'truncdiv'}({left}, {right})"
+        low = high = None
+        if (floor or natural) and dtype in INDEX and b.low is not None and b.low > 0:
+            low, high = limits(_rest_bounds if rest else _quotient_bounds, a, b)
+            if weak and low is not None and low == high:
+                return constant(low, dtype)
+        return Value(text, dtype, weak, lanes, low, high)
+
+    def _guarded(self, function: str, *args: str) -> str:
+        active = () if self.mask is None else (self.mask,)
+        return f"{function}({', '.join((*args, *active))})"
+
+    def extreme(self, expr: Any, symbol: str) -> Value:
+        a, b = self.value(expr.a), self.value(expr.b)
+        left, right, weak, lanes = self.pair(a, b)
+        if is_float(a.dtype):
+            name = "lesser" if symbol == "<" else "greater"
+        elif weak:
+            name = "min" if symbol == "<" else "max"
+        else:
+            name = "minimum" if symbol == "<" else "maximum"
+        low, high = limits(_least if symbol == "<" else _most, a, b)
+        return Value(f"{name}({left}, {right})", a.dtype, weak, lanes, low, high)
+
+    def comparison(self, expr: Any, symbol: str) -> Value:
+        left, right, _, lanes = self.pair(self.value(expr.a), self.value(expr.b))
+        return Value(f"({left} {symbol} {right})", "bool", lanes=lanes)
+
+    def logical(self, expr: Any, *, both: bool) -> Value:
+        a = self.value(expr.a)
+        if not a.lanes:
+            b = self.value(expr.b)
+            return Value(f"({a.text} {'and' if both else 'or'} {b.text})", "bool", lanes=b.lanes)
+        decided, name = self.named_mask(a.text if both else f"~{a.text}")
+        b = self.masked(name, expr.b)
+        if name not in b.text:
+            return Value(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
+        text = f"({decided} & {b.text})" if both else f"(~{decided} | ({name} & {b.text}))"
+        return Value(text, "bool", lanes=True)
+
+    def named_mask(self, condition: str) -> tuple[str, str]:
+        """Text that defines the iterations for which a condition holds, and the name it gets."""
+        name = self.fresh("m")
+        outer = "" if self.mask is None else f" & {self.mask}"
+        return f"({name} := {condition}{outer})", name
+
+    def negation(self, expr: Any) -> Value:
+        a = self.value(expr.a)
+        return Value(f"(~{a.text})" if a.lanes else f"(not {a.text})", "bool", lanes=a.lanes)
+
+    def choice(self, condition: Any, first: Any, second: Any) -> Value:
+        """One of two values; only the chosen one is evaluated."""
+        cond = self.value(condition)
+        if not cond.lanes:
+            a, b = self.value(first), self.value(second)
+            left, right, weak, lanes = self.both_exact(a, b)
+            return Value(
+                f"({left} if {cond.text} else {right})", a.dtype, weak, lanes, *_either(a, b)
+            )
+        mask, name = self.named_mask(cond.text)
+        other_mask, other = self.named_mask(f"~{cond.text}")
+        a, b = self.masked(name, first), self.masked(other, second)
+        left, right, *_ = self.pair(a, b)
+        if a.weak and b.weak:
+            left = self.exact(a)
+        text = cond.text
+        if name in left or other in right:
+            whole = self.fresh("c")
+            text = f"({whole} := {text})"
+            if name in left:
+                left = f"({mask.replace(cond.text, whole, 1)}, {left})[1]"
+            if other in right:
+                right = f"({other_mask.replace(cond.text, whole, 1)}, {right})[1]"
+        return Value(f"where({text}, {left}, {right})", a.dtype, False, True, *_either(a, b))
+
+    def both_exact(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
+        """Two texts of which either one may become the value."""
+        if a.dtype != b.dtype:
+            raise Unsupported(f"operands of dtypes {a.dtype} and {b.dtype}")
+        lanes = a.lanes or b.lanes
+        if a.dtype in INDEX or a.dtype == "bool":
+            return a.text, b.text, a.weak and b.weak, lanes
+        return self.exact(a), self.exact(b), False, lanes
+
+    def select(self, expr: Any) -> Value:
+        """Both values may be computed, but compilers guard the accesses of either."""
+        return self.choice(expr.condition, expr.true_value, expr.false_value)
+
+    def let(self, expr: Any) -> Value:
+        value = self.value(expr.value)
+        name = self.fresh("v")
+        self.vars[expr.var.__chandle__()] = Value(
+            name, value.dtype, value.weak, value.lanes, value.low, value.high
+        )
+        body = self.value(expr.body)
+        return Value(
+            f"(({name} := {value.text}), {body.text})[1]",
+            *(body.dtype, body.weak, body.lanes, body.low, body.high),
+        )
+
+    def cast(self, expr: Any) -> Value:
+        return self.converted(self.value(expr.value), dtype_of(expr.ty))
+
+    def converted(self, value: Value, dtype: str) -> Value:
+        source = value.dtype
+        if source == dtype:
+            return value
+        if source in INDEX and dtype in INDEX:
+            low, high = value.low, value.high
+            if dtype == "int32" and (
+                low is None or high is None or not -LIMIT <= low <= high < LIMIT
+            ):
+                text = f"wrapped({value.text}, 32)" if value.weak else f"cast({value.text}, int32)"
+                return Value(text, dtype, value.weak, value.lanes)
+            if value.weak:
+                return Value(value.text, dtype, True, value.lanes, low, high, value.below)
+            return Value(f"cast({value.text}, {dtype})", dtype, False, value.lanes, low, high)
+        name = "bool_" if dtype == "bool" else dtype
+        exact = f"int64({value.text})" if value.weak and source in INDEX else self.exact(value)
+        return Value(f"cast({exact}, {name})", dtype, lanes=value.lanes)
+
+    def bitwise(self, expr: Any, symbol: str) -> Value:
+        left, right, weak, lanes = self.pair(a := self.value(expr.a), self.value(expr.b))
+        return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes)
+
+    def inverted(self, expr: Any) -> Value:
+        a = self.value(expr.a)
+        return Value(
+            f"(~{a.text if a.dtype in INDEX else self.exact(a)})", a.dtype, a.weak, a.lanes
+        )
+
+    def shifted(self, expr: Any, symbol: str) -> Value:
+        a, b = self.value(expr.a), self.value(expr.b)
+        left, right, weak, lanes = self.pair(a, b)
+        bits = _BITS.get(a.dtype)
+        if bits is None:
+            raise Unsupported(f"shift of dtype {a.dtype}")
+        if b.literal is None or not 0 <= b.literal < bits:
+            right = self._guarded("shift", right, str(bits))
+        low = high = None
+        if weak and symbol == ">>" and b.literal is not None and a.low is not None:
+            low, high = a.low >> b.literal, None if a.high is None else a.high >> b.literal
+        return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes, low, high)
+
+    def call(self, expr: Any) -> Value:
+        """A call of an intrinsic."""
+        name = getattr(expr.op, "name", None)
+        if name is None:
+            raise Unsupported(f"call of a {type(expr.op).__name__}")
+        short = name.rpartition(".")[2]
+        args = expr.args
+        if name == "prim.if_then_else":
+            return self.choice(*args)
+        if short == "likely":
+            return self.value(args[0])
+        if short == "reinterpret":
+            value, dtype = self.value(args[0]), dtype_of(expr.ty)
+            if _BITS.get(value.dtype) != _BITS.get(dtype) or dtype == "bool":
+                raise Unsupported(f"reinterpret of {value.dtype} as {dtype}")
+            return Value(f"reinterpret({self.exact(value)}, {dtype})", dtype, lanes=value.lanes)
+        if short in UNARY and len(args) == 1:
+            a = self.value(args[0])
+            if short in ("isnan", "isinf", "isfinite"):
+                return Value(f"{short}({self.exact(a)})", "bool", lanes=a.lanes)
+            dtype = dtype_of(expr.ty)
+            if short in _INTEGER or (short in ("abs", "fabs") and a.dtype in _BITS):
+                return Value(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
+            self._float(short, a)
+            return Value(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
+        if short in BINARY and len(args) == 2:
+            a, b = self.value(args[0]), self.value(args[1])
+            self._float(short, a)
+            return Value(
+                f"{short}({self.exact(a)}, {self.exact(b)})", a.dtype, lanes=a.lanes or b.lanes
+            )
+        if short == "fma":
+            a, b, c = map(self.value, args)
+            text = f"({self.exact(a)} * {self.exact(b)} + {self.exact(c)})"
+            return Value(text, a.dtype, lanes=a.lanes or b.lanes or c.lanes)
+        if short == "large_uint_imm":
+            number = int(args[0].value) | int(args[1].value) << 32
+            return Value(str(number), dtype_of(expr.ty), weak=True)
+        raise Unsupported(f"TensorIR operator {name}")
+
+    def _float(self, name: str, operand: Value) -> None:
+        if not is_float(operand.dtype):
+            raise Unsupported(f"{name} of dtype {operand.dtype}")
+
+
+Bounds = Callable[[int, int, int, int], tuple[int, int]]
+"""Bounds of a result from the bounds of two operands."""
+
+LIMIT = 1 << 31
+
+_BITS: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in BITS} | {
+    "float16": 16,
+    "bfloat16": 16,
+    "float32": 32,
+    "float64": 64,
+}
+
+_INTEGER = frozenset({"clz", "popcount"})
+
+
+def dtype_of(ty: Any) -> str:
+    """The dtype of a scalar type.
+
+    Raises:
+        Unsupported: it is no scalar type, or one of vectors.
+    """
+    dtype = str(getattr(ty, "dtype", ty))
+    if dtype not in DTYPES:
+        raise Unsupported(f"dtype {dtype}")
+    return dtype
+
+
+def is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))
+
+
+def constant(number: int, dtype: str) -> Value:
+    """An integer known when the program is written."""
+    return Value(str(number) if number >= 0 else f"({number})", dtype, True, False, number, number)
+
+
+def subscript(indices: Sequence[Value]) -> str:
+    """What stands between the brackets."""
+    return ", ".join(index.text for index in indices) if indices else "()"
+
+
+def limits(bounds: Bounds, a: Value, b: Value) -> tuple[int | None, int | None]:
+    """Bounds of a result; none where those of an operand are missing or the dtype overflows."""
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return None, None
+    low, high = bounds(a.low, a.high, b.low, b.high)
+    half = LIMIT if a.dtype == "int32" else LIMIT << 32
+    return (low, high) if -half <= low and high < half else (None, None)
+
+
+def _either(a: Value, b: Value) -> tuple[int | None, int | None]:
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return None, None
+    return min(a.low, b.low), max(a.high, b.high)
+
+
+def _products(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    corners = (a * c, a * d, b * c, b * d)
+    return min(corners), max(corners)
+
+
+def _quotient_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    corners = (a // c, a // d, b // c, b // d)
+    return min(corners), max(corners)
+
+
+def _rest_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    if c == d and a // c == b // c:
+        return a % c, b % c
+    return 0, d - 1
+
+
+def _least(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    return min(a, c), min(b, d)
+
+
+def _most(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    return max(a, c), max(b, d)
+
+
+VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
+    tirx.Var: lambda t, e: t.variable(e),
+    tirx.IntImm: lambda t, e: t.int_imm(e),
+    tirx.FloatImm: lambda t, e: t.float_imm(e),
+    tvm.ir.TensorLoad: lambda t, e: t.load(e),
+    tvm.ir.Call: lambda t, e: t.call(e),
+    prim.Cast: lambda t, e: t.cast(e),
+    prim.Add: lambda t, e: t.arithmetic(e, "+", lambda a, b, c, d: (a + c, b + d)),
+    prim.Sub: lambda t, e: t.arithmetic(e, "-", lambda a, b, c, d: (a - d, b - c)),
+    prim.Mul: lambda t, e: t.arithmetic(e, "*", _products),
+    prim.Div: lambda t, e: t.division(e, floor=False, rest=False),
+    prim.Mod: lambda t, e: t.division(e, floor=False, rest=True),
+    prim.FloorDiv: lambda t, e: t.division(e, floor=True, rest=False),
+    prim.FloorMod: lambda t, e: t.division(e, floor=True, rest=True),
+    prim.Min: lambda t, e: t.extreme(e, "<"),
+    prim.Max: lambda t, e: t.extreme(e, ">"),
+    prim.EQ: lambda t, e: t.comparison(e, "=="),
+    prim.NE: lambda t, e: t.comparison(e, "!="),
+    prim.LT: lambda t, e: t.comparison(e, "<"),
+    prim.LE: lambda t, e: t.comparison(e, "<="),
+    prim.GT: lambda t, e: t.comparison(e, ">"),
+    prim.GE: lambda t, e: t.comparison(e, ">="),
+    prim.And: lambda t, e: t.logical(e, both=True),
+    prim.Or: lambda t, e: t.logical(e, both=False),
+    prim.Not: lambda t, e: t.negation(e),
+    prim.Select: lambda t, e: t.select(e),
+    prim.Let: lambda t, e: t.let(e),
+    prim.BitwiseAnd: lambda t, e: t.bitwise(e, "&"),
+    prim.BitwiseOr: lambda t, e: t.bitwise(e, "|"),
+    prim.BitwiseXor: lambda t, e: t.bitwise(e, "^"),
+    prim.BitwiseNot: lambda t, e: t.inverted(e),
+    prim.LShift: lambda t, e: t.shifted(e, "<<"),
+    prim.RShift: lambda t, e: t.shifted(e, ">>"),
+}
+"""What translates each kind of expression."""

@@ -1,0 +1,248 @@
+"""Scalar operations of TensorIR, each for NumPy scalars and arrays alike, in the exact dtype.
+
+Generated programs call these by the names in `NAMES`; what Python and NumPy spell with an operator
+is not here. Where an operation has no meaning (division of integers by zero, a shift by the width
+or more) it raises `Undefined`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import Undefined
+
+BITS = (8, 16, 32, 64)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Conversion as C does it: floats are truncated to integers, integers wrap around."""
+    return np.asarray(x).astype(dtype)[()]
+
+
+def wrapped(x: Any, bits: int) -> Any:
+    """A Python integer as a signed integer of so many bits."""
+    half = 1 << (bits - 1)
+    return (x + half) % (2 * half) - half
+
+
+def reinterpret(x: Any, dtype: Any) -> Any:
+    """The same bits as another dtype."""
+    return np.asarray(x).view(dtype)[()]
+
+
+def divisor(x: Any, active: Any = True) -> Any:
+    """An integer to divide by; 1 where the division is not carried out."""
+    zero = np.equal(x, 0)
+    if not np.any(zero):
+        return x
+    if np.any(zero & active):
+        raise Undefined("division of an integer by zero")
+    return np.where(zero, np.ones_like(x), x)
+
+
+def shift(x: Any, bits: int, active: Any = True) -> Any:
+    """An amount to shift by; 0 where the shift is not carried out."""
+    wrong = np.less(x, 0) | np.greater_equal(x, bits)
+    if not np.any(wrong):
+        return x
+    if np.any(wrong & active):
+        raise Undefined(f"shift of {bits} bits by {np.asarray(x)[wrong & active].flat[0]}")
+    return np.where(wrong, np.zeros_like(x), x)
+
+
+def truncdiv(a: Any, b: Any) -> Any:
+    """Division of integers towards zero."""
+    quotient = a // b
+    return quotient + ((quotient < 0) & (quotient * b != a))
+
+
+def truncmod(a: Any, b: Any) -> Any:
+    """The rest of `truncdiv`: it has the sign of the dividend."""
+    return a - truncdiv(a, b) * b
+
+
+def floor_div(a: Any, b: Any) -> Any:
+    """For floats."""
+    return np.floor(a / b)
+
+
+def floor_mod(a: Any, b: Any) -> Any:
+    """For floats."""
+    return a - np.floor(a / b) * b
+
+
+def lesser(a: Any, b: Any) -> Any:
+    """`min`: the second one unless the first is smaller, so also where one is NaN."""
+    return np.where(a < b, a, b)[()]
+
+
+def greater(a: Any, b: Any) -> Any:
+    """`max`: the second one unless the first is greater, so also where one is NaN."""
+    return np.where(a > b, a, b)[()]
+
+
+def erf(x: Any) -> Any:
+    x = np.asarray(x)
+    values = [math.erf(item) for item in x.astype("float64").ravel().tolist()]
+    return np.array(values).astype(x.dtype).reshape(x.shape)[()]
+
+
+def sigmoid(x: Any) -> Any:
+    one = np.ones_like(x)
+    return one / (one + np.exp(-x))
+
+
+def rsqrt(x: Any) -> Any:
+    return np.ones_like(x) / np.sqrt(x)
+
+
+def exp10(x: Any) -> Any:
+    return np.power(cast(10, np.asarray(x).dtype), x)
+
+
+def round_away(x: Any) -> Any:
+    """To the nearest whole number, halves away from zero."""
+    whole = np.trunc(x)
+    half = cast(0.5, np.asarray(x).dtype)
+    return whole + np.copysign(cast(np.abs(x - whole) >= half, np.asarray(x).dtype), x)
+
+
+def clz(x: Any) -> Any:
+    """The number of zeros in front of the first one; of zero all bits, as int32."""
+    x = np.asarray(x)
+    bits = 8 * x.dtype.itemsize
+    rest = x.view(f"u{x.dtype.itemsize}")
+    result = np.full(x.shape, bits, "int32")
+    for _ in range(bits):
+        result -= rest != 0
+        rest = rest >> 1
+    return result[()]
+
+
+def popcount(x: Any) -> Any:
+    x = np.asarray(x)
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype)[()]
+
+
+def ldexp(x: Any, exponent: Any) -> Any:
+    return np.ldexp(x, np.asarray(exponent).astype("int32"))
+
+
+def at(index: Any, size: Any, active: Any = True) -> Any:
+    """An index into a dimension of this size; any valid one where nothing is accessed.
+
+    Raises:
+        Undefined: it lies outside; NumPy would count negative ones from the end.
+    """
+    if isinstance(index, np.ndarray):
+        if not index.size or (index.min() >= 0 and index.max() < size):
+            return index
+        outside = (index < 0) | (index >= size)
+        if np.any(outside & active):
+            wrong = np.broadcast_to(index, np.broadcast(index, active).shape)[outside & active]
+            raise Undefined(f"index {wrong.flat[0]} of a dimension of {size}")
+        if size <= 0:
+            raise Undefined("access to a buffer without elements, under a condition never met")
+        return index.clip(0, size - 1)
+    if 0 <= index < size:
+        return index
+    if np.any(active):
+        raise Undefined(f"index {index} of a dimension of {size}")
+    return 0
+
+
+UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "exp10": exp10,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": rsqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": erf,
+    "sigmoid": sigmoid,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "nearbyint": np.rint,
+    "round": round_away,
+    "fabs": np.abs,
+    "abs": np.abs,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "clz": clz,
+    "popcount": popcount,
+}
+"""Intrinsics of one operand by the name of the operator, without its prefix."""
+
+BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "pow": np.power,
+    "fmod": np.fmod,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "nextafter": np.nextafter,
+    "ldexp": ldexp,
+}
+
+DTYPES: Mapping[str, Any] = {
+    "bool": np.bool_,
+    **{f"{sign}int{bits}": getattr(np, f"{sign}int{bits}") for sign in ("", "u") for bits in BITS},
+    **{f"float{bits}": getattr(np, f"float{bits}") for bits in BITS[1:]},
+    **{
+        name: getattr(ml_dtypes, name)
+        for name in (
+            "bfloat16",
+            "float8_e3m4",
+            "float8_e4m3",
+            "float8_e4m3b11fnuz",
+            "float8_e4m3fn",
+            "float8_e4m3fnuz",
+            "float8_e5m2",
+            "float8_e5m2fnuz",
+            "float8_e8m0fnu",
+        )
+    },
+}
+"""The scalar type of every dtype that programs may use."""
+
+NAMES: Mapping[str, Any] = {
+    **UNARY,
+    **BINARY,
+    **DTYPES,
+    "bool_": np.bool_,
+    "inf": math.inf,
+    "nan": math.nan,
+    "where": np.where,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "Undefined": Undefined,
+    **{
+        function.__name__: function
+        for function in (
+            *(cast, wrapped, reinterpret, divisor, shift, truncdiv, truncmod, floor_div, floor_mod),
+            *(lesser, greater, at),
+        )
+    },
+}
+"""What generated programs see."""

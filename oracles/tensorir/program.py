@@ -1,0 +1,86 @@
+"""PrimFuncs as Python functions, translated once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+from tvm import tirx
+
+from ..errors import TooLarge, Undefined, Unsupported
+from .runtime import NAMES
+from .statements import Statements
+
+STEPS = 2_000_000
+"""Iterations of Python loops that one call may take."""
+
+CACHE = 4096
+"""Programs that are kept."""
+
+
+class Program:
+    """A PrimFunc as Python over NumPy.
+
+    Attributes:
+        writes: positions of the parameters that it stores to.
+        text: the Python source.
+    """
+
+    def __init__(self, func: tirx.PrimFunc) -> None:
+        self._func = func
+        writer = Statements()
+        self.text = writer.function(func)
+        self.writes: tuple[int, ...] = tuple(
+            i for i, param in enumerate(func.params) if param.__chandle__() in writer.writes
+        )
+        self._run = compiled(self.text)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it: arrays for buffers, which it writes into, Python numbers for scalars.
+
+        Raises:
+            Mismatch: an array whose shape or dtype its buffer does not have.
+            TooLarge: more than `STEPS` iterations.
+            Undefined: the program does what has no meaning.
+        """
+        if len(args) != len(self._func.params):
+            raise Unsupported(f"{len(args)} arguments for {len(self._func.params)} parameters")
+        with np.errstate(all="ignore"):
+            try:
+                return self._run(STEPS, *args)
+            except ZeroDivisionError as error:
+                raise Undefined("division of an integer by zero") from error
+            except OverflowError as error:
+                raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
+            except MemoryError as error:
+                raise TooLarge(f"memory: {error}") from error
+
+
+def compiled(text: str) -> Callable[..., Any]:
+    """The function that the text of a program defines."""
+    space = dict(NAMES)
+    exec(compile(text, "<TensorIR>", "exec"), space)
+    program: Callable[..., Any] = space["program"]
+    return program
+
+
+def translate(func: tirx.PrimFunc) -> Program:
+    """The program of a PrimFunc; equal PrimFuncs share it.
+
+    Raises:
+        Unsupported: something in it is not known.
+    """
+    key = tvm_ffi.StructuralKey(func)
+    program = _PROGRAMS.get(key)
+    if program is None:
+        program = Program(func)
+        _PROGRAMS[key] = program
+        if len(_PROGRAMS) > CACHE:
+            _PROGRAMS.popitem(last=False)
+    return program
+
+
+_PROGRAMS: OrderedDict[Any, Program] = OrderedDict()

@@ -1,0 +1,362 @@
+"""Statements of TensorIR as Python text: loops are loops, in the order of the program."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tvm
+from tvm import s_tir, tirx
+
+from ..errors import Unsupported
+from .expressions import INDEX, Expressions, Storage, Value, constant, dtype_of, subscript
+
+TRANSPARENT = (
+    "pragma_",
+    "storage_alignment",
+    "compute_scope",
+    "device_",
+    "storage_scope",
+    "extern_scope",
+    "target",
+)
+"""Attributes that say nothing about values."""
+
+REDUCE = 2
+"""The type of an iteration variable of a block that a reduction runs over."""
+
+
+class Statements(Expressions):
+    """Writes the text of one PrimFunc: a function named `program`.
+
+    Its arguments are the number of iterations that it may take, then one for each parameter. The
+    names that the text uses are those of `runtime.NAMES`. Overridden are `load`, `store`,
+    `allocate`, `loop` and `call`, for lanes or for checks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.depth = 1
+        self.writes: set[int] = set()
+        """Handles of the buffers that are stored to, the sources of views among them."""
+        self._sources: dict[int, int] = {}
+
+    def emit(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    @contextlib.contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Statements under a line that ends in a colon."""
+        self.emit(head)
+        self.depth += 1
+        begin = len(self.lines)
+        yield
+        if len(self.lines) == begin:
+            self.emit("pass")
+        self.depth -= 1
+
+    def function(self, func: tirx.PrimFunc) -> str:
+        """The text of a PrimFunc."""
+        params = [f"a{i}" for i in range(len(func.params))]
+        self.parameters(func, params)
+        self.statement(func.body)
+        return "\n".join([f"def program({', '.join(['left', *params])}):", *self.lines, ""])
+
+    # Parameters
+
+    def parameters(self, func: tirx.PrimFunc, names: Sequence[str]) -> None:
+        """Bind what the arguments define, then check what they must meet."""
+        checks: list[tuple[str, Any]] = []
+        shaped: list[tuple[Any, str]] = []
+        for param, name in zip(func.params, names, strict=True):
+            if isinstance(param.ty, tirx.BufferType):
+                dtype = dtype_of(param.ty.dtype)
+                shape = list(param.ty.shape)
+                self.emit(f"{name}_ = dims({name}, {_type(dtype)}, {len(shape)})")
+                for axis, dim in enumerate(shape):
+                    self._dimension(dim, f"{name}_[{axis}]", checks)
+                shaped.append((param, name))
+            else:
+                dtype = dtype_of(param.ty)
+                new = self.fresh("s")
+                if dtype in INDEX:
+                    self.emit(f"{new} = int({name})")
+                else:
+                    self.emit(f"{new} = cast({name}, {_type(dtype)})")
+                self.vars[param.__chandle__()] = Value(new, dtype, weak=dtype in INDEX)
+        for param, _ in shaped:
+            self._view_variables(param)
+        for text, dim in checks:
+            self.emit(f"if {text} != {self.value(dim).text}: mismatch({text}, {str(dim)!r})")
+        for param, name in shaped:
+            self.declare(param, name)
+
+    def _dimension(self, dim: Any, text: str, checks: list[tuple[str, Any]]) -> None:
+        if isinstance(dim, tirx.Var) and dim.__chandle__() not in self.vars:
+            name = self.fresh("n")
+            self.emit(f"{name} = {text}")
+            self.vars[dim.__chandle__()] = Value(name, dtype_of(dim.ty), weak=True)
+        else:
+            checks.append((text, dim))
+
+    def _view_variables(self, buffer: Any) -> None:
+        """An argument is contiguous and begins where its memory does."""
+        ty = buffer.ty
+        offset = ty.elem_offset
+        if isinstance(offset, tirx.Var):
+            self.vars.setdefault(offset.__chandle__(), constant(0, dtype_of(offset.ty)))
+        elif int(getattr(offset, "value", -1)) != 0:
+            raise Unsupported(f"parameter {buffer.name} with elem_offset {offset}")
+        step: Value = constant(1, "int64")
+        for stride, dim in zip(reversed(list(ty.strides)), reversed(list(ty.shape)), strict=False):
+            if isinstance(stride, tirx.Var):
+                self.vars.setdefault(stride.__chandle__(), step)
+            elif self.value(stride).literal is None or (
+                self.value(stride).literal != step.literal and step.literal is not None
+            ):
+                raise Unsupported(f"parameter {buffer.name} with strides {ty.strides}")
+            step = _product(step, self.value(dim))
+
+    def declare(self, buffer: Any, name: str) -> Storage:
+        """A buffer whose array has this name."""
+        shape = tuple(self.value(dim) for dim in buffer.ty.shape)
+        storage = Storage(name, dtype_of(buffer.ty.dtype), shape, buffer)
+        self.buffers[buffer.__chandle__()] = storage
+        return storage
+
+    # Statements
+
+    def statement(self, stmt: Any) -> None:
+        """Translate a statement.
+
+        Raises:
+            Unsupported: it, or something in it, is not known.
+        """
+        visit = VISIT.get(type(stmt))
+        if visit is None:
+            raise Unsupported(f"TensorIR statement {type(stmt).__name__}")
+        visit(self, stmt)
+
+    def sequence(self, stmt: Any) -> None:
+        for item in stmt.seq:
+            self.statement(item)
+
+    def loop(self, stmt: Any) -> None:
+        """A loop of any kind, one iteration after the other."""
+        begin, extent = self.value(stmt.min), self.value(stmt.extent)
+        step = constant(1, begin.dtype) if stmt.step is None else self.value(stmt.step)
+        if step.literal is None or step.literal <= 0:
+            raise Unsupported(f"loop with step {step.text}")
+        self.count(extent)
+        name = self.fresh("i")
+        end = _sum(begin, extent)
+        stride = "" if step.literal == 1 else f", {step.text}"
+        first = "" if begin.literal == 0 and not stride else f"{begin.text}, "
+        with self.block(f"for {name} in range({first}{end.text}{stride}):"):
+            self.vars[stmt.loop_var.__chandle__()] = _iteration(name, begin, extent, end)
+            self.statement(stmt.body)
+
+    def count(self, extent: Value) -> None:
+        """Charge the budget of iterations."""
+        self.emit(f"left -= {extent.text}")
+        self.emit("if left < 0: too_large()")
+
+    def while_(self, stmt: Any) -> None:
+        with self.block(f"while {self.value(stmt.condition).text}:"):
+            self.count(constant(1, "int64"))
+            self.statement(stmt.body)
+
+    def condition(self, stmt: Any) -> None:
+        with self.block(f"if {self.value(stmt.condition).text}:"):
+            self.statement(stmt.then_case)
+        if stmt.else_case is not None:
+            with self.block("else:"):
+                self.statement(stmt.else_case)
+
+    def realize(self, stmt: Any) -> None:
+        """A block: its variables, its buffers, its initial values, its body."""
+        block = stmt.block
+        first: list[str] = []
+        for iter_var, expr in zip(block.iter_vars, stmt.iter_values, strict=True):
+            value = self.bind(iter_var.var, self.value(expr))
+            if iter_var.iter_type == REDUCE:
+                begin = self.value(iter_var.dom.min)
+                if value.literal is None or value.literal != begin.literal:
+                    first.append(f"{value.text} == {begin.text}")
+        predicate = self.value(stmt.predicate)
+        if predicate.text == "True":
+            self.block_body(block, first)
+        else:
+            with self.block(f"if {predicate.text}:"):
+                self.block_body(block, first)
+
+    def bind(self, var: Any, value: Value) -> Value:
+        """Give a variable a value, and a name unless the value is a name or a number."""
+        if not (value.text.isidentifier() or value.text.isdecimal()):
+            name = self.fresh("v")
+            self.emit(f"{name} = {value.text}")
+            value = Value(
+                name, value.dtype, value.weak, value.lanes, value.low, value.high, value.below
+            )
+        self.vars[var.__chandle__()] = value
+        return value
+
+    def block_body(self, block: Any, first: Sequence[str]) -> None:
+        """The inside of a block; `first` says when its reductions begin."""
+        for buffer in block.alloc_buffers:
+            self.allocate(buffer)
+        for match in block.match_buffers:
+            self.match_buffer(match)
+        if block.init is not None:
+            if first:
+                with self.block(f"if {' and '.join(first)}:"):
+                    self.statement(block.init)
+            else:
+                self.statement(block.init)
+        self.statement(block.body)
+
+    def allocate(self, buffer: Any) -> None:
+        """A new buffer; what it holds at first is visibly no result."""
+        for stride in buffer.ty.strides:
+            self._known_strides(buffer, stride)
+        name = self.fresh("b")
+        storage = self.declare(buffer, name)
+        size = ", ".join(dim.text for dim in storage.shape)
+        comma = "," if len(storage.shape) == 1 else ""
+        self.emit(f"{name} = alloc(({size}{comma}), {_type(storage.dtype)})")
+
+    def _known_strides(self, buffer: Any, stride: Any) -> None:
+        # Strides say how elements lie in memory, which only a view of the same memory sees.
+        if isinstance(stride, tirx.Var):
+            raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
+
+    def match_buffer(self, match: Any) -> None:
+        """A block's own name for a region of a buffer."""
+        buffer, source = match.buffer, self.storage(match.source.source)
+        ty = buffer.ty
+        name = self.fresh("b")
+        begins, extents = [], []
+        for r in match.source.region:
+            begins.append(self.value(r.min))
+            extents.append(self.value(r.extent))
+        parts = ", ".join(f"({b.text}, {e.text})" for b, e in zip(begins, extents, strict=True))
+        shape = ", ".join(self.value(dim).text for dim in ty.shape)
+        self.emit(f"{name} = region({source.name}, [{parts}], [{shape}])")
+        for axis, stride in enumerate(ty.strides):
+            if isinstance(stride, tirx.Var) and stride.__chandle__() not in self.vars:
+                new = self.fresh("n")
+                self.emit(f"{new} = {name}.strides[{axis}] // {name}.itemsize")
+                self.vars[stride.__chandle__()] = Value(new, dtype_of(stride.ty), weak=True)
+        offset = ty.elem_offset
+        if isinstance(offset, tirx.Var) and offset.__chandle__() not in self.vars:
+            new = self.fresh("n")
+            self.emit(f"{new} = offset({name}, {source.name})")
+            self.vars[offset.__chandle__()] = Value(new, dtype_of(offset.ty), weak=True)
+        self.declare(buffer, name)
+        self._sources[buffer.__chandle__()] = match.source.source.__chandle__()
+
+    def declare_buffer(self, stmt: Any) -> None:
+        """Another view of memory that a buffer stands for."""
+        buffer, data = stmt.buffer, stmt.data
+        if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
+            raise Unsupported(f"buffer {buffer.name} at address {data}")
+        source = self.storage(data.args[0])
+        ty = buffer.ty
+        shape = ", ".join(self.value(dim).text for dim in ty.shape)
+        strides = ", ".join(self.value(stride).text for stride in ty.strides)
+        offset = self.value(ty.elem_offset).text
+        name = self.fresh("b")
+        dtype = _type(dtype_of(ty.dtype))
+        self.emit(f"{name} = view({source.name}, {dtype}, [{shape}], [{strides}], {offset})")
+        self.declare(buffer, name)
+        self._sources[buffer.__chandle__()] = data.args[0].__chandle__()
+
+    def store(self, stmt: Any) -> None:
+        storage = self.storage(stmt.buffer)
+        indices = self.inside(storage, [self.value(index) for index in stmt.indices])
+        value = self.value(stmt.value)
+        self.stored(stmt.buffer, storage, value)
+        self.emit(f"{storage.name}[{subscript(indices)}] = {value.text}")
+
+    def stored(self, buffer: Any, storage: Storage, value: Value) -> None:
+        """Note a store of this value."""
+        if value.dtype != storage.dtype:
+            raise Unsupported(f"store of {value.dtype} to {buffer.name} of {storage.dtype}")
+        handle = buffer.__chandle__()
+        self.writes.add(handle)
+        while handle in self._sources:
+            handle = self._sources[handle]
+            self.writes.add(handle)
+
+    def assertion(self, stmt: Any) -> None:
+        message = "".join(part.value for part in stmt.message_parts)
+        self.emit(f"if not {self.value(stmt.condition).text}: failed({message!r})")
+
+    def attribute(self, stmt: Any) -> None:
+        if not str(stmt.attr_key).startswith(TRANSPARENT):
+            raise Unsupported(f"TensorIR attribute {stmt.attr_key}")
+        self.statement(stmt.body)
+
+    def evaluate(self, stmt: Any) -> None:
+        """An expression without a value that anyone uses."""
+        expr = stmt.value
+        if isinstance(expr, tvm.ir.Call):
+            name = getattr(expr.op, "name", "")
+            if name == "tirx.assume":
+                return
+            raise Unsupported(f"TensorIR operator {name}")
+        self.value(expr)
+
+    def return_(self, stmt: Any) -> None:
+        self.emit(f"return {self.value(stmt.value).text}")
+
+
+def _type(dtype: str) -> str:
+    return "bool_" if dtype == "bool" else dtype
+
+
+def _iteration(name: str, begin: Value, extent: Value, end: Value) -> Value:
+    """A loop variable and its bounds."""
+    high = None if begin.literal is None or end.literal is None else end.literal - 1
+    below = extent.text if begin.literal == 0 else None
+    return Value(name, begin.dtype, True, False, begin.low, high, below)
+
+
+def _sum(a: Value, b: Value) -> Value:
+    if a.literal == 0:
+        return b
+    if a.literal is not None and b.literal is not None:
+        return constant(a.literal + b.literal, a.dtype)
+    return Value(f"({a.text} + {b.text})", a.dtype, True)
+
+
+def _product(a: Value, b: Value) -> Value:
+    if a.literal is not None and b.literal is not None:
+        return constant(a.literal * b.literal, a.dtype)
+    return Value(f"({a.text} * {b.text})", a.dtype, True)
+
+
+def _leave(word: str) -> Callable[[Statements, Any], None]:
+    return lambda t, s: t.emit(word)
+
+
+VISIT: Mapping[type, Callable[[Any, Any], None]] = {
+    tirx.SeqStmt: lambda t, s: t.sequence(s),
+    tirx.For: lambda t, s: t.loop(s),
+    tirx.While: lambda t, s: t.while_(s),
+    tirx.IfThenElse: lambda t, s: t.condition(s),
+    s_tir.SBlockRealize: lambda t, s: t.realize(s),
+    tirx.BufferStore: lambda t, s: t.store(s),
+    tirx.Bind: lambda t, s: t.bind(s.var, t.value(s.value)),
+    tirx.AllocBuffer: lambda t, s: t.allocate(s.buffer),
+    tirx.DeclBuffer: lambda t, s: t.declare_buffer(s),
+    tirx.AssertStmt: lambda t, s: t.assertion(s),
+    tirx.AttrStmt: lambda t, s: t.attribute(s),
+    tirx.Evaluate: lambda t, s: t.evaluate(s),
+    tirx.stmt.Return: lambda t, s: t.return_(s),
+    tirx.stmt.Break: _leave("break"),
+    tirx.stmt.Continue: _leave("continue"),
+}
+"""What translates each kind of statement."""
