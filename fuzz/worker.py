@@ -106,8 +106,11 @@ def _check(
     oracles: tuple[str, ...] | None,
     contract: PassContract | None,
     journal: Journal,
+    besides: tuple[str, ...] = (),
 ) -> list[Violation]:
-    violations = check(case, oracles=oracles, journal=journal.step, contract=contract)
+    violations = check(
+        case, oracles=oracles, besides=besides, journal=journal.step, contract=contract
+    )
     # What a process says that has been refused memory is worth nothing.
     if any("std::bad_alloc" in v.detail or "MemoryError" in v.key for v in violations):
         raise MemoryError
@@ -293,10 +296,9 @@ class _Block:
         self._journal.place(origin.index, origin.stage, ordinal, item.name, calls, pipeline)
         case = Case(mod, calls, pipeline)
         try:
-            found = _check(case, self._job.oracles, prepared.contract, self._journal)
-            if not found and prepared.sampled:
-                found = _check(case, prepared.sampled, prepared.contract, self._journal)
-            return found
+            return _check(
+                case, self._job.oracles, prepared.contract, self._journal, prepared.sampled
+            )
         except MemoryError:
             raise
         except Exception:

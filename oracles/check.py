@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 
 from . import composition, mutation, pipeline_values, pipelines
 from .contract import PassContract
@@ -23,6 +23,7 @@ def check(
     case: Case,
     *,
     oracles: Collection[str] | None = None,
+    besides: Collection[str] = (),
     journal: Journal = silent,
     contract: PassContract | None = None,
 ) -> list[Violation]:
@@ -32,6 +33,7 @@ def check(
 
     Args:
         oracles: only these, by name, and without sampling; None: all of tier 1.
+        besides: asked about the same runs where the others find nothing wrong.
         journal: told each step before it is taken.
         contract: what the pass promises; None: what the catalogue says, else everything.
 
@@ -42,6 +44,7 @@ def check(
         ValueError: the case names neither passes nor a pipeline.
     """
     chosen = STRUCTURAL if oracles is None else _chosen(oracles)
+    later = _chosen(besides)
     if not case.calls and case.pipeline is None:
         raise ValueError(f"Expected calls or a pipeline but got {case.calls=} and {case.pipeline=}")
     journal("given")
@@ -50,9 +53,10 @@ def check(
         return []
     if len(case.calls) == 1:
         thorough = oracles is not None and mutation.ORACLE.name in oracles
-        return _one(case, known, chosen, journal, contract, thorough=thorough)
-    found = _composed(case, chosen, journal)
-    return [found] if found is not None and ORACLES[found.oracle] in chosen else []
+        return _one(case, known, (chosen, later), journal, contract, thorough=thorough)
+    asked = (*chosen, *later)
+    found = _composed(case, asked, journal)
+    return [found] if found is not None and ORACLES[found.oracle] in asked else []
 
 
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Violation | None:
@@ -72,7 +76,7 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Viola
 def _one(
     case: Case,
     known: Given,
-    chosen: tuple[Oracle, ...],
+    rounds: Sequence[tuple[Oracle, ...]],
     journal: Journal,
     contract: PassContract | None,
     *,
@@ -91,16 +95,22 @@ def _one(
         skips=composition.documented(call),
         known=known,
     )
-    violations = []
-    for oracle in chosen:
+    for oracles in rounds:
+        violations = list(_asked(oracles, subject))
+        if violations:
+            return violations
+    return []
+
+
+def _asked(oracles: Sequence[Oracle], subject: Subject) -> Iterator[Violation]:
+    for oracle in oracles:
         if subject.exempt(oracle.name):
             continue
         problem = oracle.check(subject)
         if problem is not None:
-            violations.append(problem.blame(oracle.name, call.name))
+            yield problem.blame(oracle.name, subject.call.name)
             if oracle.ends:
-                break
-    return violations
+                return
 
 
 def narrow(case: Case, violation: Violation) -> Case:
