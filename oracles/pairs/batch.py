@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,16 @@ def batched(
         if _moves(result):
             return chosen, result
     return None
+
+
+def along_of(
+    mod: tvm.IRModule, func: relax.Function, args: Sequence[Any], permuted: Sequence[Any]
+) -> Mapping[str, Along]:
+    """What is known of each bound variable, by name, where some arguments are permuted."""
+    along: list[Along] = [FIXED if a is b else 0 for a, b in zip(args, permuted, strict=True)]
+    flow = _Flow(mod, DEPTH)
+    flow.function(func, along)
+    return {str(var.name): known for var, known in flow.known.items()}
 
 
 def _candidates(args: Sequence[Any]) -> Iterator[frozenset[int]]:
@@ -51,19 +61,19 @@ class _Flow:
     def __init__(self, mod: tvm.IRModule, depth: int) -> None:
         self._mod = mod
         self._depth = depth
-        self._known: dict[relax.Var, Along] = {}
+        self.known: dict[relax.Var, Along] = {}
 
     def function(self, func: relax.Function, along: Sequence[Along]) -> Along:
-        self._known.update(zip(func.params, along, strict=True))
+        self.known.update(zip(func.params, along, strict=True))
         return self._of(func.body)
 
     def _of(self, expr: Any) -> Along:
         if isinstance(expr, relax.Var):
-            return self._known.get(expr, FIXED)  # a symbolic dimension is no variable of these
+            return self.known.get(expr, FIXED)  # a symbolic dimension is no variable of these
         if isinstance(expr, relax.SeqExpr):
             for block in expr.blocks:
                 for binding in block.bindings:
-                    self._known[binding.var] = self._of(binding.value)
+                    self.known[binding.var] = self._of(binding.value)
             return self._of(expr.body)
         if isinstance(expr, relax.Tuple):
             return tuple(map(self._of, expr.fields))
