@@ -7,27 +7,22 @@ no rounding explains is told, and only if a second set of arguments shows it.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..generators.ops.record import Tolerance
-from . import keys, relations, well_formed
+from . import keys, well_formed
 from .blame import first_difference
 from .composition import contract_of
-from .contract import Relation
 from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
 from .executed_text import executed_text
-from .expectation import Expectation, copies
-from .inputs import Kind
-from .inspect import public_functions
+from .expectation import Expectation
 from .oracle import Case, Oracle, Problem
+from .sides import Side, rule_of, sides, tolerance_of
 from .subject import Subject
 from .votes import REFUSED, Verdict, vote
-
-LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
 
 MOST = 3
 """Calls in a reproducer."""
@@ -49,70 +44,48 @@ class Difference:
 
     @property
     def kind(self) -> str:
+        """ "values", "shape", "dtype" or "structure"."""
         return self.wrong.split(":", 1)[0]
+
+    @property
+    def what(self) -> str:
+        """What else must come out again with other arguments."""
+        return f"{self.before.function} {keys.message(self.wrong) if self.undefined else self.kind}"
 
 
 def evaluated(subject: Subject) -> Problem | None:
     """The first difference that the VM confirms, or cannot say anything of but must be one."""
     tolerance = tolerance_of(subject)
-    silent: dict[str, Difference] = {}
+    unconfirmed: dict[str, Difference] = {}
     for difference in differences(subject):
-        e = difference.before
-        if difference.undefined:
-            note = "Not observable in the VM, which checks no access"
-            return _problem(difference, f"{e.function}: {difference.wrong}\n{note}")
         subject.tell("ask the VM")
-        verdict, reason = vote(e, difference.after, tolerance)
+        verdict, reason = vote(difference.before, difference.after, tolerance)
         if verdict is Verdict.SAME:
-            return _problem(difference, f"{e.function}: {difference.wrong}")
-        if verdict is Verdict.NONE and _certain(difference, tolerance):
-            first = silent.setdefault(f"{e.function} {difference.kind}", difference)
-            if first is not difference:  # a second set of arguments shows it
-                detail = f"{e.function}: {first.wrong}\nThe VM has no say: {reason}"
-                return _problem(first, detail)
+            return _problem(difference)
+        if difference.undefined:
+            # Compiled code does not check what it reads.
+            reason = reason or "not observable in the VM"
+        elif verdict is Verdict.OTHER or not _certain(difference, tolerance):
+            continue
+        first = unconfirmed.setdefault(difference.what, difference)
+        if first is not difference:  # a second set of arguments shows it
+            return _problem(first, f"The VM has no say: {reason}")
     return None
-
-
-def tolerance_of(subject: Subject) -> Tolerance | None:
-    """None where the result computes in the same precision."""
-    return LOOSE if subject.contract.relation is Relation.LOOSE else None
 
 
 def differences(subject: Subject) -> Iterator[Difference]:
     """The calls whose two sides differ when they are evaluated."""
-    after = subject.direct.mod
-    if after is None or not subject.changed or subject.exempt("values"):
-        return
-    relation = subject.contract.relation
-    rule = relations.rule(relation, subject.mod, after, subject.call)
-    if rule is None:
-        return
-    expected = subject.given.expectations
-    functions, results = subject.mod.functions, after.functions
-    old = {str(gvar.name_hint): func for gvar, func in functions.items()}
-    new = {str(gvar.name_hint): func for gvar, func in results.items()}
-    kept = {name for name, func in old.items() if name in new and new[name].same_as(func)}
     tolerance = tolerance_of(subject)
-    for gvar, _ in public_functions(subject.mod):
-        name = str(gvar.name_hint)
-        if not rule.applies(name) or expected.reached(name) <= kept:
-            continue
-        subject.tell("evaluate")
-        for e in expected.of(name, rule):
-            if e.kind is Kind.SPECIAL and relation is Relation.LOOSE:
-                continue
-            plan = functools.partial(rule.plan, name)
-            side = Expectation(after, name, e.args, None, e.kind, plan)
-            difference = _compared(e, side, tolerance)
-            if difference is not None:
-                yield difference
+    for e, side in sides(subject):
+        difference = _compared(e, side, tolerance)
+        if difference is not None:
+            yield difference
 
 
-def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> Difference | None:
+def _compared(e: Expectation, side: Side, tolerance: Tolerance | None) -> Difference | None:
     side.result = REFUSED
-    args = copies(e.args)
     try:
-        side.result = side.plan(args)(Evaluator(side.mod).run)
+        side.result = side.plan()(Evaluator(side.mod).run)
     except Unsupported:
         return None
     except Mismatch as error:
@@ -142,7 +115,8 @@ def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
     return e.differs(result, far) is not None
 
 
-def _problem(difference: Difference, detail: str) -> Problem:
+def _problem(difference: Difference, *notes: str) -> Problem:
+    detail = "\n".join([f"{difference.before.function}: {difference.wrong}", *notes])
     if difference.undefined:
         what = f"the result does what has no meaning: {keys.message(difference.wrong)}"
         return Problem(what, detail, (what,), (what,))
@@ -162,9 +136,7 @@ def _snippet(case: Case) -> str:
     found = list(itertools.islice(differences(subject), MOST))
     if not found:
         return "apply(mod)"
-    after = subject.direct.mod
-    assert after is not None
-    rule = relations.rule(subject.contract.relation, case.mod, after, call)
+    rule = rule_of(subject)
     assert rule is not None, f"{call} has no rule for {subject.contract.relation}"
     calls = [rule.text(difference.before.function) for difference in found]
     return executed_text([d.before for d in found], calls, tolerance_of(subject))

@@ -12,45 +12,39 @@ import functools
 from typing import Any
 
 from ..generators.ops.record import Tolerance
-from . import relations
 from .blame import first_difference
 from .composition import contract_of
-from .contract import Relation
 from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
-from .evaluated import LOOSE, tolerance_of
 from .execute import Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations
 from .oracle import Case, Oracle, Problem
+from .sides import rule_of, tolerance_of
 from .subject import Subject
 
 
 def executed(subject: Subject) -> Problem | None:
     """What the result computes in the VM is what the module meant before the pass."""
+    rule = rule_of(subject)
+    expected = [] if rule is None else expectations(subject.mod, rule)
+    if rule is None or not expected:
+        return None
     after = subject.direct.mod
-    if after is None or not subject.changed or subject.exempt("values"):
-        return None
-    rule = relations.rule(subject.contract.relation, subject.mod, after, subject.call)
-    if rule is None:
-        return None
-    expected = expectations(subject.mod, rule)
-    if not expected:
-        return None
+    assert after is not None
     tolerance = tolerance_of(subject)
-    sides = [
-        Expectation(
-            after, e.function, e.args, None, e.kind, functools.partial(rule.plan, e.function)
-        )
+    plan = rule.plan
+    others = [
+        Expectation(after, e.function, e.args, None, e.kind, functools.partial(plan, e.function))
         for e in expected
     ]
     subject.tell("execute the result")
-    actual = execute(after, [side.plan() for side in sides])
+    actual = execute(after, [side.plan() for side in others])
     if not isinstance(actual, list):
         return None
     odd = [
         (e, side, value)
-        for e, side, value in zip(expected, sides, actual, strict=True)
+        for e, side, value in zip(expected, others, actual, strict=True)
         if e.differs(value, tolerance) is not None
     ]
     if not odd:
@@ -94,12 +88,13 @@ def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
 def _snippet(case: Case) -> str:
     """Arguments, expected results and the calls of the built result, spelled out."""
     (call,) = case.calls
-    relation = contract_of(call).relation
-    rule = relations.rule(relation, case.mod, call.run(case.mod), call)
-    assert rule is not None, f"{call} has no rule for {relation}"
-    tolerance = LOOSE if relation is Relation.LOOSE else None
+    subject = Subject(case.mod, case.calls, contract_of(call), alone=True)
+    rule = rule_of(subject)
+    if rule is None:
+        return "apply(mod)"
     expected = expectations(case.mod, rule)
-    return executed_text(expected, [rule.text(e.function) for e in expected], tolerance)
+    calls = [rule.text(e.function) for e in expected]
+    return executed_text(expected, calls, tolerance_of(subject))
 
 
 ORACLE = Oracle(

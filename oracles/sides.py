@@ -1,0 +1,67 @@
+"""The two sides of a pass: calls of a module's functions, and the calls of its result that must
+give the same."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import tvm
+
+from ..generators.ops.record import Tolerance
+from . import relations
+from .contract import Relation
+from .expectation import Expectation
+from .inputs import Kind
+from .inspect import public_functions
+from .relations import Rule
+from .subject import Subject
+
+LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
+
+Side = Expectation
+"""A call of the result; what it gives is not known yet."""
+
+
+def tolerance_of(subject: Subject) -> Tolerance | None:
+    """None where the result computes in the same precision."""
+    return LOOSE if subject.contract.relation is Relation.LOOSE else None
+
+
+def rule_of(subject: Subject) -> Rule | None:
+    """How the result is called; None where nothing can be said of its values."""
+    after = subject.direct.mod
+    if after is None or not subject.changed or subject.exempt("values"):
+        return None
+    return relations.rule(subject.contract.relation, subject.mod, after, subject.call)
+
+
+def sides(subject: Subject) -> Iterator[tuple[Expectation, Side]]:
+    """Calls of the functions that the pass has changed, or whose callees it has, on both sides."""
+    rule = rule_of(subject)
+    if rule is None:
+        return
+    after = subject.direct.mod
+    assert after is not None
+    expected = subject.given.expectations
+    kept = _kept(subject.mod, after)
+    for gvar, _ in public_functions(subject.mod):
+        name = str(gvar.name_hint)
+        if not rule.applies(name) or expected.reached(name) <= kept:
+            continue
+        subject.tell("evaluate")
+        plan = functools.partial(rule.plan, name)
+        for e in expected.of(name, rule):
+            # With less precision, infinities come and go.
+            if e.kind is not Kind.SPECIAL or subject.contract.relation is not Relation.LOOSE:
+                yield e, Expectation(after, name, e.args, None, e.kind, plan)
+
+
+def _kept(before: tvm.IRModule, after: tvm.IRModule) -> set[str]:
+    """Names of the functions that are the very same objects in both modules."""
+    new = {str(gvar.name_hint): func for gvar, func in after.functions.items()}
+    return {
+        name
+        for gvar, func in before.functions.items()
+        if (name := str(gvar.name_hint)) in new and func.same_as(new[name])
+    }
