@@ -9,10 +9,15 @@ from collections.abc import Collection, Iterator, Sequence
 from . import composition, mutation, pipeline_values, pipelines
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
+from .pairs import oracles as pairs
 from .subject import Given, Subject, given
-from .tiers import ORACLES, STRUCTURAL
+from .tiers import EVALUATED, ORACLES, STRUCTURAL
 
 __all__ = ["ORACLES", "UnknownOracle", "check", "narrow"]
+
+
+THOROUGH = {mutation.ORACLE.name, *(oracle.name for oracle in EVALUATED)}
+"""Asked for by name, they look at all that they otherwise look at in turn."""
 
 
 class UnknownOracle(ValueError):
@@ -52,7 +57,7 @@ def check(
     if known.flaw is not None:
         return []
     if len(case.calls) == 1:
-        thorough = oracles is not None and mutation.ORACLE.name in oracles
+        thorough = oracles is not None and bool(THOROUGH & set(oracles))
         return _one(case, known, (chosen, later), journal, contract, thorough=thorough)
     asked = (*chosen, *later)
     found = _composed(case, asked, journal)
@@ -70,6 +75,8 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Viola
             found = composition.check_pipeline(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         found = pipeline_values.check(case.mod, case.pipeline, journal)
+    if found is None and case.pipeline is not None:
+        found = pairs.check(case.mod, case.pipeline, chosen, journal)
     return found
 
 

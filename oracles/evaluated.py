@@ -132,7 +132,7 @@ def _problem(difference: Difference, *notes: str) -> Problem:
 def _snippet(case: Case) -> str:
     """Arguments, expected results and the calls of the built result, spelled out."""
     (call,) = case.calls
-    subject = Subject(case.mod, case.calls, contract_of(call), alone=True)
+    subject = Subject(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
     found = list(itertools.islice(differences(subject), MOST))
     if not found:
         return "apply(mod)"

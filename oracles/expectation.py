@@ -19,7 +19,7 @@ from .inputs import Draw, Kind, drawn
 from .inspect import global_vars, ops_used, public_functions
 from .keys import computes
 from .relations import Rule
-from .values import difference, exact, finite, leaves, perturbed
+from .values import difference, exact, finite, leaves, perturbed, unwritten
 
 PHASES = (0, 1)
 """Ways to perturb: two of them, since one may happen to move nothing."""
@@ -86,7 +86,7 @@ class Expectation:
 
         def watch(var: relax.Var, value: Any) -> None:
             nonlocal whole
-            whole = whole and exact(value)
+            whole = whole and (exact(value) or unwritten(value))
 
         self.plan()(Evaluator(self.mod, watch).run)
         return whole
@@ -128,29 +128,43 @@ class Expectation:
 
 
 class Expectations:
-    """What the public functions of one module give, each evaluated when it is asked for."""
+    """What the functions of one module give, each evaluated when it is asked for."""
 
-    def __init__(self, mod: tvm.IRModule, kinds: Sequence[Kind] = tuple(Kind)) -> None:
+    def __init__(self, mod: tvm.IRModule) -> None:
         self._mod = mod
-        self._kinds = kinds
-        self._known: dict[str, tuple[Expectation, ...]] = {}
+        self._known: dict[tuple[str, Kind], Expectation | None] = {}
         self._reached: dict[str, frozenset[str]] = {}
+        self._told: dict[str, bool] = {}
 
-    def of(self, name: str, rule: Rule | None = None) -> tuple[Expectation, ...]:
+    def of(
+        self,
+        name: str,
+        rule: Rule | None = None,
+        kinds: Sequence[Kind] = tuple(Kind),
+        most: int | None = None,
+    ) -> Iterator[Expectation]:
         """Calls of a function that the evaluator knows.
 
         NaN and infinity come up only where every operator says what it does with them.
 
         Args:
             rule: may choose other arguments.
+            kinds: of arguments, in the order in which they are tried.
+            most: how many calls are wanted; None: one of each kind.
         """
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
-        if own or name not in self._known:
-            made = tuple(self._made(name, rule))
+        for kind in kinds:
+            if most == 0:
+                return
             if own:
-                return made
-            self._known[name] = made
-        return self._known[name]
+                made = self._made(name, rule, kind)
+            else:
+                if (name, kind) not in self._known:
+                    self._known[name, kind] = self._made(name, rule, kind)
+                made = self._known[name, kind]
+            if made is not None:
+                most = None if most is None else most - 1
+                yield made
 
     def reached(self, name: str) -> frozenset[str]:
         """The functions that a function may call, itself included."""
@@ -167,34 +181,36 @@ class Expectations:
             self._reached[name] = frozenset(found)
         return self._reached[name]
 
-    def _made(self, name: str, rule: Rule | None) -> Iterator[Expectation]:
+    def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
         func = self._mod[name]
-        told = self._told(name)
-        for seed, kind in enumerate(Kind):
-            if kind not in self._kinds or (kind is Kind.SPECIAL and not told):
-                continue
-            if kind is Kind.EMPTY and not _symbolic(func):
-                continue
-            try:
-                sizes = rule.sizes(name) if rule and rule.sizes else None
-                args = drawn(func, Draw(kind, seed), sizes)
-                if rule is not None and rule.arguments is not None:
-                    args = rule.arguments(name, args)
-                result, usual = _evaluated(self._mod, name, args)
-            except (Unsupported, Mismatch, Undefined):
-                continue
-            if (usual or told) and not any(callable(leaf) for _, leaf in leaves(result)):
-                yield Expectation(self._mod, name, args, result, kind)
+        if kind is Kind.EMPTY and not relax.analysis.defined_symbolic_vars(func):
+            return None
+        told = self._all_told(name)
+        if kind is Kind.SPECIAL and not told:
+            return None
+        try:
+            sizes = rule.sizes(name) if rule and rule.sizes else None
+            args = drawn(func, Draw(kind, list(Kind).index(kind)), sizes)
+            if rule is not None and rule.arguments is not None:
+                args = rule.arguments(name, args)
+            result, usual = _evaluated(self._mod, name, args)
+        except (Unsupported, Mismatch, Undefined):
+            return None
+        if not (usual or told) or any(callable(leaf) for _, leaf in leaves(result)):
+            return None
+        return Expectation(self._mod, name, args, result, kind)
 
-    def _told(self, name: str) -> bool:
+    def _all_told(self, name: str) -> bool:
         """Every operator on the way has a reference that says what it makes of NaN and infinity."""
-        ops = set[str]()
-        for one in self.reached(name):
-            func = self._mod[one]
-            if isinstance(func, relax.Function):
-                ops |= ops_used(func)
-        records = (table.get(op.removeprefix("relax.")) for op in ops if computes(op))
-        return all(record is not None and record.nonfinite for record in records)
+        if name not in self._told:
+            ops = set[str]()
+            for one in self.reached(name):
+                func = self._mod[one]
+                if isinstance(func, relax.Function):
+                    ops |= ops_used(func)
+            records = [table.get(op.removeprefix("relax.")) for op in ops if computes(op)]
+            self._told[name] = all(op is not None and op.nonfinite for op in records)
+        return self._told[name]
 
 
 def expectations(mod: tvm.IRModule, rule: Rule | None = None) -> list[Expectation]:
@@ -203,12 +219,12 @@ def expectations(mod: tvm.IRModule, rule: Rule | None = None) -> list[Expectatio
     Args:
         rule: may choose other arguments, and leave functions out.
     """
-    every = Expectations(mod, PLAIN)
+    every = Expectations(mod)
     return [
         expectation
         for gvar, func in public_functions(mod)
         if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
-        for expectation in every.of(str(gvar.name_hint), rule)
+        for expectation in every.of(str(gvar.name_hint), rule, PLAIN)
     ]
 
 
@@ -221,17 +237,13 @@ def copies(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _symbolic(func: relax.Function) -> bool:
-    return bool(relax.analysis.defined_symbolic_vars(func))
-
-
 def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool]:
     """The result, and whether all values on the way are finite."""
     usual = True
 
     def watch(var: relax.Var, value: Any) -> None:
         nonlocal usual
-        usual = usual and (callable(value) or finite(value))
+        usual = usual and (callable(value) or finite(value) or unwritten(value))
 
     return Evaluator(mod, watch).run(name, copies(args)), usual
 
