@@ -24,6 +24,7 @@ from . import (
     runtime,
     search,
     unary,
+    vision,
 )
 from .record import Op
 
@@ -44,6 +45,7 @@ FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
         "search": search.OPS,
         "runtime": runtime.OPS,
         "image": image.OPS,
+        "vision": vision.OPS,
         "quantize": quantize.OPS,
         "gradient": gradient.OPS,
         "inspection": inspection.OPS,

@@ -1,0 +1,426 @@
+"""Object detection: suppression of overlapping boxes, decoding of boxes, pooling of regions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from ..choices import Choices
+from ..scope import Scope, Value
+from .convolution import from_layout
+from .operands import in_single, quiet
+from .record import FLOATS, WIDE, Op
+
+__all__ = ["OPS"]
+
+vision = relax.op.vision
+
+
+# Boxes
+
+
+def _boxes(c: Choices, shape: Sequence[int], *, flipped: bool = False) -> Any:
+    """Boxes of whole corners, none like another, that overlap in part.
+
+    flipped: some with their corners exchanged, which any diagonal may be given by.
+    """
+    count = shape[-1]
+    spread = c.pick((1, 3, 0))
+    start = spread * np.arange(count)
+    boxes = np.stack([start, np.zeros(count, int), start + 2, 2 + np.arange(count)], axis=-1)
+    if flipped and c.flag(0.3):
+        boxes[::2] = boxes[::2][:, [2, 3, 0, 1]]
+    return np.broadcast_to(boxes, (*shape, 4))
+
+
+def _scores(c: Choices, shape: Sequence[int]) -> Any:
+    """Positive, and along the last axis no two the same: what a tie gives is not said."""
+    count = shape[-1]
+    rows = np.arange(int(np.prod(shape[:-1])))[:, None]
+    order = (np.arange(count) * c.pick((1, 5)) + rows + c.below(count)) % max(count, 1)
+    return ((1 + order) / 8).reshape(shape)
+
+
+BOXES = (4, 3, 2, 1)
+"""How many; 5 is prime to each, so that the scores are a permutation."""
+
+OVERLAPS = (0.45, 0.1, 0.75)
+"""Thresholds that no overlap of such boxes comes near to."""
+
+
+def _overlap(a: Any, b: Any) -> float:
+    """Intersection over union; a box is given by any two opposite corners."""
+    low_a, high_a = np.minimum(a[:2], a[2:]), np.maximum(a[:2], a[2:])
+    low_b, high_b = np.minimum(b[:2], b[2:]), np.maximum(b[:2], b[2:])
+    both = np.prod(np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), 0))
+    union = np.prod(high_a - low_a) + np.prod(high_b - low_b) - both
+    return float(both / union) if union > 0 else 0.0
+
+
+# all_class_non_max_suppression
+
+
+def _build_all_class(c: Choices, s: Scope) -> relax.Expr:
+    batch, classes, count = c.pick((1, 2)), c.pick((1, 2, 3)), c.pick(BOXES)
+    boxes = _boxes(c, (batch, count), flipped=True).astype("float32")
+    scores = _scores(c, (batch, classes, count)).astype("float32")
+    output = c.pick(("tensorflow", "onnx"))
+    most, overlap, score = c.pick((count, 2, 1)), c.pick((*OVERLAPS, 0.0)), c.pick((0.05, 0.3))
+    if output == "onnx":
+        # The type that TVM infers for this format is that of all boxes: only so is it right.
+        boxes = boxes + np.float32(8) * np.arange(count, dtype="float32")[:, None]
+        most, overlap, score = count, OVERLAPS[0], 0.05
+    return vision.all_class_non_max_suppression(
+        relax.const(boxes, "float32"),
+        relax.const(scores, "float32"),
+        relax.const(most, "int64"),
+        relax.const(overlap, "float32"),
+        relax.const(score, "float32"),
+        output,
+    )
+
+
+def _all_class(args: Sequence[Any], attrs: Any) -> Any:
+    """As ONNX's NonMaxSuppression: for each batch and class, the best boxes that do not overlap."""
+    boxes, scores, most, overlap, least = args
+    batches, classes, count = scores.shape
+    limit, threshold, score = (np.reshape(arg, -1)[0] for arg in (most, overlap, least))
+    chosen = {
+        (b, k): _select(boxes[b], scores[b, k], int(limit), float(threshold), float(score))
+        for b in range(batches)
+        for k in range(classes)
+    }
+    if str(attrs.output_format) == "onnx":
+        rows = [(b, k, i) for (b, k), places in chosen.items() for i in places]
+        return np.array(rows, "int64").reshape(-1, 3), np.array([len(rows)], "int64")
+    indices = np.zeros((batches, classes * count, 2), "int64")
+    values = np.zeros((batches, classes * count), "float32")
+    totals = np.zeros(batches, "int64")
+    for (b, k), places in chosen.items():
+        for i in places:
+            indices[b, totals[b]], values[b, totals[b]] = (k, i), scores[b, k, i]
+            totals[b] += 1
+    return indices, values, totals
+
+
+def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float) -> list[int]:
+    kept: list[int] = []
+    for i in np.argsort(-scores, kind="stable"):
+        if len(kept) >= limit or scores[i] <= least:
+            break
+        if all(_overlap(boxes[i], boxes[j]) <= threshold for j in kept):
+            kept.append(int(i))
+    return kept
+
+
+# get_valid_counts, non_max_suppression
+
+
+def _build_valid_counts(c: Choices, s: Scope) -> relax.Expr:
+    shape = (c.pick((1, 2, 3)), c.pick((3, 4, 1)), c.pick((6, 5)))
+    x = s.tensor(c, dtype=FLOATS, shape=shape)
+    # No usual value lies on the threshold: whether it is valid itself is not said.
+    threshold = c.pick((0.1, -1.1, 1.9))
+    return vision.get_valid_counts(x.expr, threshold, c.pick((0, -1, 1)), c.pick((1, 0, 2)))
+
+
+def _valid_counts(args: Sequence[Any], attrs: Any) -> Any:
+    """The valid boxes first, in their order; -1 for the rest."""
+    x = args[0]
+    score, label = int(attrs.score_index), int(attrs.id_index)
+    valid = x[:, :, score] > x.dtype.type(float(attrs.score_threshold))
+    if label >= 0:
+        valid &= x[:, :, label] >= 0
+    boxes, indices = np.full_like(x, -1), np.full(x.shape[:2], -1, "int32")
+    for b, places in enumerate(map(np.flatnonzero, valid)):
+        boxes[b, : len(places)] = x[b, places]
+        indices[b, : len(places)] = places
+    return valid.sum(axis=1).astype("int32"), boxes, indices
+
+
+def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
+    batch, count = c.pick((1, 2)), c.pick(BOXES)
+    label = c.pick((0, -1))
+    data = np.zeros((batch, count, 6))
+    data[..., 0] = np.arange(count) // c.pick((4, 1, 2))
+    data[..., 1] = _scores(c, (batch, count))
+    data[..., 2:] = _boxes(c, (batch, count))
+    valid = [count - (c.below(count) if c.flag(0.4) else 0) for _ in range(batch)]
+    indices = np.broadcast_to(np.arange(count), (batch, count)).copy()
+    for b, number in enumerate(valid):
+        data[b, number:], indices[b, number:] = -1, -1
+    if c.flag(0.3):
+        indices = np.where(indices < 0, -1, indices * 2 + 1)
+    soft = c.flag(0.25)
+    return vision.non_max_suppression(
+        relax.const(data.astype("float32"), "float32"),
+        relax.const(np.array(valid, "int32"), "int32"),
+        relax.const(indices.astype("int32"), "int32"),
+        max_output_size=c.pick((-1, 1, 2)),
+        # Whether a soft suppression also removes boxes is not said.
+        iou_threshold=1.0 if soft else c.pick(OVERLAPS),
+        force_suppress=c.flag(0.3),
+        top_k=c.pick((-1, 2, 3)),
+        coord_start=2,
+        score_index=1,
+        id_index=label,
+        return_indices=not c.flag(0.3),
+        invalid_to_bottom=c.flag(0.3),
+        soft_nms_sigma=0.5 if soft else 0.0,
+        score_threshold=c.pick((0.0, 0.2)) if soft else 0.0,
+    )
+
+
+def _suppression(args: Sequence[Any], attrs: Any) -> Any:
+    """Of each class, boxes by falling score that do not overlap with better ones."""
+    data, valid, indices = args
+    out, places = np.full_like(data, -1), np.full(indices.shape, -1, "int32")
+    counts = np.zeros((len(data), 1), "int32")
+    soft = float(attrs.soft_nms_sigma) > 0
+    for b in range(len(data)):
+        chosen = (_softly if soft else _greedily)(data[b, : valid[b]], attrs)
+        moves = soft or bool(attrs.invalid_to_bottom)
+        for rank, (row, i, box) in enumerate(chosen):
+            out[b, rank if moves else row] = box
+            places[b, rank] = indices[b, i]
+            counts[b, 0] += 1
+    if not attrs.return_indices:
+        return out
+    return (out, places, counts) if soft else (places, counts)
+
+
+Chosen = Iterator[tuple[int, int, Any]]
+"""Boxes that stay: their rank among all by score, their index, their data."""
+
+
+def _candidates(boxes: Any, attrs: Any) -> list[int]:
+    order: list[int] = np.argsort(-boxes[:, int(attrs.score_index)], kind="stable").tolist()
+    return order[: int(attrs.top_k)] if attrs.top_k > 0 else order
+
+
+def _compete(a: Any, b: Any, attrs: Any) -> bool:
+    label = int(attrs.id_index)
+    return bool(attrs.force_suppress) or label < 0 or bool(a[label] == b[label])
+
+
+def _greedily(boxes: Any, attrs: Any) -> Chosen:
+    at = slice(int(attrs.coord_start), int(attrs.coord_start) + 4)
+    kept: list[int] = []
+    for row, i in enumerate(_candidates(boxes, attrs)):
+        if 0 < attrs.max_output_size <= len(kept):
+            return
+        if not any(
+            _compete(boxes[i], boxes[j], attrs)
+            and _overlap(boxes[i][at], boxes[j][at]) >= float(attrs.iou_threshold)
+            for j in kept
+        ):
+            kept.append(i)
+            yield row, i, boxes[i]
+
+
+def _softly(boxes: Any, attrs: Any) -> Chosen:
+    """The best box lowers the scores of those that overlap with it, then the next best is taken."""
+    at = slice(int(attrs.coord_start), int(attrs.coord_start) + 4)
+    score, boxes = int(attrs.score_index), boxes.copy()
+    rest = _candidates(boxes, attrs)
+    taken = 0
+    while rest and not 0 < attrs.max_output_size <= taken:
+        best = max(rest, key=lambda i: boxes[i, score])
+        if boxes[best, score] <= float(attrs.score_threshold):
+            return
+        rest.remove(best)
+        yield taken, best, boxes[best].copy()
+        taken += 1
+        for i in list(rest):
+            if _compete(boxes[best], boxes[i], attrs):
+                overlap = _overlap(boxes[best][at], boxes[i][at])
+                if overlap >= float(attrs.iou_threshold):
+                    rest.remove(i)
+                boxes[i, score] *= np.exp(-0.5 / float(attrs.soft_nms_sigma) * overlap * overlap)
+
+
+# multibox_transform_loc
+
+
+def _build_multibox(c: Choices, s: Scope) -> relax.Expr:
+    batch, classes, anchors = c.pick((1, 2)), c.pick((2, 3, 1)), c.pick((3, 2, 1))
+    logits = s.tensor(c, dtype=FLOATS, shape=(batch, classes, anchors))
+    assert logits.dtype is not None
+    codes = s.tensor(c, dtype=logits.dtype, shape=(batch, 4 * anchors))
+    priors = _boxes(c, (1, anchors)) / 8
+    return vision.multibox_transform_loc(
+        logits.expr,
+        codes.expr,
+        relax.const(priors.astype(logits.dtype), logits.dtype),
+        clip=c.flag(0.3),
+        # No score of the usual logits lies on the threshold.
+        threshold=c.pick((0.0, 0.4)),
+        variances=c.pick(((1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.2, 0.2), (0.5, 0.25, 1.0, 0.125))),
+        keep_background=not c.flag(0.3),
+    )
+
+
+def _multibox(args: Sequence[Any], attrs: Any) -> Any:
+    """Centres and sizes relative to the anchors; scores by softmax over the classes."""
+    logits, codes, anchors = args
+    batch, _, count = logits.shape
+    x, y, w, h = np.moveaxis(codes.reshape(batch, count, 4), -1, 0)
+    left, top, right, bottom = np.moveaxis(anchors[0], -1, 0)
+    vx, vy, vw, vh = (logits.dtype.type(float(v)) for v in attrs.variances)
+    width, height = right - left, bottom - top
+    centre_x, centre_y = x * vx * width + (left + right) / 2, y * vy * height + (top + bottom) / 2
+    half_w, half_h = np.exp(w * vw) * width / 2, np.exp(h * vh) * height / 2
+    boxes = np.stack(
+        [centre_y - half_h, centre_x - half_w, centre_y + half_h, centre_x + half_w], axis=-1
+    )
+    scores = np.exp(logits - logits.max(axis=1, keepdims=True))
+    scores = scores / scores.sum(axis=1, keepdims=True)
+    scores = np.where(scores >= float(attrs.threshold), scores, 0)
+    if not attrs.keep_background:
+        scores[:, 0] = 0
+    boxes = np.clip(boxes, 0, 1) if attrs.clip else boxes
+    return boxes.astype(logits.dtype), scores.astype(logits.dtype)
+
+
+# roi_align, roi_pool
+
+
+def _regions(c: Choices, s: Scope, layout: str) -> tuple[Value, relax.Expr, float]:
+    """An image, regions of it (and beyond), and the scale from the regions to the image."""
+    dims = {
+        "N": c.pick((1, 2)),
+        "C": c.pick((2, 1, 3)),
+        "H": c.pick((4, 3, 5)),
+        "W": c.pick((4, 5)),
+    }
+    x = s.tensor(c, dtype=WIDE, shape=tuple(dims[letter] for letter in layout))
+    assert x.dtype is not None
+    scale = c.pick((1.0, 0.5))
+    rows = [
+        [c.below(dims["N"]), left, top, left + c.pick((2, 1, 4)), top + c.pick((2, 3))]
+        for left, top in ((c.below(3), c.below(3)) for _ in range(c.pick((2, 1, 3))))
+    ]
+    # Whole corners after scaling: how halves are rounded is not said.
+    regions = np.array(rows) * [1, *[1 / scale] * 4]
+    return x, relax.const(regions.astype(x.dtype), x.dtype), scale
+
+
+def _build_roi_align(c: Choices, s: Scope) -> relax.Expr:
+    layout = c.pick(("NCHW", "NHWC"))
+    x, regions, scale = _regions(c, s, layout)
+    return vision.roi_align(
+        x.expr,
+        regions,
+        c.pick((2, (2, 4), 1)),
+        scale,
+        sample_ratio=c.pick((2, -1, 1, 0)),
+        aligned=c.flag(),
+        layout=layout,
+        mode=c.pick(("avg", "max")),
+    )
+
+
+def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
+    """Of each cell of a region, the mean or maximum of interpolated samples."""
+    x, layout = from_layout(args[0], str(attrs.layout), "NCHW"), str(attrs.layout)
+    height, width = (int(size) for size in attrs.pooled_size)
+    combine = np.mean if str(attrs.mode) == "avg" else np.max
+    out = np.zeros((len(args[1]), x.shape[1], height, width))
+    for r, region in enumerate(args[1]):
+        left, top, right, bottom = region[1:] * float(attrs.spatial_scale)
+        least = -np.inf if attrs.aligned else 1.0
+        cell_h, cell_w = max(bottom - top, least) / height, max(right - left, least) / width
+        ratio = int(attrs.sample_ratio)
+        rows = ratio if ratio > 0 else int(np.ceil(cell_h))
+        columns = ratio if ratio > 0 else int(np.ceil(cell_w))
+        for i, j in np.ndindex(height, width):
+            samples = [
+                _bilinear(
+                    x[int(region[0])],
+                    top + (i + (a + 0.5) / rows) * cell_h,
+                    left + (j + (b + 0.5) / columns) * cell_w,
+                )
+                for a, b in np.ndindex(rows, columns)
+            ]
+            out[r, :, i, j] = combine(samples, axis=0)
+    return from_layout(out.astype(x.dtype), "NCHW", layout)
+
+
+def _bilinear(image: Any, y: float, x: float) -> Any:
+    """Zero from a pixel beyond the border on; up to there the border goes on."""
+    _, height, width = image.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return np.zeros(len(image))
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    top, left = int(y), int(x)
+    bottom, right = min(top + 1, height - 1), min(left + 1, width - 1)
+    upper = image[:, top, left] * (1 - (x - left)) + image[:, top, right] * (x - left)
+    lower = image[:, bottom, left] * (1 - (x - left)) + image[:, bottom, right] * (x - left)
+    return upper * (1 - (y - top)) + lower * (y - top)
+
+
+def _build_roi_pool(c: Choices, s: Scope) -> relax.Expr:
+    x, regions, scale = _regions(c, s, "NCHW")
+    return vision.roi_pool(x.expr, regions, c.pick((2, (2, 3), 1)), scale)
+
+
+def _roi_pool(args: Sequence[Any], attrs: Any) -> Any:
+    """As ONNX's MaxRoiPool: the maximum of each cell, and 0 for a cell of nothing."""
+    x, regions = args
+    sizes = [int(size) for size in attrs.pooled_size]
+    out = np.zeros((len(regions), x.shape[1], *sizes), x.dtype)
+    for r, region in enumerate(regions):
+        left, top, right, bottom = np.floor(region[1:] * float(attrs.spatial_scale) + 0.5)
+        spans = [
+            [_cell(int(start), int(end), i, size, length) for i in range(size)]
+            for start, end, size, length in (
+                (top, bottom, sizes[0], x.shape[2]),
+                (left, right, sizes[1], x.shape[3]),
+            )
+        ]
+        for i, j in np.ndindex(*sizes):
+            cell = x[int(region[0]), :, spans[0][i], spans[1][j]]
+            if cell.size:
+                out[r, :, i, j] = cell.max(axis=(1, 2))
+    return out
+
+
+def _cell(start: int, end: int, i: int, cells: int, length: int) -> slice:
+    """Cell i of a region from start to end, both included, as far as it lies in the image."""
+    size = max(end - start + 1, 1)
+    low, high = start + i * size // cells, start - (-(i + 1) * size // cells)
+    return slice(min(max(low, 0), length), min(max(high, 0), length))
+
+
+OPS = (
+    Op(
+        name="vision.get_valid_counts",
+        build=_build_valid_counts,
+        reference=_valid_counts,
+        dtypes=FLOATS,
+    ),
+    Op(
+        name="vision.non_max_suppression",
+        build=_build_suppression,
+        reference=_suppression,
+        # Documented by the message that refuses others.
+        dtypes=("float32",),
+    ),
+    Op(
+        name="vision.all_class_non_max_suppression",
+        build=_build_all_class,
+        reference=_all_class,
+        dtypes=("float32",),
+    ),
+    Op(
+        name="vision.multibox_transform_loc",
+        build=_build_multibox,
+        reference=quiet(in_single(_multibox)),
+        dtypes=FLOATS,
+    ),
+    Op(name="vision.roi_align", build=_build_roi_align, reference=_roi_align, dtypes=WIDE),
+    Op(name="vision.roi_pool", build=_build_roi_pool, reference=_roi_pool, dtypes=WIDE),
+)
