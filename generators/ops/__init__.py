@@ -28,7 +28,7 @@ from . import (
 )
 from .record import Op
 
-__all__ = ["FAMILIES", "table"]
+__all__ = ["FAMILIES", "LEFT_OUT", "table"]
 
 FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
     {
@@ -76,3 +76,56 @@ def _tabulate(families: Mapping[str, tuple[Op, ...]]) -> Mapping[str, Op]:
 
 table: Mapping[str, Op] = _tabulate(FAMILIES)
 """Every operator by its registered name without `relax.`."""
+
+LEFT_OUT: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(
+        (
+            "call_builtin_with_ctx",
+            "call_dps_packed",
+            "call_inplace_packed",
+            "call_pure_packed",
+            "call_py_func",
+            "call_tir",
+            "call_tir_inplace",
+            "call_tir_with_grad",
+            "invoke_closure",
+            "invoke_pure_closure",
+            "make_closure",
+        ),
+        "structure: calls a function that is an operand",
+    )
+    | dict.fromkeys(
+        (
+            "builtin.alloc_tensor",
+            "memory.alloc_storage",
+            "memory.alloc_tensor",
+            "memory.kill_storage",
+            "memory.kill_tensor",
+            "vm.alloc_storage",
+            "vm.alloc_tensor",
+            "vm.call_tir_dyn",
+            "vm.kill_object",
+        ),
+        "structure: memory and calls of lowered modules, which passes put there",
+    )
+    | dict.fromkeys(
+        (
+            "ccl.allgather",
+            "ccl.allreduce",
+            "ccl.broadcast_from_worker0",
+            "ccl.scatter_from_worker0",
+        ),
+        "runs on a worker of a Disco session with a library for GPUs (NCCL, RCCL), on nothing else",
+    )
+    | dict.fromkeys(
+        (
+            "dist.annotate_sharding",
+            "dist.call_tir_local_view",
+            "dist.redistribute",
+            "dist.redistribute_replica_to_shard",
+        ),
+        "of distributed tensors over a mesh of devices, which no CPU build runs",
+    )
+    | {"nn.attention_var_len": "its legalization is refused as not supported, by message"}
+)
+"""Registered operators without a record, and why. "structure: ...": the evaluator knows them."""

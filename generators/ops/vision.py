@@ -47,7 +47,7 @@ def _scores(c: Choices, shape: Sequence[int]) -> Any:
 BOXES = (4, 3, 2, 1)
 """How many; 5 is prime to each, so that the scores are a permutation."""
 
-OVERLAPS = (0.45, 0.1, 0.75)
+OVERLAPS = (0.45, 0.1, 0.7)
 """Thresholds that no overlap of such boxes comes near to."""
 
 
