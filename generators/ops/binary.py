@@ -11,7 +11,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Scope, Value
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
-from .record import FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
+from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
 
 __all__ = ["OPS"]
 
@@ -30,22 +30,22 @@ class Row(NamedTuple):
 
     name: str
     reference: Callable[[Any, Any], Any]
-    dtypes: tuple[str, ...] = NUMBERS
-    low: float = -np.inf
-    high: float = np.inf
+    dtypes: tuple[str, ...] = (*NUMBERS, *BRAIN)
+    nonfinite: bool = True
 
 
 ROWS = (
     Row("add", np.add),
     Row("multiply", np.multiply),
     Row("subtract", np.subtract),
-    Row("maximum", _maximum),
-    Row("minimum", _minimum),
-    Row("power", np.power, FLOATS, low=0.1, high=4),
-    Row("atan2", np.arctan2, WIDE, low=0.1),
-    Row("log_add_exp", np.logaddexp, FLOATS),
+    Row("maximum", _maximum, nonfinite=False),
+    Row("minimum", _minimum, nonfinite=False),
+    Row("power", np.power, FLOATS),
+    Row("atan2", np.arctan2, (*WIDE, *BRAIN)),
+    Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False),
     Row("equal", np.equal),
-    Row("not_equal", np.not_equal),
+    # Generated code compares for "less or greater", of which a NaN is neither.
+    Row("not_equal", np.not_equal, nonfinite=False),
     Row("less", np.less),
     Row("less_equal", np.less_equal),
     Row("greater", np.greater),
@@ -65,7 +65,7 @@ def _op(row: Row) -> Op:
         build=build_binary(getattr(relax.op, row.name), row.dtypes),
         reference=quiet(in_single(lambda args, attrs: row.reference(args[0], args[1]))),
         dtypes=row.dtypes,
-        domain=(row.low, row.high),
+        nonfinite=row.nonfinite,
     )
 
 
@@ -84,18 +84,25 @@ def _divisor(c: Choices, s: Scope, x: Value) -> Value:
     return s.constant(c, ints(shape), x.dtype, low=1, high=3)
 
 
-def _division(name: str, reference: Callable[[Any, Any], Any]) -> Op:
+def _division(
+    name: str,
+    reference: Callable[[Any, Any], Any],
+    dtypes: tuple[str, ...] = (*NUMBERS, *BRAIN),
+    *,
+    nonfinite: bool = False,
+) -> Op:
     call = getattr(relax.op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        x = s.tensor(c, dtype=NUMBERS)
+        x = s.tensor(c, dtype=dtypes)
         return call(x.expr, _divisor(c, s, x).expr)
 
     return Op(
         name=name,
         build=build,
-        reference=quiet(lambda args, attrs: reference(args[0], args[1])),
-        dtypes=NUMBERS,
+        reference=quiet(in_single(lambda args, attrs: reference(args[0], args[1]))),
+        dtypes=dtypes,
+        nonfinite=nonfinite,
     )
 
 
@@ -149,9 +156,9 @@ def _fma(args: Sequence[Any], attrs: Any) -> Any:
 
 OPS = (
     *map(_op, ROWS),
-    _division("divide", _divide),
+    _division("divide", _divide, nonfinite=True),
     _division("floor_divide", _floor_divide),
-    _division("mod", np.fmod),
+    _division("mod", np.fmod, NUMBERS),
     _division("floor_mod", _floor_mod),
     _shift("left_shift", np.left_shift),
     _shift("right_shift", np.right_shift),

@@ -10,7 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
-from .record import ALL, FLOATS, NUMBERS, Op
+from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 
 __all__ = ["OPS"]
 
@@ -33,6 +33,7 @@ def _filled(name: str, value: int) -> Op:
         build=build,
         reference=lambda args, attrs: np.full(args[0], value, _dtype(attrs)),
         dtypes=ALL,
+        nonfinite=True,
     )
 
 
@@ -46,7 +47,7 @@ def _filled_like(name: str, value: int) -> Op:
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         return np.full(args[0].shape, value, _dtype(attrs, args[0].dtype))
 
-    return Op(name=name, build=build, reference=evaluate, dtypes=ALL)
+    return Op(name=name, build=build, reference=evaluate, dtypes=ALL, nonfinite=True)
 
 
 def _fill_value(c: Choices, s: Scope, dtype: str) -> relax.Expr:
@@ -84,7 +85,9 @@ def _full_like(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_arange(c: Choices, s: Scope) -> relax.Expr:
     start, step, count = c.pick((0, 1, -2)), c.pick((1, 2, 3)), c.pick((3, 4, 1, 5))
-    return relax.op.arange(start, start + step * count - c.below(step), step, c.pick(RANGES))
+    end = start + step * count - c.below(step)
+    # No negative steps: TVM infers more elements for them than there are.
+    return relax.op.arange(start, end, step, c.pick(RANGES))
 
 
 def _build_eye(c: Choices, s: Scope) -> relax.Expr:
@@ -111,14 +114,15 @@ def _triangle(name: str, reference: Callable[..., Any]) -> Op:
     call = getattr(relax.op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        x = s.tensor(c, dtype=ALL, ndim=(2, 3, 4))
-        return call(x.expr, c.pick((0, 1, -1)))
+        x = s.tensor(c, dtype=(*ALL, *BRAIN), ndim=(2, 3, 4))
+        return call(x.expr, c.pick((0, 1, -1, 3, -3)))
 
     return Op(
         name=name,
         build=build,
         reference=lambda args, attrs: reference(args[0], int(args[1])),
-        dtypes=ALL,
+        dtypes=(*ALL, *BRAIN),
+        nonfinite=True,
     )
 
 
@@ -153,10 +157,10 @@ def _one_hot(args: Sequence[Any], attrs: Any) -> Any:
 
 
 OPS = (
-    Op(name="full", build=_build_full, reference=_full, dtypes=NUMBERS),
+    Op(name="full", build=_build_full, reference=_full, dtypes=NUMBERS, nonfinite=True),
     _filled("zeros", 0),
     _filled("ones", 1),
-    Op(name="full_like", build=_build_full_like, reference=_full_like, dtypes=ALL),
+    Op(name="full_like", build=_build_full_like, reference=_full_like, dtypes=ALL, nonfinite=True),
     _filled_like("zeros_like", 0),
     _filled_like("ones_like", 1),
     Op(
@@ -166,7 +170,7 @@ OPS = (
         dtypes=RANGES,
     ),
     Op(name="eye", build=_build_eye, reference=_eye, dtypes=NUMBERS),
-    Op(name="eye_like", build=_build_eye_like, reference=_eye_like, dtypes=NUMBERS),
+    Op(name="eye_like", build=_build_eye_like, reference=_eye_like, dtypes=NUMBERS, nonfinite=True),
     _triangle("tril", np.tril),
     _triangle("triu", np.triu),
     Op(

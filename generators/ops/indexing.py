@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from .operands import broadcast_shape, ints, nonempty_tensor, one_axis
-from .record import ALL, FLOATS, NUMBERS, SIGNED, Op
+from .record import ALL as USUAL
+from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, Op
 
 __all__ = ["OPS"]
 
+ALL = (*USUAL, *BRAIN)
 INDICES = ("int64", "int32")
 
 
@@ -90,10 +92,14 @@ def _build_strided_slice(c: Choices, s: Scope) -> relax.Expr:
     axes = [axis for axis, dim in enumerate(x.shape) if isinstance(dim, int)]
     axes = [axis for axis in axes if c.flag()] or axes[:1]
     bounds = [_bounds(c, size) for axis in axes if isinstance(size := x.shape[axis], int)]
+    within = [(*b[:2], x.shape[axis]) for b, axis in zip(bounds, axes, strict=True)]
     axes = [axis - x.ndim if c.flag(0.2) else axis for axis in axes]
     begin, end, strides = map(list, zip(*bounds, strict=True)) if bounds else ([], [], [])
     plain = all(stride == 1 for stride in strides) and c.flag()
-    return relax.op.strided_slice(x.expr, axes, begin, end, None if plain else strides)
+    inside = all(0 <= b < e <= size for b, e, size in within) and c.flag()
+    return relax.op.strided_slice(
+        x.expr, axes, begin, end, None if plain else strides, assume_inbound=inside
+    )
 
 
 def _strided_slice(args: Sequence[Any], attrs: Any) -> Any:
@@ -201,7 +207,7 @@ def _build_index_tensor(c: Choices, s: Scope) -> relax.Expr:
             a not in (1, b) for a, b in zip(part[::-1], first[::-1], strict=False)
         ):
             part = first
-        indices.append(s.constant(c, part, "int64", low=0, high=size - 1).expr)
+        indices.append(s.constant(c, part, c.pick(INDICES), low=0, high=size - 1).expr)
     return relax.op.index_tensor(x.expr, indices)
 
 
@@ -215,13 +221,14 @@ def _distinct(c: Choices, shape: Sequence[int], axis: int, size: int) -> Any:
     return (first + steps) % size
 
 
-_REDUCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "update": lambda old, new: new,
+_REDUCTIONS: Mapping[str, Any] = {
+    "update": None,
     "add": np.add,
     "mul": np.multiply,
     "min": np.minimum,
     "max": np.maximum,
 }
+"""Where one place is updated twice, all but "update" give the same in either order."""
 
 
 def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
@@ -230,8 +237,10 @@ def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
     shape = ints(x.shape)
     size = shape[axis]
     shape[axis] = 1 + c.below(size)
-    reduction = c.pick(tuple(_REDUCTIONS))
-    if reduction == "add" and x.dtype in SIGNED:
+    reduction = c.pick((*_REDUCTIONS, "mean"))
+    if reduction == "mean" and x.dtype not in FLOATS:
+        reduction = "update"
+    if reduction not in ("update", "mean") and x.dtype in INTEGERS:
         # The only case where the same place twice has one meaning, whatever the order.
         indices = s.constant(c, shape, "int64", low=0, high=size - 1).expr
     else:
@@ -242,10 +251,13 @@ def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
 
 def _scattered(x: Any, where: tuple[Any, ...], updates: Any, reduction: str) -> Any:
     out = x.copy()
-    if reduction == "add":
-        np.add.at(out, where, updates)
+    if reduction == "mean":
+        # "The mean between the update values and the input data" (topi.scatter_elements).
+        out[where] = (out[where] + updates) / np.asarray(2, x.dtype)
+    elif reduction == "update":
+        out[where] = updates
     else:
-        out[where] = _REDUCTIONS[reduction](out[where], updates)
+        _REDUCTIONS[reduction].at(out, where, updates)
     return out
 
 
@@ -259,7 +271,10 @@ def _build_scatter_nd(c: Choices, s: Scope) -> relax.Expr:
     shape = ints(x.shape)
     count = 1 + c.below(shape[0])
     indices = _distinct(c, (count, 1), 0, shape[0])
-    updates = s.tensor(c, dtype=x.dtype, shape=(count, *shape[1:]))
+    depth = 1 + c.below(x.ndim)
+    others = [[c.below(size) for size in shape[1:depth]] for _ in range(count)]
+    indices = np.concatenate([indices, np.reshape(others, (count, depth - 1))], 1).astype("int64")
+    updates = s.tensor(c, dtype=x.dtype, shape=(count, *shape[depth:]))
     return relax.op.scatter_nd(x.expr, _const(indices), updates.expr, c.pick(tuple(_REDUCTIONS)))
 
 
@@ -293,6 +308,7 @@ def _build_where(c: Choices, s: Scope) -> relax.Expr:
     assert x.shape is not None
     y = s.tensor(c, dtype=x.dtype, shape=_narrower(c, x))
     condition = s.tensor(c, dtype="bool", shape=_narrower(c, x))
+    x, y = (y, x) if c.flag(0.25) else (x, y)
     return relax.op.where(condition.expr, x.expr, y.expr)
 
 
@@ -329,28 +345,44 @@ OPS = (
         build=_build_where,
         reference=lambda args, attrs: np.where(*args),
         dtypes=ALL,
+        nonfinite=True,
     ),
-    Op(name="take", build=_build_take, reference=_take, dtypes=ALL),
-    Op(name="strided_slice", build=_build_strided_slice, reference=_strided_slice, dtypes=ALL),
+    Op(name="take", build=_build_take, reference=_take, dtypes=ALL, nonfinite=True),
+    Op(
+        name="strided_slice",
+        build=_build_strided_slice,
+        reference=_strided_slice,
+        dtypes=ALL,
+        nonfinite=True,
+    ),
     Op(
         name="dynamic_strided_slice",
         build=_build_dynamic_strided_slice,
         reference=_dynamic_strided_slice,
         dtypes=ALL,
+        nonfinite=True,
     ),
-    Op(name="slice_scatter", build=_build_slice_scatter, reference=_slice_scatter, dtypes=ALL),
+    Op(
+        name="slice_scatter",
+        build=_build_slice_scatter,
+        reference=_slice_scatter,
+        dtypes=ALL,
+        nonfinite=True,
+    ),
     Op(
         name="gather_elements",
         build=_build_gather_elements,
         reference=_gather_elements,
         dtypes=ALL,
+        nonfinite=True,
     ),
-    Op(name="gather_nd", build=_build_gather_nd, reference=_gather_nd, dtypes=ALL),
+    Op(name="gather_nd", build=_build_gather_nd, reference=_gather_nd, dtypes=ALL, nonfinite=True),
     Op(
         name="index_tensor",
         build=_build_index_tensor,
         reference=lambda args, attrs: args[0][tuple(args[1])],
         dtypes=ALL,
+        nonfinite=True,
     ),
     Op(
         name="scatter_elements",
@@ -365,5 +397,6 @@ OPS = (
         build=_build_reverse_sequence,
         reference=_reverse_sequence,
         dtypes=ALL,
+        nonfinite=True,
     ),
 )

@@ -94,7 +94,7 @@ def _build_outer(c: Choices, s: Scope) -> relax.Expr:
 
 
 OPS = (
-    Op(name="matmul", build=_build_matmul, reference=quiet(_matmul), dtypes=DTYPES),
+    Op(name="matmul", build=_build_matmul, reference=quiet(_matmul), dtypes=DTYPES, nonfinite=True),
     Op(
         name="einsum",
         build=_build_einsum,
@@ -104,7 +104,8 @@ OPS = (
     Op(
         name="outer",
         build=_build_outer,
-        reference=lambda args, attrs: np.outer(args[0], args[1]).astype(args[0].dtype),
+        reference=quiet(lambda args, attrs: np.outer(args[0], args[1]).astype(args[0].dtype)),
         dtypes=DTYPES,
+        nonfinite=True,
     ),
 )

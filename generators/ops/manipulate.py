@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from .operands import in_single, ints, nonempty_tensor, one_axis, quiet, some_axes
-from .record import ALL, NUMBERS, Op
+from .record import ALL as USUAL
+from .record import BRAIN, NUMBERS, Op
 
 __all__ = ["OPS"]
+
+ALL = (*USUAL, *BRAIN)
 
 
 def _product(dims: Sequence[Dim]) -> Dim:
@@ -103,7 +106,8 @@ def _build_split(c: Choices, s: Scope) -> relax.Expr:
         # No empty part: TVM's legalization takes equal cuts for unsorted ones.
         cuts = sorted({1 + c.below(size - 1) for _ in range(1 + c.below(2))})
         return relax.op.split(x.expr, cuts, axis)
-    sections = [n for n in (2, 3, 4, 1) if size % n == 0]
+    # "Last section will be smaller", but TVM infers a negative size where one before it is cut.
+    sections = [n for n in (2, 3, 4, 1) if -(-size // n) * (n - 1) <= size]
     return relax.op.split(x.expr, c.pick(sections), axis)
 
 
@@ -116,7 +120,9 @@ def _split(args: Sequence[Any], attrs: Any) -> Any:
     x, axis, how = args[0], int(attrs.axis), attrs.indices_or_sections
     if hasattr(how, "__len__"):
         return tuple(np.split(x, [int(cut) for cut in how], axis=axis))
-    return x if int(how) == 1 else tuple(np.split(x, int(how), axis=axis))
+    step = -(-x.shape[axis] // int(how))
+    cuts = [step * i for i in range(1, int(how))]
+    return tuple(np.split(x, cuts, axis=axis)) if cuts else x
 
 
 def _units(x: Value) -> list[int]:
@@ -215,7 +221,7 @@ def _build_stack(c: Choices, s: Scope) -> relax.Expr:
 def _build_meshgrid(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=1)
     others = [s.tensor(c, dtype=x.dtype, ndim=1).expr for _ in range(1 + c.below(2))]
-    return relax.op.meshgrid([x.expr, *others], "ij")
+    return relax.op.meshgrid([x.expr, *others], c.pick(("ij", "ij", "xy")))
 
 
 def _meshgrid(args: Sequence[Any], attrs: Any) -> Any:
@@ -233,13 +239,18 @@ _MAPS = {
 def _build_layout_transform(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, NUMBERS, (2, 3, 4), static=True)
     transpose, pack = _MAPS[x.ndim]
-    even = ints(x.shape)[0] % 2 == 0
-    return relax.op.layout_transform(x.expr, pack if even and c.flag() else transpose)
+    if not c.flag():
+        return relax.op.layout_transform(x.expr, transpose)
+    # Half of a pair is padded.
+    odd = ints(x.shape)[0] % 2 == 1
+    value = relax.prim_value(tirx.const(c.pick((0, 1)), x.dtype)) if odd else None
+    return relax.op.layout_transform(x.expr, pack, value)
 
 
 def _layout_transform(args: Sequence[Any], attrs: Any) -> Any:
     x, moved = args[0], attrs.index_map
-    out = np.zeros([int(dim) for dim in moved.map_shape(list(x.shape))], x.dtype)
+    filling = 0 if attrs.pad_value is None else attrs.pad_value.value
+    out = np.full([int(dim) for dim in moved.map_shape(list(x.shape))], filling, x.dtype)
     for index in np.ndindex(x.shape):
         out[tuple(int(i) for i in moved.map_indices(list(index)))] = x[index]
     return out
@@ -251,28 +262,38 @@ OPS = (
         build=_build_reshape,
         reference=lambda args, attrs: args[0].reshape(args[1]),
         dtypes=ALL,
+        nonfinite=True,
     ),
-    Op(name="permute_dims", build=_build_permute_dims, reference=_permute_dims, dtypes=ALL),
-    Op(name="concat", build=_build_concat, reference=_concat, dtypes=ALL),
-    Op(name="split", build=_build_split, reference=_split, dtypes=ALL),
-    Op(name="squeeze", build=_build_squeeze, reference=_squeeze, dtypes=ALL),
+    Op(
+        name="permute_dims",
+        build=_build_permute_dims,
+        reference=_permute_dims,
+        dtypes=ALL,
+        nonfinite=True,
+    ),
+    Op(name="concat", build=_build_concat, reference=_concat, dtypes=ALL, nonfinite=True),
+    Op(name="split", build=_build_split, reference=_split, dtypes=ALL, nonfinite=True),
+    Op(name="squeeze", build=_build_squeeze, reference=_squeeze, dtypes=ALL, nonfinite=True),
     Op(
         name="expand_dims",
         build=_build_expand_dims,
         reference=lambda args, attrs: np.expand_dims(args[0], [int(a) for a in attrs.axis]),
         dtypes=ALL,
+        nonfinite=True,
     ),
     Op(
         name="flatten",
         build=lambda c, s: relax.op.flatten(s.tensor(c, dtype=ALL, complete=False).expr),
         reference=lambda args, attrs: args[0].reshape(-1),
         dtypes=ALL,
+        nonfinite=True,
     ),
     Op(
         name="broadcast_to",
         build=_build_broadcast_to,
         reference=lambda args, attrs: np.broadcast_to(args[0], args[1]),
         dtypes=ALL,
+        nonfinite=True,
     ),
     Op(
         name="collapse_sum_to",
@@ -291,21 +312,24 @@ OPS = (
         build=_build_tile,
         reference=lambda args, attrs: np.tile(args[0], [int(r) for r in attrs.repeats]),
         dtypes=ALL,
+        nonfinite=True,
     ),
-    Op(name="repeat", build=_build_repeat, reference=_repeat, dtypes=ALL),
+    Op(name="repeat", build=_build_repeat, reference=_repeat, dtypes=ALL, nonfinite=True),
     Op(
         name="flip",
         build=_build_flip,
         reference=lambda args, attrs: np.flip(args[0], int(attrs.axis)),
         dtypes=ALL,
+        nonfinite=True,
     ),
     Op(
         name="stack",
         build=_build_stack,
         reference=lambda args, attrs: np.stack(args[0], int(attrs.axis)),
         dtypes=ALL,
+        nonfinite=True,
     ),
-    Op(name="meshgrid", build=_build_meshgrid, reference=_meshgrid, dtypes=ALL),
+    Op(name="meshgrid", build=_build_meshgrid, reference=_meshgrid, dtypes=ALL, nonfinite=True),
     Op(
         name="layout_transform",
         build=_build_layout_transform,

@@ -238,7 +238,7 @@ def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, FLOATS, (4, 3, 2))
     assert x.shape is not None
     assert x.dtype is not None
-    axis = c.pick((1, x.ndim - 1))
+    axis = c.pick((1, x.ndim - 1, -1))
     gamma, beta, mean = _weights(c, s, x, [axis], 3)
     size = x.shape[axis]
     variance = (
@@ -261,9 +261,13 @@ def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _batch_norm(args: Sequence[Any], attrs: Any) -> Any:
-    """The data normalized, and the moving mean and variance, updated in training."""
+    """The data normalized, and the moving mean and variance, updated in training.
+
+    The docstring gives the momentum to the old value. The legalization, DecomposeOpsForTraining
+    and the default of 0.1 give it to the new one, as PyTorch does; so does this.
+    """
     x, gamma, beta, mean, variance = args
-    axis = int(attrs.axis)
+    axis = int(attrs.axis) % x.ndim
     if attrs.training:
         others = tuple(a for a in range(x.ndim) if a != axis)
         now, spread, momentum = x.mean(axis=others), x.var(axis=others), float(attrs.momentum)
@@ -427,13 +431,20 @@ OPS = (
         reference=quiet(in_single(_softplus)),
         dtypes=FLOATS,
     ),
-    Op(name="nn.prelu", build=_build_prelu, reference=quiet(in_single(_prelu)), dtypes=FLOATS),
+    Op(
+        name="nn.prelu",
+        build=_build_prelu,
+        reference=quiet(in_single(_prelu)),
+        dtypes=FLOATS,
+        nonfinite=True,
+    ),
     Op(
         name="nn.dropout",
         build=lambda c, s: nn.dropout(s.tensor(c, dtype=FLOATS).expr, c.pick((0.5, 0.1))),
         # At inference the data passes through, and the mask is all ones.
         reference=lambda args, attrs: (args[0], np.ones_like(args[0])),
         dtypes=FLOATS,
+        nonfinite=True,
     ),
     Op(
         name="nn.layer_norm",
@@ -489,18 +500,20 @@ OPS = (
         reference=quiet(in_single(_nll_loss)),
         dtypes=FLOATS,
     ),
-    Op(name="nn.pad", build=_build_pad, reference=quiet(_pad), dtypes=NUMBERS),
+    Op(name="nn.pad", build=_build_pad, reference=quiet(_pad), dtypes=NUMBERS, nonfinite=True),
     Op(
         name="nn.batch_flatten",
         build=_build_batch_flatten,
         reference=lambda args, attrs: args[0].reshape(args[0].shape[0], -1),
         dtypes=NUMBERS,
+        nonfinite=True,
     ),
     Op(
         name="nn.pixel_shuffle",
         build=_build_pixel_shuffle,
         reference=_pixel_shuffle,
         dtypes=NUMBERS,
+        nonfinite=True,
         executes=False,
     ),
 )

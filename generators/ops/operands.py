@@ -10,7 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
-from .record import FLOATS, Reference
+from .record import BRAIN, FLOATS, Reference
 
 HALVES = ("float16", "bfloat16")
 
@@ -124,7 +124,7 @@ def quiet(reference: Reference) -> Reference:
 
 
 def build_unary(
-    call: Callable[[relax.Expr], relax.Expr], dtypes: Collection[str] = FLOATS
+    call: Callable[[relax.Expr], relax.Expr], dtypes: Collection[str] = (*FLOATS, *BRAIN)
 ) -> Callable[[Choices, Scope], relax.Expr]:
     """One operand of any shape, of incomplete type too."""
 

@@ -126,7 +126,7 @@ def _adaptive(n: int) -> Op:
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        layout = LAYOUTS[n][0]
+        layout = c.pick((LAYOUTS[n][0], *LAYOUTS[n]))
         x = _operand(c, s, n, layout, FLOATS)
         sizes = [c.pick((1, 2, 3)) for _ in range(n)]
         form = c.below(3)

@@ -24,7 +24,8 @@ def _parameters(
     """Scale (a power of two, so that results are exact) and zero point: scalars, or per axis."""
     dims = [] if c.flag() else [shape[axis]]
     exponents = np.arange(int(np.prod(dims))).reshape(dims) % 3 - 1
-    scale = relax.const((2.0**exponents).astype("float32"), "float32")
+    width = "float16" if c.flag(0.2) else "float32"
+    scale = relax.const((2.0**exponents).astype(width), width)
     return scale, s.constant(c, dims, zero_dtype, low=0, high=2).expr
 
 

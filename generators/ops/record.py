@@ -20,6 +20,9 @@ SIGNED = ("int32", "int64", "int8", "int16")
 INTEGERS = (*SIGNED, "uint8")
 NUMBERS = (*FLOATS, *INTEGERS)
 ALL = (*NUMBERS, "bool")
+BRAIN = ("bfloat16",)
+"""Where TVM's legalization of bfloat16 knows the operator. No palette of dtypes has it: such
+tensors come from a conversion, mostly."""
 
 Build = Callable[[Choices, Scope], relax.Expr]
 """Choose operands (from the scope, or fresh) and attributes, and return the call, not bound yet.

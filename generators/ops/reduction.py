@@ -32,8 +32,14 @@ def _reduce(
     dtypes: tuple[str, ...],
     *,
     of_nothing: bool = False,
+    nonfinite: bool = False,
 ) -> Op:
-    """One reduction; of_nothing: it is defined over zero elements too."""
+    """One reduction.
+
+    Args:
+        of_nothing: it is defined over zero elements too.
+        nonfinite: a NaN is never passed over, and infinities have one sum in every order.
+    """
     call = getattr(relax.op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
@@ -48,7 +54,13 @@ def _reduce(
         result = reference(x, axis=_axis(attrs), keepdims=bool(attrs.keepdims))
         return np.asarray(result).astype(x.dtype, copy=False)
 
-    return Op(name=name, build=build, reference=quiet(in_single(evaluate)), dtypes=dtypes)
+    return Op(
+        name=name,
+        build=build,
+        reference=quiet(in_single(evaluate)),
+        dtypes=dtypes,
+        nonfinite=nonfinite,
+    )
 
 
 def _wrapping(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,8 +85,8 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
 
 
 OPS = (
-    _reduce("sum", _wrapping(np.sum), NUMBERS, of_nothing=True),
-    _reduce("mean", np.mean, FLOATS),
+    _reduce("sum", _wrapping(np.sum), NUMBERS, of_nothing=True, nonfinite=True),
+    _reduce("mean", np.mean, FLOATS, nonfinite=True),
     _reduce("max", np.max, NUMBERS),
     _reduce("min", np.min, NUMBERS),
     _reduce("prod", _wrapping(np.prod), NUMBERS, of_nothing=True),

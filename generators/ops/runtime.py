@@ -31,6 +31,7 @@ def _identity(
         build=lambda c, s: call(s.tensor(c, dtype=dtypes).expr),
         reference=lambda args, attrs: args[0],
         dtypes=dtypes,
+        nonfinite=True,
         legalizes=legalizes,
         lowered_by=lowered_by,
         executes=executes,
@@ -70,7 +71,9 @@ def _build_view(c: Choices, s: Scope) -> relax.Expr:
 
 def _view(args: Sequence[Any], attrs: Any) -> Any:
     """The same bytes from an offset on, under another shape."""
-    x, shape, _, offset = args
+    x, shape, dtype, offset = args
+    if dtype != ():
+        raise ValueError(f"a view as {dtype}")
     flat = np.ascontiguousarray(x).reshape(-1)
     start = 0 if offset == () else int(offset) // x.dtype.itemsize
     return flat[start : start + int(np.prod(shape))].reshape(shape)
@@ -90,6 +93,7 @@ OPS = (
         build=lambda c, s: relax.op.shape_of(s.tensor(c, dtype=ALL, complete=False).expr),
         reference=lambda args, attrs: tuple(int(dim) for dim in args[0].shape),
         dtypes=ALL,
+        nonfinite=True,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
     ),
@@ -112,12 +116,14 @@ OPS = (
         build=lambda c, s: relax.op.size(s.tensor(c, dtype=ALL, complete=False).expr),
         reference=lambda args, attrs: np.asarray(args[0].size, "int64"),
         dtypes=ALL,
+        nonfinite=True,
     ),
     Op(
         name="memory.view",
         build=_build_view,
         reference=_view,
         dtypes=tuple(WIDTH),
+        nonfinite=True,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
     ),
@@ -140,11 +146,13 @@ OPS = (
         build=_build_checkpoint(relax.op.grad.start_checkpoint),
         reference=lambda args, attrs: args[0],
         dtypes=FLOATS,
+        nonfinite=True,
     ),
     Op(
         name="grad.end_checkpoint",
         build=_build_checkpoint(relax.op.grad.end_checkpoint),
         reference=lambda args, attrs: args[0],
         dtypes=FLOATS,
+        nonfinite=True,
     ),
 )

@@ -10,8 +10,8 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
-from .operands import nonempty_tensor, one_axis, quiet
-from .record import NUMBERS, Op
+from .operands import nonempty_tensor, one_axis, quiet, some_axes
+from .record import ALL, Op
 
 __all__ = ["OPS"]
 
@@ -20,7 +20,11 @@ DTYPES = ("float32", "int32", "float64", "int64")
 
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
-    """Stable in both directions: equal elements keep their order."""
+    """Stable in both directions: equal elements keep their order.
+
+    The documentation leaves that open. TVM's CPU kernels sort by std::stable_sort, as before so
+    after every pass.
+    """
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     backwards = np.flip(x, axis)
@@ -134,8 +138,32 @@ def _multinomial(args: Sequence[Any], attrs: Any) -> Any:
     return np.argmax(above, axis=1)[:, None].astype(str(attrs.dtype))
 
 
+def _build_median(c: Choices, s: Scope) -> relax.Expr:
+    x = nonempty_tensor(c, s, DTYPES)
+    axis: int | list[int] | None = one_axis(c, x.ndim)
+    if c.flag(0.1):
+        axis = some_axes(c, x.ndim, at_least=1)
+    elif c.flag(0.3):
+        axis = None
+    return relax.op.median(x.expr, axis, c.flag(0.3))
+
+
+def _median(args: Sequence[Any], attrs: Any) -> Any:
+    """As PyTorch's: of an even number of elements the lower median; its index along one axis."""
+    x = args[0]
+    axes = [int(axis) % x.ndim for axis in attrs.axis] if attrs.axis is not None else []
+    reduced = axes or list(range(x.ndim))
+    kept = [axis for axis in range(x.ndim) if axis not in reduced]
+    rows = x.transpose(*kept, *reduced).reshape(*(x.shape[axis] for axis in kept), -1)
+    middle = _order(rows, -1, False)[..., (rows.shape[-1] - 1) // 2]
+    values = np.take_along_axis(rows, middle[..., None], -1)[..., 0]
+    if attrs.keepdims:
+        values, middle = (np.expand_dims(part, tuple(sorted(reduced))) for part in (values, middle))
+    return (values, middle.astype("int64")) if len(axes) == 1 else values
+
+
 def _build_nonzero(c: Choices, s: Scope) -> relax.Expr:
-    return relax.op.nonzero(s.tensor(c, dtype=NUMBERS, ndim=(2, 1, 3)).expr)
+    return relax.op.nonzero(s.tensor(c, dtype=ALL, ndim=(2, 1, 3)).expr)
 
 
 def _build_unique(c: Choices, s: Scope) -> relax.Expr:
@@ -147,7 +175,9 @@ def _build_unique(c: Choices, s: Scope) -> relax.Expr:
 
 def _unique(args: Sequence[Any], attrs: Any) -> Any:
     """The sorted elements, then those of index, inverse and counts that are asked for."""
-    x, _, index, inverse, counts, *axis = args
+    x, ordered, index, inverse, counts, *axis = args
+    if not ordered:
+        raise ValueError("the order of unsorted unique elements is free")
     along = int(axis[0]) if axis and axis[0] is not None else None
     found = np.unique(
         x,
@@ -156,7 +186,9 @@ def _unique(args: Sequence[Any], attrs: Any) -> Any:
         return_counts=True,
         axis=along,
     )
-    wanted = [found[0], *(p for p, w in zip(found[1:], (index, inverse, counts), strict=True) if w)]
+    # TVM's type has one axis for each of these; NumPy 2 gives the inverse the operand's shape.
+    flat = [part.reshape(-1) for part in found[1:]]
+    wanted = [found[0], *(p for p, w in zip(flat, (index, inverse, counts), strict=True) if w)]
     return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
 
@@ -187,6 +219,7 @@ OPS = (
         legalizes=False,
         lowered_by="DispatchSortScan",
     ),
+    Op(name="median", build=_build_median, reference=_median, dtypes=DTYPES),
     Op(name="bucketize", build=_build_bucketize, reference=_bucketize, dtypes=DTYPES),
     Op(
         name="multinomial_from_uniform",
@@ -200,7 +233,7 @@ OPS = (
         name="nonzero",
         build=_build_nonzero,
         reference=lambda args, attrs: np.stack(np.nonzero(args[0])).astype("int64"),
-        dtypes=NUMBERS,
+        dtypes=ALL,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
     ),

@@ -13,7 +13,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Scope
 from .operands import build_unary, in_single, quiet
-from .record import ALL, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
+from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
 __all__ = ["OPS", "erf"]
 
@@ -30,43 +30,50 @@ class Row(NamedTuple):
 
     name: str
     reference: Callable[[Any], Any]
-    dtypes: tuple[str, ...] = FLOATS
+    dtypes: tuple[str, ...] = (*FLOATS, *BRAIN)
     low: float = -math.inf
     high: float = math.inf
+    nonfinite: bool = True
 
+
+SINGLE = (*WIDE, *BRAIN)
+"""TVM's code generation knows the function of float32 and float64; bfloat16 goes by float32."""
 
 ROWS = (
-    Row("negative", np.negative, (*FLOATS, *SIGNED)),
-    Row("abs", np.abs, NUMBERS),
+    # The sign of a zero is promised nowhere: generated code computes 0 - x.
+    Row("negative", np.negative, (*FLOATS, *SIGNED, *BRAIN)),
+    Row("abs", np.abs, (*NUMBERS, *BRAIN)),
     Row("exp", np.exp),
-    Row("sqrt", np.sqrt, low=0),
+    Row("sqrt", np.sqrt),
     Row("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
     Row("tanh", np.tanh),
-    Row("acos", np.arccos, WIDE, low=-1, high=1),
-    Row("acosh", np.arccosh, WIDE, low=1),
-    Row("asin", np.arcsin, WIDE, low=-1, high=1),
-    Row("asinh", np.arcsinh, WIDE),
-    Row("atan", np.arctan, WIDE),
-    Row("atanh", np.arctanh, low=-0.99, high=0.99),
-    Row("ceil", np.ceil),
+    Row("acos", np.arccos, SINGLE),
+    Row("acosh", np.arccosh, SINGLE),
+    Row("asin", np.arcsin, SINGLE),
+    Row("asinh", np.arcsinh, SINGLE),
+    Row("atan", np.arctan, SINGLE),
+    Row("atanh", np.arctanh),
+    Row("ceil", np.ceil, (*FLOATS, *INTEGERS, *BRAIN)),
     Row("cos", np.cos),
-    Row("cosh", np.cosh, WIDE),
+    Row("cosh", np.cosh, SINGLE),
     Row("erf", erf),
-    Row("floor", np.floor),
-    Row("isfinite", np.isfinite),
-    Row("isinf", np.isinf),
-    Row("isnan", np.isnan),
-    Row("log", np.log, low=1e-3),
+    Row("floor", np.floor, (*FLOATS, *INTEGERS, *BRAIN)),
+    Row("isfinite", np.isfinite, NUMBERS),
+    Row("isinf", np.isinf, NUMBERS),
+    Row("isnan", np.isnan, NUMBERS),
+    Row("log", np.log),
     # "Nearest integer" leaves halves open; generated code takes the even one, as NumPy.
-    Row("round", np.rint),
-    Row("rsqrt", lambda x: 1 / np.sqrt(x), low=1e-3),
-    Row("sign", np.sign, (*FLOATS, *SIGNED)),
+    Row("round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), (*FLOATS, *INTEGERS, *BRAIN)),
+    Row("rsqrt", lambda x: 1 / np.sqrt(x)),
+    # "An indication of the sign" says nothing of NaN, for which generated code gives 0.
+    Row("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
     Row("sin", np.sin),
-    Row("sinh", np.sinh, WIDE),
-    Row("square", lambda x: x * x, NUMBERS),
+    Row("sinh", np.sinh, SINGLE),
+    Row("square", lambda x: x * x, (*NUMBERS, *BRAIN)),
+    # Near a pole the rounding of the operand decides.
     Row("tan", np.tan, low=-1.5, high=1.5),
-    Row("trunc", np.trunc),
-    Row("bitwise_not", np.invert, INTEGERS),
+    Row("trunc", np.trunc, (*FLOATS, *INTEGERS, *BRAIN)),
+    Row("bitwise_not", np.invert, (*INTEGERS, "bool")),
     Row("logical_not", np.logical_not, ("bool",)),
 )
 
@@ -78,21 +85,22 @@ def _op(row: Row) -> Op:
         reference=quiet(in_single(lambda args, attrs: row.reference(args[0]))),
         dtypes=row.dtypes,
         domain=(row.low, row.high),
+        nonfinite=row.nonfinite,
     )
 
 
-CASTS = (*ALL, "bfloat16")
+CASTS = (*ALL, *BRAIN)
 
 
 def _build_astype(c: Choices, s: Scope) -> relax.Expr:
-    x = s.tensor(c, dtype=ALL, complete=False)
+    x = s.tensor(c, dtype=CASTS, complete=False)
     to = c.pick(CASTS)
-    if to in INTEGERS and (x.dtype is None or x.dtype in FLOATS):
-        # NaN and what does not fit have no defined integer: keep the operand in [0, 100].
+    if to in INTEGERS and (x.dtype is None or x.dtype in (*FLOATS, *BRAIN)):
+        # NaN and what does not fit have no defined integer: keep the operand where all hold it.
         if x.dtype is None:
             to = "float32"
         else:
-            x = s.emit(_clip(x.expr, 0, 100))
+            x = s.emit(_clip(x.expr, -100 if to in SIGNED and c.flag() else 0, 100))
     return relax.op.astype(x.expr, to)
 
 
@@ -106,7 +114,7 @@ def _clip(x: relax.Expr, low: float, high: float) -> relax.Expr:
 
 
 def _build_clip(c: Choices, s: Scope) -> relax.Expr:
-    x = s.tensor(c, dtype=NUMBERS, complete=False)
+    x = s.tensor(c, dtype=(*NUMBERS, *BRAIN), complete=False)
     low, high = c.pick(((0, 6), (-1, 1), (0, 0), (1, 3)))
     if x.dtype is not None and x.dtype.startswith("uint"):
         low = max(low, 0)
@@ -131,21 +139,22 @@ OPS = (
         name="astype",
         build=_build_astype,
         reference=quiet(_astype),
-        dtypes=ALL,
-        domain=(0, 100),
+        dtypes=CASTS,
+        nonfinite=True,
         tolerance=Tolerance(reason="a half-way case may be rounded to either neighbour"),
     ),
     Op(
         name="clip",
         build=_build_clip,
         reference=quiet(in_single(_clip_reference)),
-        dtypes=NUMBERS,
+        dtypes=(*NUMBERS, *BRAIN),
     ),
     Op(
         name="wrap_param",
         build=_build_wrap_param,
-        reference=_astype,
+        reference=quiet(_astype),
         dtypes=FLOATS,
+        nonfinite=True,
         legalizes=False,
         executes=False,
     ),
