@@ -242,11 +242,11 @@ class Expressions:
         if not a.lanes:
             b = self.value(expr.b)
             return Value(f"({a.text} {'and' if both else 'or'} {b.text})", "bool", lanes=b.lanes)
-        decided, name = self.named_mask(a.text if both else f"~{a.text}")
+        decided, name = self.named_mask(a.text if both else f"logical_not({a.text})")
         b = self.masked(name, expr.b)
         if name not in b.text:
             return Value(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
-        text = f"({decided} & {b.text})" if both else f"(~{decided} | ({name} & {b.text}))"
+        text = f"({decided} & {b.text})" if both else f"({a.text} | ({decided} & {b.text}))"
         return Value(text, "bool", lanes=True)
 
     def named_mask(self, condition: str) -> tuple[str, str]:
@@ -257,7 +257,9 @@ class Expressions:
 
     def negation(self, expr: Any) -> Value:
         a = self.value(expr.a)
-        return Value(f"(~{a.text})" if a.lanes else f"(not {a.text})", "bool", lanes=a.lanes)
+        return Value(
+            f"logical_not({a.text})" if a.lanes else f"(not {a.text})", "bool", lanes=a.lanes
+        )
 
     def choice(self, condition: Any, first: Any, second: Any) -> Value:
         """One of two values; only the chosen one is evaluated."""
@@ -269,7 +271,7 @@ class Expressions:
                 f"({left} if {cond.text} else {right})", a.dtype, weak, lanes, *_either(a, b)
             )
         mask, name = self.named_mask(cond.text)
-        other_mask, other = self.named_mask(f"~{cond.text}")
+        other_mask, other = self.named_mask(f"logical_not({cond.text})")
         a, b = self.masked(name, first), self.masked(other, second)
         left, right, *_ = self.pair(a, b)
         if a.weak and b.weak:
@@ -336,6 +338,8 @@ class Expressions:
 
     def inverted(self, expr: Any) -> Value:
         a = self.value(expr.a)
+        if a.dtype == "bool":
+            return self.negation(expr)
         return Value(
             f"(~{a.text if a.dtype in INDEX else self.exact(a)})", a.dtype, a.weak, a.lanes
         )

@@ -234,6 +234,7 @@ NAMES: Mapping[str, Any] = {
     "inf": math.inf,
     "nan": math.nan,
     "where": np.where,
+    "logical_not": np.logical_not,
     "minimum": np.minimum,
     "maximum": np.maximum,
     "Undefined": Undefined,

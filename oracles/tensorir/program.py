@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tvm_ffi
 from tvm import tirx
 
-from ..errors import TooLarge, Undefined, Unsupported
+from ..errors import Mismatch, TooLarge, Undefined
+from .dependence import Plan
+from .lanes import Lanes
 from .runtime import NAMES
 from .statements import Statements
 
@@ -31,12 +34,19 @@ class Program:
 
     def __init__(self, func: tirx.PrimFunc) -> None:
         self._func = func
-        writer = Statements()
+        self._arity = len(func.params)
+        plan = Plan(func)
+        writer = Lanes(plan) if plan.sound else Statements()
         self.text = writer.function(func)
         self.writes: tuple[int, ...] = tuple(
             i for i, param in enumerate(func.params) if param.__chandle__() in writer.writes
         )
         self._run = compiled(self.text)
+
+    @functools.cached_property
+    def _one_by_one(self) -> Callable[..., Any]:
+        """For arguments that share memory: nothing is proven then."""
+        return compiled(Statements().function(self._func))
 
     def __call__(self, *args: Any) -> Any:
         """Run it: arrays for buffers, which it writes into, Python numbers for scalars.
@@ -46,17 +56,27 @@ class Program:
             TooLarge: more than `STEPS` iterations.
             Undefined: the program does what has no meaning.
         """
-        if len(args) != len(self._func.params):
-            raise Unsupported(f"{len(args)} arguments for {len(self._func.params)} parameters")
+        if len(args) != self._arity:
+            raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
         with np.errstate(all="ignore"):
             try:
-                return self._run(STEPS, *args)
+                run = self._one_by_one if self._shared(args) else self._run
+                return run(STEPS, *args)
             except ZeroDivisionError as error:
                 raise Undefined("division of an integer by zero") from error
             except OverflowError as error:
                 raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
             except MemoryError as error:
                 raise TooLarge(f"memory: {error}") from error
+
+    def _shared(self, args: Sequence[Any]) -> bool:
+        """Whether a buffer that is written may lie in the memory of another one."""
+        return any(
+            np.may_share_memory(args[i], other)
+            for i in self.writes
+            for j, other in enumerate(args)
+            if i != j and isinstance(other, np.ndarray)
+        )
 
 
 def compiled(text: str) -> Callable[..., Any]:

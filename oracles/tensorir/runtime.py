@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import ml_dtypes
@@ -10,6 +12,10 @@ import numpy as np
 
 from ..errors import Mismatch, TooLarge, Undefined
 from .intrinsics import NAMES as INTRINSICS
+from .intrinsics import greater, lesser
+
+CHUNK = 1 << 19
+"""Lanes that run at once; more of them take turns, so that memory is bounded."""
 
 ELEMENTS = 1 << 28
 """The largest buffer that a program may allocate."""
@@ -109,11 +115,134 @@ def view(
         raise Undefined(f"a view that leaves its memory: {error}") from error
 
 
+@functools.lru_cache(maxsize=4096)
+def span(begin: int, end: int, height: int, dtype: Any, step: int = 1) -> Any:
+    """The values of a loop variable, along the axis that has `height - 1` axes behind it."""
+    lanes = np.arange(begin, end, step, dtype=dtype).reshape(-1, *(1,) * (height - 1))
+    lanes.flags.writeable = False
+    return lanes
+
+
+def chunks(
+    begin: int, end: int, height: int, dtype: Any, inner: int, step: int = 1
+) -> Iterator[tuple[np.ndarray[Any, Any], slice, int]]:
+    """A loop in pieces of bounded size: the variable's values, their slice, their number."""
+    size = max(1, CHUNK // max(inner, 1)) * step
+    for low in range(begin, end, size):
+        high = min(low + size, end)
+        lanes = span(low, high, height, dtype, step)
+        yield lanes, slice(low, high, step), lanes.size
+
+
+def own(values: Any) -> Any:
+    """A copy: what is stored later does not change it."""
+    return np.array(values)
+
+
+def put(array: np.ndarray[Any, Any], indices: Any, values: Any, active: Any) -> None:
+    """A store by the lanes that are active."""
+    shape = np.broadcast_shapes(*map(np.shape, (*indices, values, active)))
+    chosen = np.broadcast_to(active, shape)
+    values = np.broadcast_to(np.asarray(values, array.dtype), shape)[chosen]
+    array[tuple(np.broadcast_to(index, shape)[chosen] for index in indices)] = values
+
+
+def _rows(values: Any, heights: Sequence[int], counts: Sequence[int]) -> Any:
+    """The values with the axes of these heights last and made one, in the order of the loops."""
+    values = np.asarray(values)
+    rank = max(values.ndim, *heights)
+    shape = [1] * (rank - values.ndim) + list(values.shape)
+    for height, count in zip(heights, counts, strict=True):
+        shape[-height] = count
+    values = np.broadcast_to(values, shape)
+    axes = [rank - height for height in heights]
+    rest = [axis for axis in range(rank) if axis not in axes]
+    kept = [1 if axis in axes else shape[axis] for axis in range(rank)]
+    return values.transpose(*rest, *axes).reshape(*kept, math.prod(counts))
+
+
+def _in_order(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    """A fold one after the other, which rounding depends on."""
+    rows = _rows(values, *axes)
+    if rows.dtype.kind in "iub":
+        return _at_once(ufunc, old, values, *axes)
+    if rows.shape[-1] == 0:
+        return old
+    result = ufunc(old, rows[..., 0])
+    if rows.shape[-1] > 1:
+        rest = np.broadcast_to(rows[..., 1:], (*result.shape, rows.shape[-1] - 1))
+        line = np.concatenate([result[..., None], rest], axis=-1)
+        result = ufunc.accumulate(line, axis=-1)[..., -1]
+    return result.reshape(np.shape(old))[()]
+
+
+def _at_once(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    """A fold whose order does not matter."""
+    rows = _rows(values, *axes)
+    if rows.shape[-1] == 0:
+        return old
+    result = ufunc(old, ufunc.reduce(rows, axis=-1, dtype=rows.dtype))
+    return result.reshape(np.shape(old))[()]
+
+
+def _extreme(ufunc: Any, choose: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    """A fold by `min` or `max`, whose order matters where one is NaN."""
+    rows = _rows(values, *axes)
+    if rows.dtype.kind in "iub" or not (np.isnan(rows).any() or np.isnan(old).any()):
+        return _at_once(ufunc, old, values, *axes)
+    result = old
+    for position in range(rows.shape[-1]):
+        result = choose(result, rows[..., position])
+    return np.reshape(result, np.shape(old))[()]
+
+
+def fold_add(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    """`old` and all values along axes added up; `axes` are their heights and their lengths."""
+    return _in_order(np.add, old, values, *axes)
+
+
+def fold_mul(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _in_order(np.multiply, old, values, *axes)
+
+
+def fold_min(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _extreme(np.minimum, lesser, old, values, *axes)
+
+
+def fold_max(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _extreme(np.maximum, greater, old, values, *axes)
+
+
+def fold_and(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _at_once(np.logical_and, old, values, *axes)
+
+
+def fold_or(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _at_once(np.logical_or, old, values, *axes)
+
+
+def fold_bitand(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _at_once(np.bitwise_and, old, values, *axes)
+
+
+def fold_bitor(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _at_once(np.bitwise_or, old, values, *axes)
+
+
+def fold_bitxor(old: Any, values: Any, *axes: Sequence[int]) -> Any:
+    return _at_once(np.bitwise_xor, old, values, *axes)
+
+
 NAMES: Mapping[str, Any] = {
     **INTRINSICS,
     **{
         function.__name__: function
-        for function in (dims, mismatch, failed, too_large, alloc, region, offset, view)
+        for function in (
+            *(dims, mismatch, failed, too_large, alloc, region, offset, view),
+            *(span, chunks, own, put),
+            *(fold_add, fold_mul, fold_min, fold_max, fold_and, fold_or),
+            *(fold_bitand, fold_bitor, fold_bitxor),
+        )
     },
 }
 """What generated programs see."""

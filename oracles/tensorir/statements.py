@@ -74,7 +74,7 @@ class Statements(Expressions):
             if isinstance(param.ty, tirx.BufferType):
                 dtype = dtype_of(param.ty.dtype)
                 shape = list(param.ty.shape)
-                self.emit(f"{name}_ = dims({name}, {_type(dtype)}, {len(shape)})")
+                self.emit(f"{name}_ = dims({name}, {type_name(dtype)}, {len(shape)})")
                 for axis, dim in enumerate(shape):
                     self._dimension(dim, f"{name}_[{axis}]", checks)
                 shaped.append((param, name))
@@ -84,7 +84,7 @@ class Statements(Expressions):
                 if dtype in INDEX:
                     self.emit(f"{new} = int({name})")
                 else:
-                    self.emit(f"{new} = cast({name}, {_type(dtype)})")
+                    self.emit(f"{new} = cast({name}, {type_name(dtype)})")
                 self.vars[param.__chandle__()] = Value(new, dtype, weak=dtype in INDEX)
         for param, _ in shaped:
             self._view_variables(param)
@@ -175,22 +175,46 @@ class Statements(Expressions):
             with self.block("else:"):
                 self.statement(stmt.else_case)
 
+    @contextlib.contextmanager
+    def guarded(self, condition: Value) -> Iterator[None]:
+        """Statements that run where a condition holds."""
+        if condition.text == "True":
+            yield
+        else:
+            with self.block(f"if {condition.text}:"):
+                yield
+
     def realize(self, stmt: Any) -> None:
         """A block: its variables, its buffers, its initial values, its body."""
         block = stmt.block
-        first: list[str] = []
         for iter_var, expr in zip(block.iter_vars, stmt.iter_values, strict=True):
-            value = self.bind(iter_var.var, self.value(expr))
-            if iter_var.iter_type == REDUCE:
-                begin = self.value(iter_var.dom.min)
-                if value.literal is None or value.literal != begin.literal:
-                    first.append(f"{value.text} == {begin.text}")
-        predicate = self.value(stmt.predicate)
-        if predicate.text == "True":
-            self.block_body(block, first)
-        else:
-            with self.block(f"if {predicate.text}:"):
-                self.block_body(block, first)
+            self.bind(iter_var.var, self.value(expr))
+        with self.guarded(self.value(stmt.predicate)):
+            for buffer in block.alloc_buffers:
+                self.allocate(buffer)
+            for match in block.match_buffers:
+                self.match_buffer(match)
+            if block.init is not None:
+                self.initial(stmt)
+            self.statement(block.body)
+
+    def initial(self, stmt: Any) -> None:
+        """The initial values of a block: where all its reductions begin."""
+        first = Value("True", "bool")
+        for iter_var in stmt.block.iter_vars:
+            if iter_var.iter_type != REDUCE:
+                continue
+            value, begin = self.value(iter_var.var), self.value(iter_var.dom.min)
+            if value.literal is None or value.literal != begin.literal:
+                here = Value(f"({value.text} == {begin.text})", "bool", lanes=value.lanes)
+                first = here if first.text == "True" else self.conjunction(first, here)
+        with self.guarded(first):
+            self.statement(stmt.block.init)
+
+    def conjunction(self, a: Value, b: Value) -> Value:
+        """Two conditions that read no memory."""
+        lanes = a.lanes or b.lanes
+        return Value(f"({a.text} {'&' if lanes else 'and'} {b.text})", "bool", lanes=lanes)
 
     def bind(self, var: Any, value: Value) -> Value:
         """Give a variable a value, and a name unless the value is a name or a number."""
@@ -203,20 +227,6 @@ class Statements(Expressions):
         self.vars[var.__chandle__()] = value
         return value
 
-    def block_body(self, block: Any, first: Sequence[str]) -> None:
-        """The inside of a block; `first` says when its reductions begin."""
-        for buffer in block.alloc_buffers:
-            self.allocate(buffer)
-        for match in block.match_buffers:
-            self.match_buffer(match)
-        if block.init is not None:
-            if first:
-                with self.block(f"if {' and '.join(first)}:"):
-                    self.statement(block.init)
-            else:
-                self.statement(block.init)
-        self.statement(block.body)
-
     def allocate(self, buffer: Any) -> None:
         """A new buffer; what it holds at first is visibly no result."""
         for stride in buffer.ty.strides:
@@ -225,7 +235,7 @@ class Statements(Expressions):
         storage = self.declare(buffer, name)
         size = ", ".join(dim.text for dim in storage.shape)
         comma = "," if len(storage.shape) == 1 else ""
-        self.emit(f"{name} = alloc(({size}{comma}), {_type(storage.dtype)})")
+        self.emit(f"{name} = alloc(({size}{comma}), {type_name(storage.dtype)})")
 
     def _known_strides(self, buffer: Any, stride: Any) -> None:
         # Strides say how elements lie in memory, which only a view of the same memory sees.
@@ -268,7 +278,7 @@ class Statements(Expressions):
         strides = ", ".join(self.value(stride).text for stride in ty.strides)
         offset = self.value(ty.elem_offset).text
         name = self.fresh("b")
-        dtype = _type(dtype_of(ty.dtype))
+        dtype = type_name(dtype_of(ty.dtype))
         self.emit(f"{name} = view({source.name}, {dtype}, [{shape}], [{strides}], {offset})")
         self.declare(buffer, name)
         self._sources[buffer.__chandle__()] = data.args[0].__chandle__()
@@ -313,7 +323,8 @@ class Statements(Expressions):
         self.emit(f"return {self.value(stmt.value).text}")
 
 
-def _type(dtype: str) -> str:
+def type_name(dtype: str) -> str:
+    """What generated programs call a dtype."""
     return "bool_" if dtype == "bool" else dtype
 
 

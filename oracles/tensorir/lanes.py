@@ -1,0 +1,223 @@
+"""Statements of TensorIR as Python text whose loops run in lanes where that is proven right."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .dependence import Loop, Plan
+from .expressions import Storage, Value, subscript
+from .runtime import CHUNK
+from .statements import Statements, type_name
+
+PER_STEP = 100
+"""Lanes that count as one iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A loop whose iterations are an axis of arrays, `height - 1` axes before the last one."""
+
+    name: str
+    height: int
+    first: Value
+    """The variable in the first of the iterations that run at once."""
+    part: str
+    """The text of the slice of them."""
+    count: str
+    """The text of their number."""
+    reduces: bool
+    var: int
+
+
+class Lanes(Statements):
+    """Writes the text of one PrimFunc.
+
+    Every array that depends on lanes has an axis for each loop that the plan runs in lanes, from
+    the outermost to the innermost one; axes count from the last one, by the `height` of a loop.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan = plan
+        self._open: list[Lane] = []
+        self._named: dict[str, Lane] = {}
+
+    # Loops
+
+    def loop(self, stmt: Any) -> None:
+        loop = self._plan.loops[stmt.__chandle__()]
+        begin, extent = self.value(stmt.min), self.value(stmt.extent)
+        if extent.literal is not None and extent.literal <= 0:
+            return
+        if loop.kind == "unit":
+            self.vars[loop.var] = begin
+            self.statement(stmt.body)
+        elif loop.kind == "serial":
+            super().loop(stmt)
+        else:
+            self._lanes(stmt, loop, begin, extent)
+
+    def _lanes(self, stmt: Any, loop: Loop, begin: Value, extent: Value) -> None:
+        name = self.fresh("i")
+        first, size, step = begin.literal, extent.literal, loop.step or 1
+        high = None if first is None or size is None else first + size - 1
+        below = extent.text if first == 0 else None
+        self.vars[loop.var] = Value(name, begin.dtype, False, True, begin.low, high, below)
+        dtype = type_name(begin.dtype)
+        stride = "" if step == 1 else f", {step}"
+        outer = [lane.count for lane in self._open]
+        if first is not None and first >= 0 and size is not None and all(map(str.isdecimal, outer)):
+            count = len(range(0, size, step))
+            lanes = math.prod(map(int, outer)) * count
+            if lanes * loop.inner <= CHUNK:
+                self._charge(loop, str(lanes))
+                part = f"{first}:{first + size}{':' + str(step) if stride else ''}"
+                line = len(self.lines)
+                self.emit(f"{name} = span({first}, {first + size}, {loop.height}, {dtype}{stride})")
+                self._run(stmt, loop, name, begin, part, str(count))
+                if not any(name in text for text in self.lines[line + 1 :]):
+                    del self.lines[line]
+                return
+        inner = " * ".join([*outer, str(loop.inner)])
+        args = (
+            f"{begin.text}, {begin.text} + {extent.text}, {loop.height}, {dtype}, {inner}{stride}"
+        )
+        with self.block(f"for {name}, {name}p, {name}n in chunks({args}):"):
+            self._charge(loop, " * ".join([*outer, f"{name}n"]))
+            start = Value(f"{name}p.start", begin.dtype, weak=True)
+            self._run(stmt, loop, name, start, f"{name}p", f"{name}n")
+
+    def _run(self, stmt: Any, loop: Loop, name: str, first: Value, part: str, count: str) -> None:
+        lane = Lane(name, loop.height, first, part, count, loop.kind == "reduce", loop.var)
+        self._named[name] = lane
+        self._open.append(lane)
+        self.statement(stmt.body)
+        self._open.pop()
+
+    def _charge(self, loop: Loop, lanes: str) -> None:
+        """Charge the budget for lanes, at the innermost loop."""
+        if loop.height > 1:
+            return
+        if not lanes.isdecimal():
+            self.emit(f"left -= {lanes} // {PER_STEP} + 1")
+        elif self.depth > 1 or int(lanes) > PER_STEP * PER_STEP:
+            self.emit(f"left -= {int(lanes) // PER_STEP + 1}")
+        else:
+            return
+        self.emit("if left < 0: too_large()")
+
+    # Conditions
+
+    def condition(self, stmt: Any) -> None:
+        condition = self.value(stmt.condition)
+        if not condition.lanes:
+            super().condition(stmt)
+            return
+        name = self.fresh("c")
+        self.emit(f"{name} = own({condition.text})")
+        with self.guarded(Value(name, "bool", lanes=True)):
+            self.statement(stmt.then_case)
+        if stmt.else_case is not None:
+            with self.guarded(Value(f"logical_not({name})", "bool", lanes=True)):
+                self.statement(stmt.else_case)
+
+    @contextlib.contextmanager
+    def guarded(self, condition: Value) -> Iterator[None]:
+        if not condition.lanes:
+            with super().guarded(condition):
+                yield
+            return
+        name = self.fresh("m")
+        outer = self.mask
+        self.emit(f"{name} = own({condition.text})" + (f" & {outer}" if outer else ""))
+        self.mask = name
+        yield
+        self.mask = outer
+
+    def bind(self, var: Any, value: Value) -> Value:
+        if value.lanes and not value.text.isidentifier():
+            # The text may be a part of a buffer that is stored to before the variable is used.
+            copy = f"own({value.text})"
+            value = Value(copy, value.dtype, False, True, value.low, value.high, value.below)
+        return super().bind(var, value)
+
+    def initial(self, stmt: Any) -> None:
+        reducing = [lane for lane in self._open if lane.reduces]
+        if not reducing:
+            super().initial(stmt)
+            return
+        variables, lanes = dict(self.vars), self._open
+        self._open = [lane for lane in lanes if not lane.reduces]
+        for lane in reducing:
+            self.vars[lane.var] = lane.first
+        for iter_var, expr in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+            self.bind(iter_var.var, self.value(expr))
+        super().initial(stmt)
+        self.vars, self._open = variables, lanes
+
+    # Accesses
+
+    def store(self, stmt: Any) -> None:
+        storage = self.storage(stmt.buffer)
+        indices = self.inside(storage, [self.value(index) for index in stmt.indices])
+        reducing = [lane for lane in self._open if lane.reduces]
+        if reducing:
+            value = self._folded(stmt, storage, indices, reducing)
+        else:
+            value = self.value(stmt.value)
+        self.stored(stmt.buffer, storage, value)
+        if self.mask is not None:
+            index = "".join(f"{index.text}, " for index in indices)
+            self.emit(f"put({storage.name}, ({index}), {value.text}, {self.mask})")
+            return
+        target = self.element(storage, indices).text
+        whole = "" if target.endswith("]") else "[...]"
+        self.emit(f"{target}{whole} = {value.text}")
+
+    def _folded(
+        self, stmt: Any, storage: Storage, indices: Sequence[Value], reducing: Sequence[Lane]
+    ) -> Value:
+        update = self._plan.updates[stmt.__chandle__()]
+        old, operand = self.element(storage, indices), self.value(update.operand)
+        heights = ", ".join(str(lane.height) for lane in reducing)
+        counts = ", ".join(lane.count for lane in reducing)
+        args = f"{old.text}, {self.exact(operand)}, ({heights},), ({counts},)"
+        return Value(f"fold_{update.operator}({args})", operand.dtype, lanes=old.lanes)
+
+    def element(self, storage: Storage, indices: Sequence[Value]) -> Value:
+        """An element for each lane: a part of the array where the indices are variables of loops.
+
+        The part gets an axis for each loop in between that none of the indices depends on.
+        """
+        lanes = [self._named.get(index.text) for index in indices if index.lanes]
+        plain = [lane for lane in lanes if lane is not None]
+        if not lanes or len(plain) < len(lanes) or len({lane.name for lane in plain}) < len(plain):
+            text = f"{storage.name}[{subscript(indices)}]"
+            return Value(text, storage.dtype, lanes=bool(lanes))
+        heights = [lane.height for lane in plain]
+        parts: list[str] = []
+        ordered = heights == sorted(heights, reverse=True)
+        above = 0
+        for index in indices:
+            lane = self._named[index.text] if index.lanes else None
+            if lane is not None and ordered:
+                if above:
+                    parts.extend(["None"] * (above - lane.height - 1))
+                above = lane.height
+            parts.append(index.text if lane is None else lane.part)
+        if ordered:
+            parts.extend(["None"] * (above - 1))
+            return Value(f"{storage.name}[{', '.join(parts)}]", storage.dtype, lanes=True)
+        order = sorted(range(len(heights)), key=lambda axis: -heights[axis])
+        text = f"{storage.name}[{', '.join(parts)}].transpose({', '.join(map(str, order))})"
+        heights.sort(reverse=True)
+        axes: list[str] = []
+        for height, below in zip(heights, [*heights[1:], 0], strict=True):
+            axes.extend([":", *["None"] * (height - below - 1)])
+        if "None" in axes:
+            text += f"[{', '.join(axes)}]"
+        return Value(text, storage.dtype, lanes=True)
