@@ -54,17 +54,27 @@ def family(name: str) -> str:
 
 
 def _trace(e: Expectation) -> dict[str, tuple[str, Any]]:
-    """Variables that have their names for themselves: kind and value, as far as they are known."""
+    """Variables that have their names for themselves: kind and last value, as far as is known."""
     values: dict[Any, Any] = {}
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.plan()(Evaluator(e.mod, lambda var, value: values.setdefault(var, value)).run)
-    kinds = {binding.var: kind_of(binding.value) for binding in bindings_of(e.mod)}
+        e.plan()(Evaluator(e.mod, values.__setitem__).run)
+    kinds: dict[Any, str] = {}
+    for binding in bindings_of(e.mod):
+        kinds[binding.var] = kind_of(binding.value)
+        if (out := _written(binding.value)) in kinds:
+            kinds[out] = kinds[binding.var]
     names = [str(var.name) for var in kinds]
     return {
         str(var.name): (kinds[var], value)
         for var, value in values.items()
         if var in kinds and names.count(str(var.name)) == 1 and _compared(value)
     }
+
+
+def _written(value: Any) -> Any:
+    """The allocated tensor that a call of a PrimFunc writes to, by convention its last operand."""
+    calls = isinstance(value, relax.Call) and isinstance(value.op, relax.GlobalVar)
+    return value.args[-1] if calls and len(value.args) else None
 
 
 def _compared(value: Any) -> bool:

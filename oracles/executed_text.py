@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,14 +27,7 @@ def executed_text(
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
         tolerance: see `Expectation.bounds`.
     """
-    parts = [
-        standalone(from_numpy, to_numpy, assert_close),
-        _BUILD.format(
-            mod="apply(mod)" if pipeline is None else "mod",
-            pipeline=_PIPELINES[pipeline or "default"],
-            devices=DEVICES,
-        ),
-    ]
+    parts = [built_text(assert_close, pipeline=pipeline)]
     for e, call in zip(expected, calls, strict=True):
         allowed, shaken = e.bounds(tolerance)
         relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
@@ -43,6 +37,20 @@ def executed_text(
             f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
         )
     return "\n\n".join(parts)
+
+
+def built_text(*helpers: Any, pipeline: str | None = None) -> str:
+    """Statements that build `apply(mod)`, or `mod` by a pipeline, and define `run(name, args)`.
+
+    Args:
+        helpers: functions whose text comes along.
+    """
+    build = _BUILD.format(
+        mod="apply(mod)" if pipeline is None else "mod",
+        pipeline=_PIPELINES[pipeline or "default"],
+        devices=DEVICES,
+    )
+    return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n{build}"
 
 
 _BUILD = """\
@@ -96,7 +104,10 @@ def literal(value: Any) -> str:
     items = np.array2string(
         np.asarray(value), separator=", ", threshold=value.size, max_line_width=88
     )
-    return f"np.array({items}, {dtype})"
+    return f"np.array({_ODD.sub(r'np.\g<0>', items)}, {dtype})"
+
+
+_ODD = re.compile(r"\b(?:nan|inf)\b")
 
 
 def _arrays(value: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from . import (
     crash,
     evaluated,
+    gradients,
     idempotence,
     interface,
     metamorphic,
@@ -18,6 +19,7 @@ from . import (
     well_formed,
 )
 from .oracle import Oracle
+from .pairs import oracles as pairs
 
 STRUCTURAL: tuple[Oracle, ...] = (
     # Without a result there is nothing else to look at.
@@ -39,10 +41,10 @@ STRUCTURAL: tuple[Oracle, ...] = (
 )
 """Tier 1: asked in every check."""
 
-EVALUATED: tuple[Oracle, ...] = (evaluated.ORACLE,)
+EVALUATED: tuple[Oracle, ...] = (evaluated.ORACLE, gradients.ORACLE)
 """Tier 3: asked in nearly every check."""
 
-EXECUTED: tuple[Oracle, ...] = (semantics.ORACLE, pipeline_values.ORACLE)
+EXECUTED: tuple[Oracle, ...] = (semantics.ORACLE, pipeline_values.ORACLE, *pairs.ORACLES)
 """Tier 4: asked of a sample."""
 
 _ALL = (*STRUCTURAL, *metamorphic.ORACLES, *EVALUATED, *EXECUTED)

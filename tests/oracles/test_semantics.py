@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax
 
 from relaxfuzz.generators.ops import table
@@ -26,8 +27,11 @@ from .snippets import run_snippet
 FILE = Path(__file__).with_name("value_faults.py")
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("relaxfuzz_value_faults", FILE)
+MEMORY = Path(__file__).with_name("memory_faults.py")
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"relaxfuzz_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,12 +40,17 @@ def _load() -> ModuleType:
     return module
 
 
-faults = _load()
+faults, memory = _load(FILE), _load(MEMORY)
 
 
 def case(factory: str) -> Case:
     call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
     return Case(faults.module(), (call,))
+
+
+def memory_case(mod: tvm.IRModule, factory: Any, args: str = "") -> Case:
+    name = factory if isinstance(factory, str) else factory.__name__
+    return Case(mod, (PassCall(f"{name}({args})", factory=f"{MEMORY}:{name}"),))
 
 
 BOTH = pytest.mark.parametrize("oracle", ["evaluated", "executed"])
@@ -71,6 +80,40 @@ def test_one_bug_is_told_once() -> None:
 def test_a_correct_pass_is_left_alone(oracle: str, factory: str) -> None:
     assert check(case(factory), oracles=[oracle]) == []
     run_snippet(oracle, case(factory))
+
+
+@BOTH
+@pytest.mark.parametrize("name", memory.FAULTS)
+def test_memory_and_constants(oracle: str, name: str) -> None:
+    module, wrong, right, where = memory.FAULTS[name]
+    if (oracle, name) == ("executed", "nan"):
+        return  # its arguments are whole numbers, and so is what it compares
+    faulty, correct = memory_case(module(), wrong), memory_case(module(), right)
+    (violation,) = check(faulty, oracles=[oracle])
+    assert violation.key == ("values", where)
+    with pytest.raises(AssertionError):
+        run_snippet(oracle, faulty)
+    assert check(correct, oracles=[oracle]) == []
+    run_snippet(oracle, correct)
+
+
+def adjoint(factory: str) -> tuple[Case, PassContract]:
+    case = memory_case(memory.loss(), factory, "'main'")
+    contract = PassContract(
+        name=factory, variants=lambda choices, mod: case.calls[0], relation=Relation.ADJOINT
+    )
+    return case, contract
+
+
+def test_a_wrong_gradient_is_caught() -> None:
+    case, contract = adjoint("doubles_a_gradient")
+    (violation,) = check(case, oracles=["gradient"], contract=contract)
+    assert "parameter 1" in violation.detail
+
+
+def test_a_right_gradient_is_left_alone() -> None:
+    case, contract = adjoint("differentiates")
+    assert check(case, oracles=["gradient"], contract=contract) == []
 
 
 @pytest.mark.parametrize(

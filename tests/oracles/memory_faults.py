@@ -1,0 +1,233 @@
+"""Passes that get memory, constants or gradients wrong, their correct twins, and a module each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.generators.stages import STEPS, Stage, step
+from relaxfuzz.oracles.inspect import op_name
+
+Pass = tvm.transform.Pass
+
+
+@I.ir_module
+class Live:
+    """`a` is used twice."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def next(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("next"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v] + T.float32(1)
+
+    @T.prim_func(private=True, s_tir=True)
+    def next_in_place(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("next"):
+                v = T.axis.spatial(4, i)
+                A[v] = A[v] + T.float32(1)
+
+    @T.prim_func(private=True, s_tir=True)
+    def sum(
+        A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")
+    ):
+        for i in range(4):
+            with T.sblock("sum"):
+                v = T.axis.spatial(4, i)
+                C[v] = A[v] * T.float32(3) + B[v]
+
+    @T.prim_func(private=True, s_tir=True)
+    def sum_in_place(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("sum"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v] * T.float32(3) + B[v]
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Live
+        with R.dataflow():
+            a = R.call_tir(cls.next, (x,), out_ty=R.Tensor((4,), "float32"))
+            b = R.call_tir(cls.next, (a,), out_ty=R.Tensor((4,), "float32"))
+            gv = R.call_tir(cls.sum, (a, b), out_ty=R.Tensor((4,), "float32"))
+            R.output(gv)
+        return gv
+
+
+def live() -> tvm.IRModule:
+    return Live
+
+
+def planned() -> tvm.IRModule:
+    """The same, function by function, where memory is allocated."""
+    mod = Live
+    for stage in (Stage.IMPERATIVE, Stage.REWRITTEN, Stage.PLANNED, Stage.ALLOCATED):
+        for name in STEPS[stage]:
+            mod = step(mod, name)
+    return mod
+
+
+def nan() -> tvm.IRModule:
+    """A sum of constants, one of them not a number."""
+    odd = relax.const(np.array([np.nan, 1], "float32"), "float32")
+
+    @I.ir_module
+    class Nan:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            with R.dataflow():
+                c = R.add(odd, R.const([1, 1], "float32"))
+                gv = R.add(x, c)
+                R.output(gv)
+            return gv
+
+    return Nan
+
+
+def loss() -> tvm.IRModule:
+    """A function that can be differentiated."""
+
+    @I.ir_module
+    class Loss:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor(
+            (), "float32"
+        ):
+            with R.dataflow():
+                a = R.multiply(x, y)
+                b = R.sin(a)
+                gv = R.sum(b)
+                R.output(gv)
+            return gv
+
+    return Loss
+
+
+# Passes
+
+Change = Callable[[str, Any], Any]
+
+
+def _rewriting(change: Change) -> Pass:
+    """Puts what `change` says for the value of each variable; None leaves it."""
+
+    def function(func: relax.Function) -> relax.Function:
+        blocks = [
+            type(block)(
+                [
+                    relax.VarBinding(b.var, b.value if new is None else new)
+                    for b in block.bindings
+                    for new in [change(b.var.name, b.value)]
+                ]
+            )
+            for block in func.body.blocks
+        ]
+        body = relax.BlockBuilder().normalize(relax.SeqExpr(blocks, func.body.body))
+        return relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        return tvm.IRModule(
+            {
+                gvar: function(func) if isinstance(func, relax.Function) else func
+                for gvar, func in mod.functions_items()
+            },
+            attrs=mod.attrs,
+        )
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="Rewriting")
+
+
+def _in_place(name: str, callee: str, place: int) -> Pass:
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        def change(var: str, value: Any) -> Any:
+            if var != name:
+                return None
+            gvar = mod.get_global_var(callee)
+            return relax.op.call_tir_inplace(gvar, value.args[1], [place], value.ty_args[0])
+
+        return _rewriting(change)(mod)
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="InPlace")
+
+
+def updates_a_live_value() -> Pass:
+    return _in_place("b", "next_in_place", 0)
+
+
+def updates_a_dead_value() -> Pass:
+    return _in_place("gv", "sum_in_place", 1)
+
+
+def shares_storage() -> Pass:
+    """The first tensor's storage for the second one, although both are live."""
+    first: list[relax.Expr] = []
+
+    def change(var: str, value: Any) -> Any:
+        if op_name(value) != "relax.memory.alloc_tensor":
+            return None
+        first.append(value.args[0])
+        return relax.Call(value.op, [first[0], *value.args[1:]], value.attrs, value.ty_args)
+
+    return _rewriting(change)
+
+
+def kills_after_last_use() -> Pass:
+    return relax.transform.KillAfterLastUse()
+
+
+def _folding(fold: Callable[[Any], Any]) -> Pass:
+    def change(var: str, value: Any) -> Any:
+        args = getattr(value, "args", [])
+        if not args or not all(isinstance(arg, tvm.ir.GenericConst) for arg in args):
+            return None
+        folded = fold(args[0].value.numpy() + args[1].value.numpy())
+        return relax.const(folded.astype("float32"), "float32")
+
+    return _rewriting(change)
+
+
+def folds_without_nan() -> Pass:
+    return _folding(np.nan_to_num)
+
+
+def folds() -> Pass:
+    return _folding(lambda value: value)
+
+
+def _differentiating(factor: float) -> Pass:
+    """Differentiates `main`, and makes the gradient of `y` so many times too large."""
+
+    def change(var: str, value: Any) -> Any:
+        if var != "y_adjoint_out" or factor == 1:
+            return None
+        return relax.op.multiply(value, relax.const(factor, "float32"))
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        return _rewriting(change)(relax.transform.Gradient("main")(mod))
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="Differentiating")
+
+
+def differentiates() -> Pass:
+    return _differentiating(1)
+
+
+def doubles_a_gradient() -> Pass:
+    return _differentiating(2)
+
+
+FAULTS: dict[str, tuple[Callable[[], tvm.IRModule], Any, Any, str]] = {
+    "in place": (live, updates_a_live_value, updates_a_dead_value, "function next"),
+    "storage": (planned, shares_storage, kills_after_last_use, "function sum"),
+    "nan": (nan, folds_without_nan, folds, "relax.add"),
+}
+"""Module, faulty pass, correct twin, and what is the first to come out otherwise."""
