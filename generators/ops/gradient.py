@@ -52,7 +52,7 @@ def _pool(kind: str) -> Op:
         before = [c.below(2) if size > 1 else 0 for size in kernel]
         window = {
             "pool_size": kernel,
-            "strides": [c.pick((1, 2, 3)), c.pick((1, 2))],
+            "strides": [c.pick((2, 1, 3)), c.pick((2, 1))],
             "padding": [*before, *(before if c.flag() else (0, 0))],
             "ceil_mode": c.flag(0.3),
             "count_include_pad": c.flag(0.3),
@@ -115,13 +115,16 @@ def _build_nll_loss(c: Choices, s: Scope) -> relax.Expr:
     shape = ints(x.shape)
     classes = shape[0] if x.ndim == 1 else shape[1]
     places = [] if x.ndim == 1 else [shape[0], *shape[2:]]
-    targets = s.constant(c, places, c.pick(("int64", "int32")), low=0, high=classes - 1)
+    ignore = c.pick((-100, 0, -1))
+    low = -1 if ignore == -1 else 0
+    targets = s.constant(c, places, c.pick(("int64", "int32")), low=low, high=classes - 1)
     reduction = c.pick(("sum", "mean", "none"))
     weights = s.tensor(c, dtype=x.dtype, shape=(classes,)).expr if c.flag(0.4) else None
-    ignore = c.pick((-100, 0))
     if reduction == "mean":
         # The mean is over the sum of the weights, which must not be 0.
-        weights, ignore = None, -100
+        weights = None
+        if (targets.expr.value.numpy() == ignore).all():
+            reduction = "sum"
     options = weights, reduction, ignore
     upper = _gradient_of(c, s, relax.op.nn.nll_loss(x.expr, targets.expr, *options))
     return grad.nll_loss_backward(upper, x.expr, targets.expr, *options)

@@ -260,11 +260,12 @@ def _build_multibox(c: Choices, s: Scope) -> relax.Expr:
         threshold=c.pick((0.0, 0.4)),
         variances=c.pick(((1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.2, 0.2), (0.5, 0.25, 1.0, 0.125))),
         keep_background=not c.flag(0.3),
+        apply_softmax=not c.flag(0.3),
     )
 
 
 def _multibox(args: Sequence[Any], attrs: Any) -> Any:
-    """Centres and sizes relative to the anchors; scores by softmax over the classes."""
+    """Centres and sizes relative to the anchors; scores as given, or by softmax over classes."""
     logits, codes, anchors = args
     batch, _, count = logits.shape
     x, y, w, h = np.moveaxis(codes.reshape(batch, count, 4), -1, 0)
@@ -276,8 +277,10 @@ def _multibox(args: Sequence[Any], attrs: Any) -> Any:
     boxes = np.stack(
         [centre_y - half_h, centre_x - half_w, centre_y + half_h, centre_x + half_w], axis=-1
     )
-    scores = np.exp(logits - logits.max(axis=1, keepdims=True))
-    scores = scores / scores.sum(axis=1, keepdims=True)
+    scores = logits
+    if attrs.apply_softmax:
+        scores = np.exp(logits - logits.max(axis=1, keepdims=True))
+        scores = scores / scores.sum(axis=1, keepdims=True)
     scores = np.where(scores >= float(attrs.threshold), scores, 0)
     if not attrs.keep_background:
         scores[:, 0] = 0
