@@ -104,7 +104,8 @@ def literal(value: Any) -> str:
     items = np.array2string(
         np.asarray(value), separator=", ", threshold=value.size, max_line_width=88
     )
-    return f"np.array({_ODD.sub(r'np.\g<0>', items)}, {dtype})"
+    named = _ODD.sub(lambda odd: f"np.{odd.group()}", items)
+    return f"np.array({named}, {dtype})"
 
 
 _ODD = re.compile(r"\b(?:nan|inf)\b")
