@@ -11,11 +11,11 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from .operands import positive, quiet, single
-from .record import FLOATS, SIGNED, Op
+from .record import BRAIN, FLOATS, INTEGERS, Op
 
 __all__ = ["OPS"]
 
-DTYPES = (*FLOATS, *SIGNED)
+DTYPES = (*FLOATS, *INTEGERS, *BRAIN)
 
 
 def _build_matmul(c: Choices, s: Scope) -> relax.Expr:

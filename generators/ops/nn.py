@@ -19,7 +19,7 @@ from .operands import (
     one_axis,
     quiet,
 )
-from .record import FLOATS, NUMBERS, SIGNED, Op
+from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 from .unary import erf
 
 __all__ = ["OPS"]
@@ -51,12 +51,12 @@ class Row(NamedTuple):
 
     name: str
     reference: Callable[[Any], Any]
-    dtypes: tuple[str, ...] = FLOATS
+    dtypes: tuple[str, ...] = (*FLOATS, *BRAIN)
 
 
 ACTIVATIONS = (
     # A NaN becomes 0: TVM computes max(x, 0) with the comparison false for NaN.
-    Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*FLOATS, *SIGNED)),
+    Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*NUMBERS, *BRAIN)),
     Row("gelu", lambda x: 0.5 * x * (1 + erf(x * math.sqrt(0.5)))),
     Row("silu", lambda x: x * _sigmoid(x)),
     Row("gelu_tanh", _gelu_tanh),
@@ -373,7 +373,7 @@ def _nll_loss(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_pad(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, NUMBERS, (2, 1, 3, 4), static=not c.flag(0.3))
+    x = nonempty_tensor(c, s, (*ALL, *BRAIN), (2, 1, 3, 4), static=not c.flag(0.3))
     assert x.shape is not None
     mode = c.pick(("constant", "constant", "replicate", "reflect", "circular"))
     widths: list[int] = []
@@ -382,7 +382,7 @@ def _build_pad(c: Choices, s: Scope) -> relax.Expr:
         size = dim if isinstance(dim, int) else 1
         most = {"reflect": size - 1, "circular": size}.get(mode, 2)
         widths += [min(c.pick((1, 0, 2)), most), min(c.pick((1, 0)), most)]
-    value = float(c.pick((0, 1, 2))) if mode == "constant" else 0.0
+    value = float(c.pick((0, 1, 2) if x.dtype != "bool" else (0, 1))) if mode == "constant" else 0.0
     return nn.pad(x.expr, widths, mode, value)
 
 
@@ -500,7 +500,13 @@ OPS = (
         reference=quiet(in_single(_nll_loss)),
         dtypes=FLOATS,
     ),
-    Op(name="nn.pad", build=_build_pad, reference=quiet(_pad), dtypes=NUMBERS, nonfinite=True),
+    Op(
+        name="nn.pad",
+        build=_build_pad,
+        reference=quiet(_pad),
+        dtypes=(*ALL, *BRAIN),
+        nonfinite=True,
+    ),
     Op(
         name="nn.batch_flatten",
         build=_build_batch_flatten,

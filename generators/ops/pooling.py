@@ -17,7 +17,7 @@ from .record import FLOATS, Op
 __all__ = ["OPS"]
 
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-MAX_DTYPES = (*FLOATS, "int32", "int8", "uint8")
+MAX_DTYPES = (*FLOATS, "int32", "int8", "uint8", "int64")
 
 
 def _operand(c: Choices, s: Scope, n: int, layout: str, dtypes: tuple[str, ...]) -> Value:

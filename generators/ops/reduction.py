@@ -11,7 +11,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Scope
 from .operands import in_single, nonempty_tensor, one_axis, quiet, some_axes
-from .record import FLOATS, NUMBERS, Op
+from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 
 __all__ = ["OPS"]
 
@@ -85,11 +85,11 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
 
 
 OPS = (
-    _reduce("sum", _wrapping(np.sum), NUMBERS, of_nothing=True, nonfinite=True),
-    _reduce("mean", np.mean, FLOATS, nonfinite=True),
-    _reduce("max", np.max, NUMBERS),
-    _reduce("min", np.min, NUMBERS),
-    _reduce("prod", _wrapping(np.prod), NUMBERS, of_nothing=True),
+    _reduce("sum", _wrapping(np.sum), (*ALL, *BRAIN), of_nothing=True, nonfinite=True),
+    _reduce("mean", np.mean, (*FLOATS, *BRAIN), nonfinite=True),
+    _reduce("max", np.max, (*NUMBERS, *BRAIN)),
+    _reduce("min", np.min, (*NUMBERS, *BRAIN)),
+    _reduce("prod", _wrapping(np.prod), (*ALL, *BRAIN), of_nothing=True),
     _reduce("variance", np.var, FLOATS),
     _reduce("std", np.std, FLOATS),
     _arg_reduce("argmax", np.argmax),

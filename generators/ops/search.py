@@ -15,8 +15,10 @@ from .record import ALL, Op
 
 __all__ = ["OPS"]
 
-DTYPES = ("float32", "int32", "float64", "int64")
+DTYPES = ("float32", "int32", "float64", "int64", "float16")
 """What TVM's sorting kernels take on the CPU and DispatchSortScan lowers."""
+
+SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
@@ -83,10 +85,12 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
     call = getattr(relax.op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        x = nonempty_tensor(c, s, DTYPES)
+        x = nonempty_tensor(c, s, (*SCANNED, "bool"))
         axis = None if c.flag(0.25) else one_axis(c, x.ndim)
-        wider = {"float32": "float64", "int32": "int64"}.get(x.dtype or "")
-        return call(x.expr, axis, wider if c.flag(0.25) else None, c.flag(0.25))
+        wider = {"float32": "float64", "int32": "int64", "int8": "int32"}.get(x.dtype or "")
+        # "dtype should be provided" for bool.
+        dtype = "int32" if x.dtype == "bool" else wider if c.flag(0.25) else None
+        return call(x.expr, axis, dtype, c.flag(0.25))
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         x = args[0]
@@ -94,6 +98,7 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         axis = 0 if attrs.axis is None else int(attrs.axis)
         x = x.reshape(-1) if attrs.axis is None else x
         if attrs.exclusive:
+            x = x.astype(dtype)
             first = np.full_like(x.take([0], axis), neutral)
             x = np.concatenate([first, x.take(range(x.shape[axis] - 1), axis)], axis)
         return reference(x, axis=axis, dtype=dtype)
@@ -102,17 +107,18 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         name=name,
         build=build,
         reference=quiet(evaluate),
-        dtypes=DTYPES,
+        dtypes=(*SCANNED, "bool"),
         legalizes=False,
         lowered_by="DispatchSortScan",
     )
 
 
 def _build_bucketize(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, DTYPES)
+    x = nonempty_tensor(c, s, SCANNED)
     assert x.dtype is not None
     size = c.pick((3, 4, 1))
-    boundaries = relax.const(np.arange(-1, size - 1).astype(x.dtype), x.dtype)
+    first = 0 if x.dtype == "uint8" else -1
+    boundaries = relax.const(np.arange(first, first + size).astype(x.dtype), x.dtype)
     return relax.op.bucketize(x.expr, boundaries, c.flag(), c.flag())
 
 
@@ -220,7 +226,7 @@ OPS = (
         lowered_by="DispatchSortScan",
     ),
     Op(name="median", build=_build_median, reference=_median, dtypes=DTYPES),
-    Op(name="bucketize", build=_build_bucketize, reference=_bucketize, dtypes=DTYPES),
+    Op(name="bucketize", build=_build_bucketize, reference=_bucketize, dtypes=SCANNED),
     Op(
         name="multinomial_from_uniform",
         build=_build_multinomial,
