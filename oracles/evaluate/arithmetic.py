@@ -1,0 +1,182 @@
+"""Symbolic arithmetic: primitive expressions over Python numbers, rounded to their dtypes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+from tvm.ir import Call
+
+from ..dtypes import dtype_of
+from ..errors import Undefined, Unsupported
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+EXACT = ("int64", "float64")
+"""Dtypes of Python's own numbers, as far as shapes go."""
+
+
+def rounded(value: Any, dtype: str) -> int | float:
+    """A number as the dtype holds it: integers wrap around, floats are rounded."""
+    if dtype == "bool":
+        return bool(value)
+    kind = dtype_of(dtype)
+    if kind.kind in "iu":
+        bits = 8 * kind.itemsize
+        whole = int(value) & ((1 << bits) - 1)
+        return whole - (1 << bits) if kind.kind == "i" and whole >> (bits - 1) else whole
+    return float(value) if dtype == "float64" else float(kind.type(value))
+
+
+def _result(expr: Any, value: Any) -> int | float:
+    dtype = str(expr.ty.dtype)
+    if dtype == "int64" and -(1 << 63) <= value < 1 << 63:
+        return int(value)
+    return rounded(value, dtype)
+
+
+def _binary(operation: Callable[[Any, Any], Any]) -> Callable[[Frame, Any], int | float]:
+    def visit(frame: Frame, expr: Any) -> int | float:
+        return _result(expr, operation(frame.value(expr.a), frame.value(expr.b)))
+
+    return visit
+
+
+def _division(operation: Callable[[Any, Any], Any]) -> Callable[[Frame, Any], int | float]:
+    def visit(frame: Frame, expr: Any) -> int | float:
+        a, b = frame.value(expr.a), frame.value(expr.b)
+        if b == 0:
+            raise Undefined(f"division by zero: {expr}")
+        return _result(expr, operation(a, b))
+
+    return visit
+
+
+def _shift(operation: Callable[[int, int], int]) -> Callable[[Frame, Any], int | float]:
+    def visit(frame: Frame, expr: Any) -> int | float:
+        a, b = frame.value(expr.a), frame.value(expr.b)
+        if not 0 <= b < 8 * dtype_of(str(expr.ty.dtype)).itemsize:
+            raise Undefined(f"shift by {b}: {expr}")
+        return _result(expr, operation(a, b))
+
+    return visit
+
+
+def _truncated(a: Any, b: Any) -> Any:
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if isinstance(a, float) or isinstance(b, float):
+        return math.fmod(a, b)
+    return a - b * _truncated(a, b)
+
+
+def _cast(frame: Frame, expr: tirx.Cast) -> int | float:
+    value = frame.value(expr.value)
+    dtype = str(expr.ty.dtype)
+    if isinstance(value, float) and "int" in dtype:
+        if not math.isfinite(value):
+            raise Undefined(f"conversion of {value} to {dtype}")
+        value = math.trunc(value)
+        if rounded(value, dtype) != value:
+            raise Undefined(f"conversion of {value} to {dtype}")
+    return rounded(value, dtype)
+
+
+def _select(frame: Frame, expr: tirx.Select) -> Any:
+    return frame.value(expr.true_value if frame.value(expr.condition) else expr.false_value)
+
+
+def _let(frame: Frame, expr: tirx.Let) -> Any:
+    frame.env[hash(expr.var)] = frame.value(expr.value)
+    return frame.value(expr.body)
+
+
+ARITHMETIC: Mapping[type, Callable[[Frame, Any], Any]] = {
+    tirx.IntImm: lambda frame, expr: int(expr.value),
+    tirx.FloatImm: lambda frame, expr: float(expr.value),
+    tirx.Add: _binary(operator.add),
+    tirx.Sub: _binary(operator.sub),
+    tirx.Mul: _binary(operator.mul),
+    tirx.Div: _division(_truncated),
+    tirx.Mod: _division(_remainder),
+    tirx.FloorDiv: _division(operator.floordiv),
+    tirx.FloorMod: _division(operator.mod),
+    tirx.Min: _binary(min),
+    tirx.Max: _binary(max),
+    tirx.EQ: _binary(operator.eq),
+    tirx.NE: _binary(operator.ne),
+    tirx.LT: _binary(operator.lt),
+    tirx.LE: _binary(operator.le),
+    tirx.GT: _binary(operator.gt),
+    tirx.GE: _binary(operator.ge),
+    tirx.And: lambda frame, expr: bool(frame.value(expr.a) and frame.value(expr.b)),
+    tirx.Or: lambda frame, expr: bool(frame.value(expr.a) or frame.value(expr.b)),
+    tirx.Not: lambda frame, expr: not frame.value(expr.a),
+    tirx.BitwiseAnd: _binary(operator.and_),
+    tirx.BitwiseOr: _binary(operator.or_),
+    tirx.BitwiseXor: _binary(operator.xor),
+    tirx.BitwiseNot: lambda frame, expr: _result(expr, ~frame.value(expr.a)),
+    tirx.LShift: _shift(operator.lshift),
+    tirx.RShift: _shift(operator.rshift),
+    tirx.Cast: _cast,
+    tirx.Select: _select,
+    tirx.Let: _let,
+}
+
+
+def intrinsic(frame: Frame, expr: Call, name: str) -> Any:
+    """The value of a primitive call: `prim.exp(x)`.
+
+    Raises:
+        Unsupported: an intrinsic that has no value outside of TensorIR, or is not known.
+    """
+    if name == "prim.if_then_else":
+        condition, yes, no = expr.args
+        return frame.value(yes if frame.value(condition) else no)
+    function = _INTRINSICS.get(name)
+    if function is None:
+        raise Unsupported(f"intrinsic {name}")
+    try:
+        return _result(expr, function(*map(frame.value, expr.args)))
+    except (ValueError, OverflowError) as error:
+        raise Undefined(f"{expr}: {error}") from error
+
+
+_INTRINSICS: Mapping[str, Callable[..., Any]] = {
+    "prim.likely": lambda x: x,
+    "prim.fabs": abs,
+    "prim.exp": math.exp,
+    "prim.exp2": lambda x: 2.0**x,
+    "prim.exp10": lambda x: 10.0**x,
+    "prim.log": math.log,
+    "prim.log2": math.log2,
+    "prim.log10": math.log10,
+    "prim.log1p": math.log1p,
+    "prim.sqrt": math.sqrt,
+    "prim.rsqrt": lambda x: 1 / math.sqrt(x),
+    "prim.sin": math.sin,
+    "prim.cos": math.cos,
+    "prim.tan": math.tan,
+    "prim.tanh": math.tanh,
+    "prim.sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "prim.erf": math.erf,
+    "prim.pow": operator.pow,
+    "prim.fmod": math.fmod,
+    "prim.floor": math.floor,
+    "prim.ceil": math.ceil,
+    "prim.trunc": math.trunc,
+    "prim.round": round,
+    "prim.nearbyint": round,
+    "prim.isnan": math.isnan,
+    "prim.isinf": math.isinf,
+    "prim.isfinite": math.isfinite,
+    "prim.popcount": lambda x: x.bit_count(),
+}

@@ -1,0 +1,116 @@
+"""Calls of PrimFuncs and packed functions by operators: the call_tir family and its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tvm import relax
+from tvm.ir import Call, GlobalVar
+
+from ..dtypes import dtype_of
+from ..errors import Unsupported
+from .poison import poisoned
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+
+def _outputs(frame: Frame, call: Call) -> list[Any]:
+    """New tensors of the types that the call is said to give."""
+    (ty,) = call.ty_args
+    fields = ty.fields if isinstance(ty, relax.TupleType) else [ty]
+    return [_output(frame, field) for field in fields]
+
+
+def _output(frame: Frame, ty: Any) -> Any:
+    if not isinstance(ty, relax.TensorType) or ty.shape is None or ty.dtype is None:
+        raise Unsupported(f"an output of type {ty}")
+    return poisoned(frame.value(ty.shape), dtype_of(str(ty.dtype)))
+
+
+def _packed(call: Call, outputs: list[Any]) -> Any:
+    """One tensor, or a tuple of them, as the type says."""
+    return tuple(outputs) if isinstance(call.ty_args[0], relax.TupleType) else outputs[0]
+
+
+def _operands(frame: Frame, call: Call) -> tuple[list[Any], list[int]]:
+    """The tensors and numbers of a call_tir, and the symbolic variables handed over with them."""
+    value = frame.value(call.args[1])
+    inputs = list(value) if isinstance(value, tuple) else [value]
+    return inputs, list(frame.value(call.args[2])) if len(call.args) > 2 else []
+
+
+def _call_tir(frame: Frame, call: Call) -> Any:
+    inputs, variables = _operands(frame, call)
+    outputs = _outputs(frame, call)
+    frame.evaluator.call_global(_callee(call), [*inputs, *outputs, *variables])
+    return _packed(call, outputs)
+
+
+def _call_tir_inplace(frame: Frame, call: Call) -> Any:
+    inputs, variables = _operands(frame, call)
+    places = [int(place) for place in call.attrs.inplace_indices]
+    outputs = [
+        inputs[place] if place >= 0 else output
+        for place, output in zip(places, _outputs(frame, call), strict=True)
+    ]
+    new = [output for place, output in zip(places, outputs, strict=True) if place < 0]
+    frame.evaluator.call_global(_callee(call), [*inputs, *new, *variables])
+    return _packed(call, outputs)
+
+
+def _callee(call: Call) -> GlobalVar:
+    callee = call.args[0]
+    if not isinstance(callee, GlobalVar):
+        raise Unsupported(f"{call.op.name} of {_name(callee)}")
+    return callee
+
+
+def _name(callee: Any) -> str:
+    if isinstance(callee, relax.ExternFunc):
+        return f"packed function {callee.global_symbol}"
+    return f"a {type(callee).__name__}"
+
+
+def _call_tir_dyn(frame: Frame, call: Call) -> Any:
+    *args, shape = frame.value(call.args[1])
+    return frame.evaluator.call_global(_callee(call), [*args, *shape])
+
+
+def _call_dps_packed(frame: Frame, call: Call) -> Any:
+    raise Unsupported(_name(call.args[0]))
+
+
+def _call_packed(frame: Frame, call: Call) -> Any:
+    """`call_pure_packed`: the function comes first among the operands."""
+    function, *args = (frame.value(arg) for arg in call.args)
+    return function(args)
+
+
+def _call_builtin(frame: Frame, call: Call) -> Any:
+    return frame.value(call.args[0])(list(frame.value(call.args[1])))
+
+
+def _make_closure(frame: Frame, call: Call) -> Callable[[list[Any]], Any]:
+    function, captured = (frame.value(arg) for arg in call.args)
+    return lambda args: function([*args, *captured])
+
+
+def _invoke_closure(frame: Frame, call: Call) -> Any:
+    closure, args = (frame.value(arg) for arg in call.args)
+    return closure(list(args))
+
+
+CALLS: Mapping[str, Callable[[Frame, Call], Any]] = {
+    "relax.call_tir": _call_tir,
+    "relax.call_tir_with_grad": _call_tir,
+    "relax.call_tir_inplace": _call_tir_inplace,
+    "relax.vm.call_tir_dyn": _call_tir_dyn,
+    "relax.call_dps_packed": _call_dps_packed,
+    "relax.call_pure_packed": _call_packed,
+    "relax.call_builtin_with_ctx": _call_builtin,
+    "relax.make_closure": _make_closure,
+    "relax.invoke_closure": _invoke_closure,
+    "relax.invoke_pure_closure": _invoke_closure,
+}

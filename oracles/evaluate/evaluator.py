@@ -1,0 +1,157 @@
+"""The evaluation of one module: calls of its functions, its constants, what is told on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GenericConst, GlobalVar
+
+from ..errors import Mismatch, Unsupported
+from ..tensorir import translate
+from .frame import Frame
+from .packed import packed
+
+MAX_CALLS = 200
+MAX_DEPTH = 20
+"""Bounds on all calls of Relax functions, and on calls inside calls, so that recursion ends."""
+
+
+class Evaluator:
+    """Evaluates the functions of one module, at whatever stage of lowering.
+
+    Tensors share memory as they do when they run: an in-place update, a view, two tensors in one
+    storage are seen by whoever reads them. Memory that nobody wrote to holds huge numbers.
+
+    Args:
+        mod: the module.
+        watch: told every parameter and bound variable, and its value, in order of evaluation; of
+            memory that is allocated, and then again of every variable that a PrimFunc writes to,
+            when it is written. The values told are not changed later.
+        perturb: changes the result of every operator, and what a PrimFunc writes; tells how far a
+            result depends on rounding.
+        prim: runs a PrimFunc on arguments, instead of its translation.
+    """
+
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        watch: Callable[[relax.Var, Any], None] | None = None,
+        perturb: Callable[[Any], Any] | None = None,
+        prim: Callable[[tirx.PrimFunc, list[Any]], Any] | None = None,
+    ) -> None:
+        self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
+        """Whether tensors may change after they are made."""
+        self.watch = watch
+        if watch is not None and self.writes:
+            self.watch = lambda var, value: watch(var, copied(value))
+        self.perturb = perturb
+        self.written: list[Any] = []
+        """What the latest call of a PrimFunc has written to, until it is told."""
+        self._mod = mod
+        self._prim = prim
+        self._calls = 0
+        self._depth = 0
+        self._constants: dict[int, Any] = {}
+
+    def run(self, name: str, args: Sequence[Any]) -> Any:
+        """The result of a function: ndarrays, numbers, tuples of results, shapes as tuples of int.
+
+        The arguments are not changed. A function that gives nothing gives ().
+
+        Raises:
+            Unsupported: an operator or expression that the evaluator does not know.
+            TooLarge: it takes too much time or memory.
+            Mismatch: an argument that does not meet its parameter's type, or another check of the
+                module that fails.
+            Undefined: the module does what has no meaning.
+        """
+        func = self._mod[name]
+        if not isinstance(func, relax.Function):
+            raise Unsupported(f"{name} is a {type(func).__name__}")
+        with np.errstate(all="ignore"):
+            return self.call_function(func, copied(args) if self.writes else args, {})
+
+    def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
+        """The result of a function of the module, whatever its kind."""
+        func = self._mod.functions.get(gvar)
+        if isinstance(func, relax.Function):
+            return self.call_function(func, args, {})
+        if isinstance(func, tirx.PrimFunc):
+            return self._call_prim(func, list(args))
+        if isinstance(func, relax.ExternFunc):
+            return packed(str(func.global_symbol), args)
+        raise Unsupported(f"call of {gvar.name_hint}, a {type(func).__name__}")
+
+    def call_function(
+        self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]
+    ) -> Any:
+        """The result of a Relax function among the variables that it is defined in."""
+        self._calls += 1
+        if self._calls > MAX_CALLS or self._depth >= MAX_DEPTH:
+            raise Unsupported(f"more than {MAX_CALLS} calls, or {MAX_DEPTH} inside one another")
+        if len(args) != len(func.params):
+            raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
+        frame = Frame(self, env)
+        frame.enter(func, args)
+        self._depth += 1
+        try:
+            return frame.value(func.body)
+        finally:
+            self._depth -= 1
+
+    def _call_prim(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
+        whole = [_contiguous(arg) for arg in args]
+        if self._prim is None:
+            program = translate(func)
+            result, writes = program(*whole), program.writes
+        else:
+            result = self._prim(func, whole)
+            writes = translate(func).writes if self.perturb or self.watch else ()
+        for position in writes:
+            array = whole[position]
+            if self.perturb is not None:
+                array[...] = self.perturb(array)
+            if array is not args[position]:
+                args[position][...] = array
+        if self.watch is not None:
+            self.written = [args[position] for position in writes]
+        return () if result is None else result
+
+    def constant(self, expr: GenericConst) -> Any:
+        """A constant's value: the same array each time, so that a write to it is seen.
+
+        Raises:
+            Unsupported: a constant that is neither a tensor nor a dtype.
+        """
+        address = hash(expr)
+        if address not in self._constants:
+            self._constants[address] = _constant(expr.value)
+        return self._constants[address]
+
+
+def copied(value: Any) -> Any:
+    """The same values in memory of their own."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, tuple | list):
+        return tuple(map(copied, value))
+    return value
+
+
+def _contiguous(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and not value.flags.c_contiguous:
+        return value.copy()
+    return value
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, tvm.runtime.Tensor):
+        return value.numpy()
+    if isinstance(value, tvm_ffi.dtype):
+        return str(value)
+    raise Unsupported(f"a constant of {type(value).__name__}")

@@ -1,0 +1,109 @@
+"""What each kind of expression gives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tvm import relax
+from tvm.ir import GenericConst, GlobalVar, Op, StringImm
+
+from ..errors import Undefined, Unsupported
+from .arithmetic import ARITHMETIC, intrinsic
+from .calls import CALLS
+from .matching import match, settle
+from .memory import KILLED, MEMORY
+from .operators import operator
+from .packed import packed
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+_SPECIAL: Mapping[str, Callable[[Frame, relax.Call], Any]] = {**CALLS, **MEMORY}
+_MISSING = object()
+
+
+def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
+    env, watch = frame.env, frame.evaluator.watch
+    for block in expr.blocks:
+        for binding in block.bindings:
+            bound = binding.value
+            value = frame.value(bound)
+            if type(binding) is relax.MatchCast:
+                match(frame, binding.ty, value)
+                if frame.pending:
+                    settle(frame)
+            var = binding.var
+            env[hash(var)] = value
+            if watch is not None and not _is_allocation(bound):
+                watch(var, value)
+    return frame.value(expr.body)
+
+
+def _is_allocation(expr: Any) -> bool:
+    """Of memory that nobody has written to yet: it has no value to tell."""
+    return type(expr) is relax.Call and type(expr.op) is Op and "alloc" in expr.op.name
+
+
+def _variable(frame: Frame, expr: relax.Var) -> Any:
+    value = frame.env.get(hash(expr), _MISSING)
+    if value is _MISSING:
+        raise Unsupported(f"variable {expr.name} without a value")
+    if value is KILLED:
+        raise Undefined(f"{expr.name} is used after it was killed")
+    return value
+
+
+def _call(frame: Frame, expr: relax.Call) -> Any:
+    op = expr.op
+    if type(op) is Op:
+        name = op.name
+        special = _SPECIAL.get(name)
+        if special is not None:
+            result = special(frame, expr)
+        elif name.startswith("prim."):
+            return intrinsic(frame, expr, name)
+        else:
+            return operator(frame, expr, name)
+    else:
+        args = [frame.value(arg) for arg in expr.args]
+        result = frame.value(op)(args)
+    written = frame.evaluator.written
+    if written:
+        frame.tell_written(expr)
+    return result
+
+
+def _branch(frame: Frame, expr: relax.If) -> Any:
+    return frame.value(expr.true_branch if bool(frame.value(expr.cond)) else expr.false_branch)
+
+
+def _closure(frame: Frame, expr: relax.Function) -> Callable[[list[Any]], Any]:
+    return lambda args: frame.evaluator.call_function(expr, args, frame.env)
+
+
+def _global(frame: Frame, expr: GlobalVar) -> Callable[[list[Any]], Any]:
+    return functools.partial(frame.evaluator.call_global, expr)
+
+
+def _extern(frame: Frame, expr: relax.ExternFunc) -> Callable[[list[Any]], Any]:
+    return functools.partial(packed, str(expr.global_symbol))
+
+
+VISIT: Mapping[type, Callable[[Frame, Any], Any]] = {
+    **ARITHMETIC,
+    relax.SeqExpr: _sequence,
+    relax.Var: _variable,
+    relax.DataflowVar: _variable,
+    relax.Call: _call,
+    relax.If: _branch,
+    relax.Function: _closure,
+    GlobalVar: _global,
+    relax.ExternFunc: _extern,
+    relax.Tuple: lambda frame, expr: tuple(frame.value(field) for field in expr.fields),
+    relax.TupleGetItem: lambda frame, expr: frame.value(expr.tuple_value)[expr.index],
+    relax.ShapeExpr: lambda frame, expr: tuple(int(frame.value(dim)) for dim in expr.values),
+    GenericConst: lambda frame, expr: frame.evaluator.constant(expr),
+    StringImm: lambda frame, expr: str(expr.value),
+}

@@ -1,0 +1,88 @@
+"""Storage and the tensors in it: views of its bytes, so that tensors that overlap really do.
+
+Memory is given up by variable, as the virtual machine does it: killing a storage or a tensor is
+the end of its variable, while tensors in the storage, and views of the tensor, live on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from tvm.ir import Call
+
+from ..dtypes import dtype_of
+from ..errors import Undefined, Unsupported
+from .poison import poisoned
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+KILLED: Final = object()
+"""The value of a variable that was killed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Storage:
+    """Bytes to make tensors in."""
+
+    data: np.ndarray[Any, Any]
+
+    def tensor(self, offset: int, shape: Sequence[int], dtype: str) -> np.ndarray[Any, Any]:
+        """The tensor that lies at this offset.
+
+        Raises:
+            Undefined: it does not lie inside the storage.
+        """
+        kind = dtype_of(dtype)
+        size = math.prod(shape) * kind.itemsize
+        if offset < 0 or offset + size > self.data.size:
+            raise Undefined(
+                f"{size} bytes at offset {offset} of a storage of {self.data.size} bytes"
+            )
+        return self.data[offset : offset + size].view(kind).reshape(tuple(shape))
+
+
+def _byte_storage(frame: Frame, call: Call) -> Storage:
+    """`memory.alloc_storage`: the size is in bytes, whatever the dtype."""
+    return Storage(poisoned((math.prod(frame.value(call.args[0])),), np.dtype("uint8")))
+
+
+def _storage(frame: Frame, call: Call) -> Storage:
+    """`vm.alloc_storage`: the size is in elements."""
+    size, _, dtype = (frame.value(arg) for arg in call.args[:3])
+    return Storage(poisoned((math.prod(size) * dtype_of(dtype).itemsize,), np.dtype("uint8")))
+
+
+def _tensor(frame: Frame, call: Call) -> np.ndarray[Any, Any]:
+    storage, offset, shape, dtype = (frame.value(arg) for arg in call.args[:4])
+    if not isinstance(storage, Storage):
+        raise Unsupported(f"a tensor in {storage!r}")
+    return storage.tensor(offset, shape, dtype)
+
+
+def _own_tensor(frame: Frame, call: Call) -> np.ndarray[Any, Any]:
+    shape, dtype = (frame.value(arg) for arg in call.args[:2])
+    return poisoned(shape, dtype_of(dtype))
+
+
+def _kill(frame: Frame, call: Call) -> tuple[()]:
+    (var,) = call.args
+    frame.value(var)  # it must be alive
+    frame.env[hash(var)] = KILLED
+    return ()
+
+
+MEMORY: Mapping[str, Callable[[Frame, Call], Any]] = {
+    "relax.builtin.alloc_tensor": _own_tensor,
+    "relax.memory.alloc_storage": _byte_storage,
+    "relax.memory.alloc_tensor": _tensor,
+    "relax.memory.kill_storage": _kill,
+    "relax.memory.kill_tensor": _kill,
+    "relax.vm.alloc_storage": _storage,
+    "relax.vm.alloc_tensor": _tensor,
+    "relax.vm.kill_object": _kill,
+}

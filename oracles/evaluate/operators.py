@@ -1,0 +1,68 @@
+"""Operators of the op table: their NumPy references say what they give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tvm.ir import Call
+
+from ...generators.ops import table
+from ..errors import Mismatch, Unsupported
+from ..undefined import undefined
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
+"""Operators whose result shares the operand's memory when it runs; the others make their own."""
+
+
+def operator(frame: Frame, call: Call, name: str) -> Any:
+    """What an operator of the table gives.
+
+    Raises:
+        Unsupported: no such operator, or operands for which nobody says what it gives.
+        Mismatch: an assertion of the module that does not hold.
+    """
+    record = table.get(name.removeprefix("relax."))
+    if record is None:
+        raise Unsupported(f"operator {name}")
+    args = [frame.value(arg) for arg in call.args]
+    attrs = call.attrs
+    try:
+        result = _arrays(record.reference(args, attrs))
+    except Mismatch:
+        raise
+    except Exception as error:
+        raise Unsupported(f"operands that {name} is not defined for: {error}") from error
+    evaluator = frame.evaluator
+    if evaluator.perturb is None:
+        if undefined(record, args, result, attrs):
+            raise Unsupported(f"operands that {name} is not defined for")
+    else:
+        result = evaluator.perturb(result)
+    if evaluator.writes and name not in VIEWS:
+        return _own(result, args)
+    return result
+
+
+def _arrays(result: Any) -> Any:
+    """NumPy's scalars, which it gives for operands of rank 0, as arrays of rank 0."""
+    if isinstance(result, tuple | list):
+        return tuple(map(_arrays, result))
+    return np.asarray(result) if isinstance(result, np.generic) else result
+
+
+def _own(result: Any, args: list[Any]) -> Any:
+    """Results in memory of their own, so that a write to an operand does not reach them."""
+    if isinstance(result, tuple):
+        return tuple(_own(part, args) for part in result)
+    if isinstance(result, np.ndarray) and (
+        result.base is not None
+        or not result.flags.writeable
+        or not result.flags.c_contiguous
+        or any(result is arg for arg in args)
+    ):
+        return result.copy()
+    return result
