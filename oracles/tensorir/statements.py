@@ -190,13 +190,18 @@ class Statements(Expressions):
         for iter_var, expr in zip(block.iter_vars, stmt.iter_values, strict=True):
             self.bind(iter_var.var, self.value(expr))
         with self.guarded(self.value(stmt.predicate)):
-            for buffer in block.alloc_buffers:
-                self.allocate(buffer)
-            for match in block.match_buffers:
-                self.match_buffer(match)
-            if block.init is not None:
-                self.initial(stmt)
-            self.statement(block.body)
+            self.instance(stmt)
+
+    def instance(self, stmt: Any) -> None:
+        """The inside of a block, whose variables have their values."""
+        block = stmt.block
+        for buffer in block.alloc_buffers:
+            self.allocate(buffer)
+        for match in block.match_buffers:
+            self.match_buffer(match)
+        if block.init is not None:
+            self.initial(stmt)
+        self.statement(block.body)
 
     def initial(self, stmt: Any) -> None:
         """The initial values of a block: where all its reductions begin."""
