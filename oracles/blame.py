@@ -11,7 +11,6 @@ import tvm
 from tvm import relax
 
 from .errors import Mismatch, Undefined, Unsupported
-from .evaluate import Evaluator
 from .expectation import Expectation
 from .inspect import bindings_of, op_name
 from .values import difference, leaves
@@ -57,7 +56,7 @@ def _trace(e: Expectation) -> dict[str, tuple[str, Any]]:
     """Variables that have their names for themselves: kind and last value, as far as is known."""
     values: dict[Any, Any] = {}
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.plan()(Evaluator(e.mod, values.__setitem__).run)
+        e.evaluate(watch=values.__setitem__)
     kinds: dict[Any, str] = {}
     for binding in bindings_of(e.mod):
         kinds[binding.var] = kind_of(binding.value)

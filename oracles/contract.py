@@ -33,6 +33,8 @@ class Relation(enum.StrEnum):
     BUNDLED_PARAMS = "bundled params"  # main(x, (w1, w2)) == main(x, w1, w2)
     BOUND_PARAMS = "bound params"  # main(x) == main(x, w) with w bound
     BOUND_SIZES = "bound sizes"  # main(x) == main(x) for an x of the sizes that are bound
+    LAZY_INPUT = "lazy input"  # main(x, get) == main(x, *w), where get(i, name) is w[i]
+    LAZY_OUTPUT = "lazy output"  # main(x, set) sets what main(x) gives
     WORKSPACE = "workspace"  # external functions take a workspace besides
     LOOSE = "loose"  # same signature, values to a loose tolerance (mixed precision, fast math)
     ADJOINT = "adjoint"  # adds <fn>_adjoint, keeps the rest

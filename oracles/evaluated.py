@@ -16,7 +16,6 @@ from . import keys, well_formed
 from .blame import first_difference
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
-from .evaluate import Evaluator
 from .executed_text import executed_text
 from .expectation import Expectation
 from .oracle import Case, Oracle, Problem
@@ -85,7 +84,7 @@ def differences(subject: Subject) -> Iterator[Difference]:
 def _compared(e: Expectation, side: Side, tolerance: Tolerance | None) -> Difference | None:
     side.result = REFUSED
     try:
-        side.result = side.plan()(Evaluator(side.mod).run)
+        side.result = side.evaluate()
     except Unsupported:
         return None
     except Mismatch as error:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from . import keys
@@ -195,7 +196,12 @@ def _quiet() -> None:
 
 
 def from_numpy(value: Any) -> Any:
-    """An argument for the VM: ndarray to tensor, tuple of int to shape, list or tuple to tuple."""
+    """An argument for the VM: ndarray to tensor, tuple of int to shape, list or tuple to tuple.
+
+    A function becomes one that the VM can call; it is given NumPy values, and gives some.
+    """
+    if callable(value):
+        return tvm_ffi.convert(lambda *args: from_numpy(value(*map(to_numpy, args))))
     if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
         return tvm.runtime.ShapeTuple(value)
     if isinstance(value, tuple | list):
@@ -209,6 +215,8 @@ def to_numpy(value: Any) -> Any:
         return value.numpy()
     if isinstance(value, tvm.runtime.ShapeTuple):
         return tuple(int(dim) for dim in value)
+    if isinstance(value, str):
+        return value
     if isinstance(value, tuple | list) or hasattr(value, "__len__"):
         return tuple(map(to_numpy, value))
     return value

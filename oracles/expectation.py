@@ -55,16 +55,25 @@ class Expectation:
         self.kind = kind
         self._plan = plan
 
-    def plan(self, args: list[Any] | None = None) -> Plan:
-        """The call itself.
-
-        Args:
-            args: None: copies of the arguments, since it may write into them.
-        """
-        given = copies(self.args) if args is None else args
+    def plan(self) -> Plan:
+        """The call itself, with copies of the arguments: it may write into them."""
+        given = copies(self.args)
         if self._plan is not None:
             return self._plan(given)
         return lambda run: run(self.function, given)
+
+    def evaluate(self, **options: Any) -> Any:
+        """What the call gives in NumPy; options as for `Evaluator`.
+
+        Raises:
+            Unsupported, Mismatch, Undefined: see `Evaluator.run`.
+        """
+        evaluator = Evaluator(self.mod, **options)
+
+        def run(name: str, args: Sequence[Any]) -> Any:
+            return evaluator.run(name, [_callback(arg) if callable(arg) else arg for arg in args])
+
+        return self.plan()(run)
 
     @functools.cached_property
     def shaken(self) -> tuple[Any, ...] | None:
@@ -88,7 +97,7 @@ class Expectation:
             nonlocal whole
             whole = whole and (exact(value) or unwritten(value))
 
-        self.plan()(Evaluator(self.mod, watch).run)
+        self.evaluate(watch=watch)
         return whole
 
     def bounds(
@@ -122,7 +131,7 @@ class Expectation:
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
         try:
-            return tuple(self.plan()(Evaluator(self.mod, perturb=shake).run) for shake in shakes)
+            return tuple(self.evaluate(perturb=shake) for shake in shakes)
         except (Unsupported, Mismatch, Undefined):
             return None
 
@@ -235,6 +244,11 @@ def copies(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(copies, value))
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _callback(function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    """A function as the evaluator calls it: all arguments in one list."""
+    return lambda args: function(*args)
 
 
 def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool]:

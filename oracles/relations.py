@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import tvm
+from tvm import relax
 
 from .catalogue.reading import argument
 from .contract import Relation
 from .dtypes import dtype_of
-from .execute import Plan
-from .inspect import attr, global_vars
+from .execute import Plan, Run
+from .inspect import attr, global_vars, is_public
 from .passcall import PassCall
 
 
@@ -51,6 +52,10 @@ def rule(
             return _bound(before, after, call)
         case Relation.BOUND_SIZES:
             return _sized(after, call)
+        case Relation.LAZY_INPUT:
+            return _lazy_input(before, after)
+        case Relation.LAZY_OUTPUT:
+            return _lazy_output(before, after)
         case Relation.WORKSPACE:
             return _workspace(before, after)
         case _:
@@ -196,6 +201,70 @@ def _sized(after: tvm.IRModule, call: PassCall) -> Rule:
         return bound if function is None or name == function else {}
 
     return replace(_same(after), sizes=sizes)
+
+
+def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
+    """`main(x, get)` is `main(x, *w)`, where `get(i, name)` is `w[i]`."""
+    if _calls_public(before):
+        return None
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        number = _inputs(before, name) or 0
+        return lambda run: run(name, [*args[:number], lambda index, param: args[number + index]])
+
+    def text(name: str) -> str:
+        number = _inputs(before, name) or 0
+        return (
+            f"actual = run(\n    {name!r},\n    [*args[:{number}], "
+            f"lambda index, param, args=args: args[{number} + index]],\n)"
+        )
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
+    """`main(x, set)` calls `set(i, value)` for each element of what `main(x)` gives."""
+    if _calls_public(before):
+        return None
+
+    def split(name: str) -> bool:
+        return isinstance(before[name].body.body, relax.Tuple)
+
+    def place(name: str) -> int:
+        number = _inputs(before, name)
+        return len(before[name].params) if number is None else number
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        def called(run: Run) -> Any:
+            outputs: dict[int, Any] = {}
+
+            def store(index: int, value: Any) -> tuple[()]:
+                outputs[index] = value
+                return ()
+
+            run(name, [*args[: place(name)], store, *args[place(name) :]])
+            return tuple(map(outputs.get, range(len(outputs)))) if split(name) else outputs.get(0)
+
+        return called
+
+    def text(name: str) -> str:
+        at = place(name)
+        actual = "tuple(map(outputs.get, range(len(outputs))))" if split(name) else "outputs[0]"
+        return (
+            "outputs = {}\n\n\n"
+            "def store(index, value, outputs=outputs):\n"
+            "    outputs[index] = value\n"
+            "    return ()\n\n\n"
+            f"run({name!r}, [*args[:{at}], store, *args[{at}:]])\n"
+            f"actual = {actual}"
+        )
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _calls_public(mod: tvm.IRModule) -> bool:
+    """A function that changes its signature is called by another, with the arguments of before."""
+    return any(is_public(mod[gvar]) for gvar in global_vars(mod) if gvar in mod.functions)
 
 
 def _workspace(before: tvm.IRModule, after: tvm.IRModule) -> Rule:

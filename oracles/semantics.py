@@ -15,7 +15,6 @@ from ..generators.ops.record import Tolerance
 from .blame import first_difference
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
-from .evaluate import Evaluator
 from .execute import Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations
@@ -77,7 +76,7 @@ def executed(subject: Subject) -> Problem | None:
 def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
     """Evaluator and VM say the same of the result, or the evaluator says nothing."""
     try:
-        side.result = side.plan()(Evaluator(side.mod).run)
+        side.result = side.evaluate()
     except Unsupported:
         return True
     except (Mismatch, Undefined):

@@ -438,7 +438,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("LazyGetInput()"),
         stages=LAZY,
         requires=_impossible_inputs,
-        relation=Relation.NEW_SIGNATURE,
+        relation=Relation.LAZY_INPUT,
         post=_gets_lazily,
         exemptions=(
             Exemption(
@@ -454,7 +454,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("LazySetOutput()"),
         stages=LAZY,
         requires=_impossible_inputs,
-        relation=Relation.NEW_SIGNATURE,
+        relation=Relation.LAZY_OUTPUT,
         post=_sets_lazily,
         exemptions=(
             Exemption(
