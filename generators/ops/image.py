@@ -40,18 +40,23 @@ def _batch(c: Choices, s: Scope) -> Dim:
     return positive((c.pick((1, *s.dims)),))[0]
 
 
-def _image(c: Choices, s: Scope, layout: str, dtypes: Sequence[str]) -> Value:
-    """Spatial axes are static; batch and channels need not be."""
+def _image(
+    c: Choices, s: Scope, layout: str, dtypes: Sequence[str], *, symbolic: bool = False
+) -> Value:
+    """Batch and channels of any size; spatial axes static, or symbolic ones too."""
     spatial = SPATIAL[len(layout) - 2]
 
     def fits(x: Value) -> bool:
         return x.shape is not None and all(
-            (isinstance(dim, int) and 0 < dim <= 8) or (letter in "NC" and dim != 0)
+            0 < dim <= 8 if isinstance(dim, int) else symbolic or letter in "NC"
             for letter, dim in zip(layout, x.shape, strict=True)
         )
 
     dims: dict[str, Dim] = {"N": _batch(c, s), "C": c.pick((2, 1, 3))}
-    dims |= {letter: c.pick((2, 3, 4, 1)) for letter in spatial}
+    sizes: list[Dim] = [2, 3, 4, 1]
+    if symbolic:
+        sizes += [dim for dim in s.dims if not isinstance(dim, int)]
+    dims |= {letter: c.pick(sizes) for letter in spatial}
     return s.tensor(
         c, dtype=dtypes, ndim=len(layout), where=fits, fresh_shape=to_layout(dims, layout)
     )
@@ -60,24 +65,29 @@ def _image(c: Choices, s: Scope, layout: str, dtypes: Sequence[str]) -> Value:
 def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
     layout = c.pick(LAYOUTS[n])
     method = c.pick(("linear", "nearest_neighbor", "cubic"))
-    x = _image(c, s, layout, (*FLOATS, "uint8") if method == "nearest_neighbor" else FLOATS)
+    dtypes = (*FLOATS, "uint8") if method == "nearest_neighbor" else FLOATS
+    x = _image(c, s, layout, dtypes, symbolic=True)
     assert x.shape is not None
     assert x.dtype is not None
+    lengths = [x.shape[layout.index(letter)] for letter in SPATIAL[n]]
     mode = c.pick(MODES)
-    sizes = [c.pick((4, 2, 3, 6, 1)) for _ in range(n)]
+    sizes: list[Dim] = [
+        c.pick((4, 2, 3, 6, 1) if isinstance(length, int) else (4, length * 2, length, 3))
+        for length in lengths
+    ]
     equal = c.flag(0.3)
     if equal:
         sizes = sizes[:1] * n
-    roi = [c.pick((0.0, 0.25, -0.5)) for _ in range(n)] + [
-        c.pick((1.0, 0.5, 1.25)) for _ in range(n)
-    ]
+    roi = [c.pick((0.0, 0.25, -0.5)) for _ in range(n)]
+    roi += [c.pick((1.0, 0.5, 1.25)) for _ in range(n)]
     rounding = ""
     if method == "nearest_neighbor":
         rounding = c.pick(("floor", "ceil", "round"))
-        lengths = [x.shape[layout.index(letter)] for letter in SPATIAL[n]]
         # How halves are rounded is not said.
         if rounding == "round" and any(
-            bool((_places(length, size, mode, start, end) % 1 == 0.5).any())
+            not isinstance(length, int)
+            or not isinstance(size, int)
+            or bool((_places(length, size, mode, start, end) % 1 == 0.5).any())
             for length, size, start, end in zip(lengths, sizes, roi[:n], roi[n:], strict=True)
         ):
             rounding = "floor"
@@ -97,7 +107,7 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
     )
 
 
-def _places(length: Any, target: int, mode: str, start: float, end: float) -> Any:
+def _places(length: int, target: int, mode: str, start: float, end: float) -> Any:
     """For each element of the result, where it lies in the source: as ONNX's Resize defines it."""
     out = np.arange(target, dtype="float64")
     scale = length / target
