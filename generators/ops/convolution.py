@@ -194,7 +194,9 @@ def _transpose(n: int) -> Op:
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         dtype = _result_dtype(args[0], attrs)
-        x, weight = _wide(args[0], dtype), _wide(args[1], dtype)
+        data = from_layout(args[0], str(attrs.data_layout), "NC" + letters)
+        kernels = from_layout(args[1], str(attrs.kernel_layout), "IO" + letters)
+        x, weight = _wide(data, dtype), _wide(kernels, dtype)
         before, after = _complete(attrs.padding)
         strides, dilation, extra = (
             [int(v) for v in part] for part in (attrs.strides, attrs.dilation, attrs.output_padding)
@@ -212,7 +214,7 @@ def _transpose(n: int) -> Op:
             part += np.einsum("ngi...,gio->ngo...", x, weight[(..., *place)])
         out = out.reshape(out.shape[0], -1, *full)
         cut: list[Any] = [slice(b, f - a) for b, a, f in zip(before, after, full, strict=True)]
-        return out[(..., *cut)].astype(dtype)
+        return from_layout(out[(..., *cut)].astype(dtype), "NC" + letters, str(attrs.out_layout))
 
     return Op(name=name, build=build, reference=evaluate, dtypes=DTYPES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -249,8 +250,10 @@ def _build_layout_transform(c: Choices, s: Scope) -> relax.Expr:
 
 def _layout_transform(args: Sequence[Any], attrs: Any) -> Any:
     x, moved = args[0], attrs.index_map
-    filling = 0 if attrs.pad_value is None else attrs.pad_value.value
-    out = np.full([int(dim) for dim in moved.map_shape(list(x.shape))], filling, x.dtype)
+    shape = [int(dim) for dim in moved.map_shape(list(x.shape))]
+    if attrs.pad_value is None and math.prod(shape) > x.size:
+        raise ValueError("padding by any value")
+    out = np.full(shape, 0 if attrs.pad_value is None else attrs.pad_value.value, x.dtype)
     for index in np.ndindex(x.shape):
         out[tuple(int(i) for i in moved.map_indices(list(index)))] = x[index]
     return out

@@ -208,15 +208,17 @@ def _build_group_norm(c: Choices, s: Scope) -> relax.Expr:
     channels = ints(x.shape)[1]
     groups = c.pick([n for n in (2, 1, channels) if channels % n == 0])
     gamma, beta = _weights(c, s, x, [1], 2)
-    return nn.group_norm(x.expr, gamma, beta, groups, 1, list(range(2, x.ndim)), **_switches(c))
+    axes = [axis - x.ndim if c.flag(0.1) else axis for axis in range(2, x.ndim)]
+    return nn.group_norm(x.expr, gamma, beta, groups, 1, axes, **_switches(c))
 
 
 def _group_norm(args: Sequence[Any], attrs: Any) -> Any:
     x, gamma, beta = args
-    groups, channel = int(attrs.num_groups), int(attrs.channel_axis)
+    groups, channel = int(attrs.num_groups), int(attrs.channel_axis) % x.ndim
     shape = list(x.shape)
     grouped = x.reshape([*shape[:channel], groups, shape[channel] // groups, *shape[channel + 1 :]])
-    axes = (channel + 1, *(int(axis) + 1 for axis in attrs.axes))
+    others = [int(axis) % x.ndim for axis in attrs.axes]
+    axes = (channel + 1, *(axis + 1 if axis > channel else axis for axis in others))
     out = _standardized(grouped, axes, float(attrs.epsilon)).reshape(shape)
     return _scaled(out, gamma, beta, [channel], attrs)
 
@@ -224,7 +226,8 @@ def _group_norm(args: Sequence[Any], attrs: Any) -> Any:
 def _build_instance_norm(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, NARROW, (4, 3))
     gamma, beta = _weights(c, s, x, [1], 2)
-    return nn.instance_norm(x.expr, gamma, beta, 1, list(range(2, x.ndim)), **_switches(c))
+    axes = [axis - x.ndim if c.flag(0.1) else axis for axis in range(2, x.ndim)]
+    return nn.instance_norm(x.expr, gamma, beta, 1, axes, **_switches(c))
 
 
 def _instance_norm(args: Sequence[Any], attrs: Any) -> Any:
@@ -307,6 +310,8 @@ def _build_attention(c: Choices, s: Scope, bias: bool) -> relax.Expr:
 
 def _attention(args: Sequence[Any], attrs: Any) -> Any:
     """Operands are (batch, sequence, head, dim); the bias is (batch, head, query, key)."""
+    if attrs.window_size is not None:
+        raise ValueError(f"a sliding window of {attrs.window_size}")
     q, k, v = (np.swapaxes(arg, 1, 2) for arg in args[:3])
     scale = 1 / math.sqrt(q.shape[-1]) if attrs.scale is None else float(attrs.scale)
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * q.dtype.type(scale)

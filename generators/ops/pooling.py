@@ -95,6 +95,8 @@ def _pool(n: int, kind: str) -> Op:
                 np.pad(x, widths, constant_values=least), kernel, strides, dilation, out_dims
             )
             out = np.max([part for _, part in parts], axis=0)
+        elif dtype.kind in "iub":
+            raise TypeError(f"an average of {dtype}")
         else:
             wide = np.pad(x.astype(np.float32) if dtype.name in HALVES else x, widths)
             out = sum(part for _, part in windows(wide, kernel, strides, dilation, out_dims))

@@ -63,6 +63,17 @@ def _reduce(
     )
 
 
+def _of_floats(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Nothing says what an average of integers is: TVM's type has their dtype, its code another."""
+
+    def checked(x: Any, **options: Any) -> Any:
+        if x.dtype.kind in "iub":
+            raise TypeError(f"an average of {x.dtype}")
+        return reference(x, **options)
+
+    return checked
+
+
 def _wrapping(reference: Callable[..., Any]) -> Callable[..., Any]:
     """Sums and products keep the operand's dtype, so that integers wrap."""
     return lambda x, **options: reference(x, dtype=x.dtype, **options)
@@ -86,12 +97,12 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
 
 OPS = (
     _reduce("sum", _wrapping(np.sum), (*ALL, *BRAIN), of_nothing=True, nonfinite=True),
-    _reduce("mean", np.mean, (*FLOATS, *BRAIN), nonfinite=True),
+    _reduce("mean", _of_floats(np.mean), (*FLOATS, *BRAIN), nonfinite=True),
     _reduce("max", np.max, (*NUMBERS, *BRAIN)),
     _reduce("min", np.min, (*NUMBERS, *BRAIN)),
     _reduce("prod", _wrapping(np.prod), (*ALL, *BRAIN), of_nothing=True),
-    _reduce("variance", np.var, FLOATS),
-    _reduce("std", np.std, FLOATS),
+    _reduce("variance", _of_floats(np.var), FLOATS),
+    _reduce("std", _of_floats(np.std), FLOATS),
     _arg_reduce("argmax", np.argmax),
     _arg_reduce("argmin", np.argmin),
 )
