@@ -144,7 +144,7 @@ def _snippet(case: Case) -> str:
 ORACLE = Oracle(
     name="evaluated",
     tier=3,
-    cost=1.0,
+    cost=1.5,
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
