@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import Mismatch, TooLarge, Undefined
 from .intrinsics import NAMES as INTRINSICS
 from .intrinsics import greater, lesser
+from .packed import NAMES as PACKED
 
 CHUNK = 1 << 19
 """Lanes that run at once; more of them take turns, so that memory is bounded."""
@@ -235,6 +236,7 @@ def fold_bitxor(old: Any, values: Any, *axes: Sequence[int]) -> Any:
 
 NAMES: Mapping[str, Any] = {
     **INTRINSICS,
+    **PACKED,
     **{
         function.__name__: function
         for function in (

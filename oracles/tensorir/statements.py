@@ -11,6 +11,7 @@ from tvm import s_tir, tirx
 
 from ..errors import Unsupported
 from .expressions import INDEX, Expressions, Storage, Value, constant, dtype_of, subscript
+from .packed import PACKED
 
 TRANSPARENT = (
     "pragma_",
@@ -274,10 +275,7 @@ class Statements(Expressions):
 
     def declare_buffer(self, stmt: Any) -> None:
         """Another view of memory that a buffer stands for."""
-        buffer, data = stmt.buffer, stmt.data
-        if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
-            raise Unsupported(f"buffer {buffer.name} at address {data}")
-        source = self.storage(data.args[0])
+        buffer, source = stmt.buffer, self.pointed(stmt.data)
         ty = buffer.ty
         shape = ", ".join(self.value(dim).text for dim in ty.shape)
         strides = ", ".join(self.value(stride).text for stride in ty.strides)
@@ -286,7 +284,7 @@ class Statements(Expressions):
         dtype = type_name(dtype_of(ty.dtype))
         self.emit(f"{name} = view({source.name}, {dtype}, [{shape}], [{strides}], {offset})")
         self.declare(buffer, name)
-        self._sources[buffer.__chandle__()] = data.args[0].__chandle__()
+        self._sources[buffer.__chandle__()] = source.node.__chandle__()
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
@@ -299,7 +297,10 @@ class Statements(Expressions):
         """Note a store of this value."""
         if value.dtype != storage.dtype:
             raise Unsupported(f"store of {value.dtype} to {buffer.name} of {storage.dtype}")
-        handle = buffer.__chandle__()
+        self.written(buffer.__chandle__())
+
+    def written(self, handle: int) -> None:
+        """Note that a buffer is stored to, and with it what it is a view of."""
         self.writes.add(handle)
         while handle in self._sources:
             handle = self._sources[handle]
@@ -321,8 +322,44 @@ class Statements(Expressions):
             name = getattr(expr.op, "name", "")
             if name == "tirx.assume":
                 return
-            raise Unsupported(f"TensorIR operator {name}")
+            if name != "tirx.tvm_call_packed":
+                raise Unsupported(f"TensorIR operator {name}")
+            self.packed(expr.args[0].value, list(expr.args)[1:])
+            return
         self.value(expr)
+
+    def packed(self, name: str, args: Sequence[Any]) -> None:
+        """A call of a function of the runtime."""
+        if name not in PACKED:
+            raise Unsupported(f"function {name}")
+        function, outputs = PACKED[name]
+        texts: list[str] = []
+        for position, arg in enumerate(args):
+            if isinstance(arg, tvm.ir.StringImm):
+                texts.append(repr(str(arg.value)))
+            elif getattr(getattr(arg, "op", None), "name", "") == "tirx.tvm_stack_make_array":
+                texts.append(self.array(arg.args, written=position in outputs))
+            else:
+                texts.append(self.value(arg).text)
+        self.emit(f"{function}({', '.join(texts)})")
+
+    def array(self, args: Sequence[Any], *, written: bool) -> str:
+        """An array made on the stack: data, shape, strides, rank, an element, offset."""
+        data, shape, strides, _, element, offset = args
+        if getattr(strides, "value", None) != 0:
+            raise Unsupported(f"array on the stack with strides {strides}")
+        storage = self.pointed(data)
+        if written:
+            self.written(storage.node.__chandle__())
+        dims = ", ".join(self.value(dim).text for dim in shape.args)
+        dtype = type_name(dtype_of(element.ty))
+        return f"view({storage.name}, {dtype}, [{dims}], [], {self.value(offset).text})"
+
+    def pointed(self, data: Any) -> Storage:
+        """The buffer that an address is of."""
+        if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
+            raise Unsupported(f"address {data}")
+        return self.storage(data.args[0])
 
     def return_(self, stmt: Any) -> None:
         self.emit(f"return {self.value(stmt.value).text}")

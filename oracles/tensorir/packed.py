@@ -1,0 +1,82 @@
+"""Functions of TVM's runtime that PrimFuncs call by name: sorting, over arrays on the stack.
+
+Equal elements keep their order, also in a descending sort. What NaN does to the order depends on
+the algorithm, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import Undefined, Unsupported
+
+
+def sorted_indices(data: Any, axis: int, ascending: bool) -> Any:
+    """Indices along an axis that sort it."""
+    if data.dtype.kind not in "iub" and np.isnan(data).any():
+        raise Unsupported("sort of NaN")
+    axis = _axis(data, axis)
+    if ascending:
+        return np.argsort(data, axis, kind="stable")
+    # The reverse of an ascending sort of the reverse leaves equal elements as they stood.
+    backward = np.argsort(np.flip(data, axis), axis, kind="stable")
+    return data.shape[axis] - 1 - np.flip(backward, axis)
+
+
+def argsort(data: Any, out: Any, axis: int, ascending: bool) -> None:
+    """`tvm.contrib.sort.argsort`."""
+    out[...] = sorted_indices(data, axis, ascending)
+
+
+def sort(data: Any, out: Any, axis: int, ascending: bool) -> None:
+    """`tvm.contrib.sort.sort`."""
+    indices = sorted_indices(data, axis, ascending)
+    out[...] = np.take_along_axis(data, indices, _axis(data, axis))
+
+
+def topk(data: Any, *rest: Any) -> None:
+    """`tvm.contrib.sort.topk`: data, one or two outputs, k, axis, which outputs, ascending."""
+    *outs, k, axis, kind, ascending = rest
+    axis = _axis(data, axis)
+    size = data.shape[axis]
+    indices = sorted_indices(data, axis, ascending)
+    indices = np.take(indices, range(min(k, size) if k >= 1 else size), axis)
+    results = {"values": np.take_along_axis(data, indices, axis), "indices": indices}
+    names = ("values", "indices") if kind == "both" else (kind,)
+    for out, name in zip(outs, names, strict=True):
+        out[...] = results[name]
+
+
+def argsort_nms(data: Any, counts: Any, out: Any, axis: int, ascending: bool) -> None:
+    """`tvm.contrib.sort.argsort_nms`: the first elements of each row sorted, the others left."""
+    axis = _axis(data, axis)
+    rows, indices = np.moveaxis(data, axis, -1), np.moveaxis(out, axis, -1)
+    for place in np.ndindex(rows.shape[:-1]):
+        count = int(counts.reshape(rows.shape[:-1])[place])
+        if not 0 <= count <= rows.shape[-1]:
+            raise Undefined(f"a sort of {count} elements of {rows.shape[-1]}")
+        indices[place] = np.arange(rows.shape[-1])
+        indices[place][:count] = sorted_indices(rows[place][:count], 0, ascending)
+
+
+def _axis(data: Any, axis: int) -> int:
+    return axis + data.ndim if axis < 0 else axis
+
+
+PACKED: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    "tvm.contrib.sort.argsort": ("packed_argsort", (1,)),
+    "tvm.contrib.sort.sort": ("packed_sort", (1,)),
+    "tvm.contrib.sort.topk": ("packed_topk", (1, 2)),
+    "tvm.contrib.sort.argsort_nms": ("packed_argsort_nms", (2,)),
+}
+"""What generated programs call them, and which of their arrays they write."""
+
+NAMES: Mapping[str, Callable[..., None]] = {
+    "packed_argsort": argsort,
+    "packed_sort": sort,
+    "packed_topk": topk,
+    "packed_argsort_nms": argsort_nms,
+}
