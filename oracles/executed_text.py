@@ -45,17 +45,27 @@ def built_text(*helpers: Any, pipeline: str | None = None) -> str:
     Args:
         helpers: functions whose text comes along.
     """
-    build = _BUILD.format(
-        mod="apply(mod)" if pipeline is None else "mod",
-        pipeline=_PIPELINES[pipeline or "default"],
-        devices=DEVICES,
-    )
-    return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n{build}"
+    template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
+    build = template.format(mod=mod, pipeline=_PIPELINES[pipeline or "default"])
+    build += _RUN.format(devices=DEVICES)
+    return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n\n{build}"
 
 
 _BUILD = """\
 target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
 built = relax.build({mod}, target, relax_pipeline={pipeline})
+"""
+
+_GUARDED_BUILD = """\
+target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
+try:
+    built = relax.build({mod}, target, relax_pipeline={pipeline})
+except Exception as error:  # not what this is about
+    raise SystemExit("TVM cannot build it: " + str(error).strip().splitlines()[0])
+"""
+"""That the result cannot be built is another finding than that it computes something else."""
+
+_RUN = """\
 machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
 
 
