@@ -30,6 +30,7 @@ def _field(name: str, reference: Callable[[Any], int]) -> Op:
         build=build,
         reference=lambda args, attrs: reference(args[0]),
         dtypes=ALL,
+        nonfinite=True,
     )
 
 
@@ -47,7 +48,7 @@ def _along(name: str, reference: Callable[[Any, int], int]) -> Op:
             raise IndexError(f"Expected an axis in [0, {x.ndim}) but got {axis}")
         return reference(x, int(axis))
 
-    return Op(name=f"inspect.{name}", build=build, reference=evaluate, dtypes=ALL)
+    return Op(name=f"inspect.{name}", build=build, reference=evaluate, dtypes=ALL, nonfinite=True)
 
 
 def _offset(x: Any) -> int:

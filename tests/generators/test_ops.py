@@ -15,6 +15,7 @@ from tvm import relax, tirx
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.modules import _suits
 from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, table
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
@@ -613,6 +614,36 @@ def test_table_is_complete() -> None:
     assert not set(table) & set(LEFT_OUT)
     assert {f"relax.{name}" for name in (*table, *LEFT_OUT)} == names
     assert all(LEFT_OUT.values())
+
+
+def test_an_operator_waits_for_the_trait_that_it_needs() -> None:
+    needy = {op.name for op in table.values() if op.needs is not None}
+    assert needy >= {op.name for op in table.values() if not op.pure} | {"to_vdevice"}
+    impure = frozenset({Trait.IMPURE, Trait.NO_LEGALIZE})
+    assert _suits(table["print"], impure)
+    assert not _suits(table["print"], impure - {Trait.IMPURE})
+    assert not _suits(table["to_vdevice"], impure)
+
+
+def test_onnx_suppression_of_all_classes() -> None:
+    """Its reference selects some boxes only, for which TVM infers the type of all."""
+    boxes = np.array([[[0, 0, 2, 2], [0, 0, 2, 3], [5, 5, 6, 6], [8, 8, 9, 9]]], "float32")
+    scores = np.array([[[0.9, 0.8, 0.7, 0.01], [0.1, 0.6, 0.5, 0.4]]], "float32")
+    x, y = (
+        relax.Var(n, relax.TensorType(v.shape, "float32")) for n, v in (("x", boxes), ("y", scores))
+    )
+    bounds = (relax.const(2, "int64"), relax.const(0.5, "float32"), relax.const(0.05, "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, y]):
+        chosen = bb.emit(relax.op.vision.all_class_non_max_suppression(x, y, *bounds, "onnx"))
+        bb.emit_func_output(chosen)
+    mod = bb.get()
+    indices, count = evaluate(mod).run("main", [boxes, scores])
+    assert indices.tolist() == [[0, 0, 0], [0, 0, 2], [0, 1, 1], [0, 1, 2]]
+    assert count.tolist() == [4]
+    (actual,) = execute(mod, [lambda run: run("main", [boxes, scores])])
+    assert first_difference((indices, count), actual) is None
+    assert mod["main"].ret_ty.fields[0].shape.values[0] == 8
 
 
 def test_duplicates_are_refused() -> None:
