@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .fault import Fault
 from .program import STEPS, Program, translate
+from .sanitizer import sanitize
 
-__all__ = ["STEPS", "Program", "translate"]
+__all__ = ["STEPS", "Fault", "Program", "sanitize", "translate"]

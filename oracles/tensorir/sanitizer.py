@@ -1,0 +1,153 @@
+"""PrimFuncs run one element at a time, with every check that compiled code does not make.
+
+What counts as a fault, and by which rule:
+
+- An access whose index is outside the buffer's shape in any dimension. The branch that
+  `if_then_else`, `Select`, `And`, `Or` or a block's predicate does not take makes no access
+  (`Select` is rewritten for that before code is generated: `s_tir.transform.RewriteUnsafeSelect`).
+- A read of memory that nobody has written: of buffers that the PrimFunc allocates, and of the
+  parameters that the caller names as outputs, which `call_tir` allocates. All of an output must be
+  written.
+- A race: see `sanitizer_races`.
+- Parameters that share memory, where one of them is written and the attribute `tirx.noalias`
+  promises that they do not.
+- Arithmetic that LLVM has no result for: integers divided by zero, a shift by the width or more,
+  a float converted to an integer type that cannot hold it, signed overflow inside an index.
+
+The regions that blocks declare (`T.reads`, `T.writes`) are not compared with the accesses: the
+documentation says that they "declare buffer access regions" (docs/arch/tvmscript.rst), nothing on
+what else a block may access, and the blocks of external operators declare none at all.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+from tvm import tirx
+
+from ..errors import Mismatch, TooLarge, Undefined, Unsupported
+from .dependence import Plan
+from .fault import ALIASED, UNWRITTEN, Fault
+from .program import STEPS
+from .sanitizer_runtime import NAMES, Found
+from .sanitizer_text import Checked
+
+CACHE = 4096
+"""Checked programs that are kept."""
+
+
+def sanitize(
+    func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS, outputs: Collection[int] = ()
+) -> Fault | None:
+    """The first fault of a PrimFunc on these arguments, which are left as they are.
+
+    Args:
+        budget: loads, stores and iterations that may be made.
+        outputs: positions of the parameters that hold no values at first.
+
+    Raises:
+        Mismatch: arguments that do not meet the parameters.
+        TooLarge: the budget does not suffice.
+        Undefined: a view or an allocation that no memory can have.
+        Unsupported: something in the PrimFunc is not known.
+    """
+    return checked_run(func, args, budget, outputs)[0]
+
+
+def checked_run(
+    func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS, outputs: Collection[int] = ()
+) -> tuple[Fault | None, list[Any]]:
+    """`sanitize`, and the arguments as the PrimFunc leaves them."""
+    if len(args) != len(func.params):
+        raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
+    program = _program(func, outputs)
+    aliased = _aliased(func, args, program.writes)
+    if aliased is not None:
+        return aliased, list(args)
+    own = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    program.marks.clear()
+    with np.errstate(all="ignore"):
+        try:
+            program.run(budget, *own)
+        except Found as found:
+            return _fault(func, outputs, found), own
+        except OverflowError as error:
+            raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
+        except MemoryError as error:
+            raise TooLarge(f"memory: {error}") from error
+    return _left(func, program.marks), own
+
+
+class _Program:
+    """The checked text of a PrimFunc, compiled."""
+
+    def __init__(self, func: tirx.PrimFunc, outputs: Collection[int]) -> None:
+        writer = Checked(Plan(func), outputs)
+        self.text = writer.function(func)
+        self.writes = [i for i, p in enumerate(func.params) if p.__chandle__() in writer.writes]
+        self.marks: dict[int, np.ndarray[Any, Any]] = {}
+        """Which elements of the outputs the last run has written."""
+        space = {**NAMES, "marks": self.marks}
+        exec(compile(self.text, "<checked TensorIR>", "exec"), space)
+        self.run: Callable[..., Any] = space["program"]
+
+
+def _program(func: tirx.PrimFunc, outputs: Collection[int]) -> _Program:
+    key = (tvm_ffi.StructuralKey(func), frozenset(outputs))
+    program = _PROGRAMS.get(key)
+    if program is None:
+        program = _PROGRAMS[key] = _Program(func, outputs)
+        if len(_PROGRAMS) > CACHE:
+            _PROGRAMS.popitem(last=False)
+    return program
+
+
+_PROGRAMS: OrderedDict[Any, _Program] = OrderedDict()
+
+
+def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) -> Fault | None:
+    """A parameter that is written in memory that another one has, too.
+
+    Raises:
+        Unsupported: there is one, and the PrimFunc does not promise that there is none.
+    """
+    for i in writes:
+        for j, other in enumerate(args):
+            if i == j or not isinstance(other, np.ndarray):
+                continue
+            if not np.may_share_memory(args[i], other):
+                continue
+            one, two = str(func.params[i].name), str(func.params[j].name)
+            if func.attrs is None or not func.attrs.get("tirx.noalias"):
+                raise Unsupported(f"parameters {one} and {two} that share memory")
+            text = f"{one} is written and shares memory with {two}"
+            return Fault(ALIASED, one, (), args[i].shape, text)
+    return None
+
+
+def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fault | None:
+    """An output of which an element was never written."""
+    for position, written in marks.items():
+        if not written.all():
+            index = tuple(map(int, np.argwhere(~written)[0]))
+            name = str(func.params[position].name)
+            text = f"{name} has {written.size - int(written.sum())} elements that nobody writes"
+            return Fault(UNWRITTEN, name, index, written.shape, text)
+    return None
+
+
+def _fault(func: tirx.PrimFunc, outputs: Collection[int], found: Found) -> Fault:
+    """The fault in the words of this very PrimFunc: equal ones may have other names."""
+    writer = Checked(Plan(func), outputs)
+    writer.function(func)
+    site = writer.sites[found.site]
+    return Fault(found.kind, site.buffer, found.index, found.shape, _printed(site.node))
+
+
+def _printed(node: Any) -> str:
+    """A statement in one line, without what its text first declares."""
+    return str(node).strip().splitlines()[-1].strip()

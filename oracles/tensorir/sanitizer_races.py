@@ -1,0 +1,117 @@
+"""Where iterations that must not depend on each other could meet in one element.
+
+Two kinds of iterations must not: those of loops that are declared parallel or vectorised or are
+bound to blocks of threads, and the instances of a block that differ in its spatial variables
+("all iterations are independent", "we can confidently parallelize or reorder loops associated with"
+them: docs/deep_dive/tensor_ir/abstraction.rst). Loops over the threads of one block are left out:
+threads may work together, on a reduction say, and wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+
+SPATIAL = 0
+"""The type of an iteration variable of a block whose iterations are independent."""
+
+_UNORDERED = (tirx.stmt.ForKind.PARALLEL, tirx.stmt.ForKind.VECTORIZED)
+
+
+def unordered(loop: tirx.For) -> bool:
+    """Whether a loop says that its iterations need no order."""
+    if loop.kind == tirx.stmt.ForKind.THREAD_BINDING:
+        return str(loop.thread_binding.thread_tag).startswith("blockIdx")
+    return loop.kind in _UNORDERED
+
+
+def spatial(block: s_tir.SBlock) -> list[Any]:
+    """The spatial variables of a block that have more than one value."""
+    return [
+        iter_var.var
+        for iter_var in block.iter_vars
+        if iter_var.iter_type == SPATIAL
+        and not (isinstance(iter_var.dom.extent, tirx.IntImm) and int(iter_var.dom.extent) == 1)
+    ]
+
+
+def variables(expr: Any) -> set[int]:
+    """Handles of the variables in an expression."""
+    found: set[int] = set()
+    tvm_ffi.structural_walk(expr, [(tirx.Var, lambda var: found.add(var.__chandle__()))])
+    return found
+
+
+def meetings(body: Any, keys: Sequence[Any]) -> frozenset[int]:
+    """Buffers in which two iterations may meet, as far as the indices do not tell that they do not.
+
+    They do not where each variable that tells iterations apart is, as it is, an index of all
+    accesses of the buffer, in the same dimension.
+
+    Args:
+        body: what an iteration does.
+        keys: the variables that tell iterations apart; none where nothing is to be proven.
+    """
+    stores: dict[int, list[Sequence[Any]]] = {}
+    accesses: dict[int, list[Sequence[Any]]] = {}
+    own: set[int] = set()
+    roots: dict[int, int] = {}
+
+    def load(node: Any) -> None:
+        accesses.setdefault(node.source.__chandle__(), []).append(node.indices)
+
+    def store(node: Any) -> None:
+        stores.setdefault(node.buffer.__chandle__(), []).append(node.indices)
+
+    def block(node: Any) -> None:
+        own.update(buffer.__chandle__() for buffer in node.alloc_buffers)
+        for match in node.match_buffers:
+            roots[match.buffer.__chandle__()] = match.source.source.__chandle__()
+
+    def view(node: Any) -> None:
+        if isinstance(node.data, tvm.ir.Call) and len(node.data.args):
+            roots[node.buffer.__chandle__()] = node.data.args[0].__chandle__()
+
+    entries = [
+        (tvm.ir.TensorLoad, load),
+        (tirx.BufferStore, store),
+        (s_tir.SBlock, block),
+        (tirx.AllocBuffer, lambda node: own.add(node.buffer.__chandle__())),
+        (tirx.DeclBuffer, view),
+    ]
+    tvm_ffi.structural_walk(body, entries)
+
+    def root(buffer: int) -> int:
+        while buffer in roots:
+            buffer = roots[buffer]
+        return buffer
+
+    seen = {root(view) for view in roots}
+    written = {root(buffer) for buffer in stores} - own
+    apart = {
+        buffer
+        for buffer in written
+        if keys
+        and buffer not in seen
+        and _apart([*stores[buffer], *accesses.get(buffer, ())], keys)
+    }
+    open_ = written - apart
+    return frozenset(
+        buffer for buffer in {*stores, *accesses, *roots, *open_} if root(buffer) in open_
+    )
+
+
+def _apart(accesses: Sequence[Sequence[Any]], keys: Sequence[Any]) -> bool:
+    rows = [[_handle(index) for index in indices] for indices in accesses]
+    return all(
+        any(all(row[axis] == key.__chandle__() for row in rows) for axis in range(len(rows[0])))
+        for key in keys
+    )
+
+
+def _handle(index: Any) -> int | None:
+    return index.__chandle__() if isinstance(index, tirx.Var) else None

@@ -1,0 +1,161 @@
+"""What checked programs call: the checks that are too long for their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .fault import (
+    CONVERSION,
+    DIVISION,
+    OVERFLOW,
+    RACE,
+    READ_OUTSIDE,
+    SHIFT,
+    UNINITIALISED,
+    WRITE_OUTSIDE,
+)
+from .runtime import NAMES as PLAIN
+
+
+class Found(Exception):
+    """A fault at a site: a number for what the text was written from."""
+
+    def __init__(
+        self, kind: str, site: int, index: tuple[int, ...] = (), shape: tuple[int, ...] = ()
+    ) -> None:
+        super().__init__(kind, site, index, shape)
+        self.kind = kind
+        self.site = site
+        self.index = tuple(map(int, index))
+        self.shape = shape
+
+
+class Race:
+    """Who has read and written which element, in one run of what must not depend on an order."""
+
+    def __init__(self) -> None:
+        self._writers: dict[Any, Any] = {}
+        self._readers: dict[Any, Any] = {}
+        self._places: dict[int, tuple[Any, int, tuple[int, ...]]] = {}
+
+    def _place(self, array: np.ndarray[Any, Any], index: tuple[int, ...]) -> int:
+        known = self._places.get(id(array))
+        if known is None:
+            # The array is kept, so that no other one gets its memory.
+            known = (array, _address(array), array.strides)
+            self._places[id(array)] = known
+        _, begin, strides = known
+        return begin + sum(i * stride for i, stride in zip(index, strides, strict=True))
+
+    def read(self, key: Any, order: Any, array: Any, index: tuple[int, ...]) -> bool:
+        """Note a read; False if another iteration has written the element.
+
+        Args:
+            key: the iteration.
+            order: only iterations for which this agrees are without an order.
+        """
+        where = (order, self._place(array, index))
+        if self._writers.get(where, key) != key:
+            return False
+        if self._readers.setdefault(where, key) != key:
+            self._readers[where] = _SEVERAL
+        return True
+
+    def write(self, key: Any, order: Any, array: Any, index: tuple[int, ...]) -> bool:
+        """Note a write; False if another iteration has read or written the element."""
+        where = (order, self._place(array, index))
+        if self._writers.setdefault(where, key) != key:
+            return False
+        return bool(self._readers.get(where, key) == key)
+
+
+_SEVERAL = object()
+
+
+def outside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return any(not 0 <= i < size for i, size in zip(index, shape, strict=True))
+
+
+def bad_read(site: int, array: Any, marks: Any, index: tuple[int, ...]) -> NoReturn:
+    """Why a read failed its checks."""
+    if outside(index, array.shape):
+        raise Found(READ_OUTSIDE, site, index, array.shape)
+    if marks is not None and not marks[index]:
+        raise Found(UNINITIALISED, site, index, array.shape)
+    raise Found(RACE, site, index, array.shape)
+
+
+def bad_write(site: int, array: Any, index: tuple[int, ...]) -> NoReturn:
+    """Why a write failed its checks."""
+    kind = WRITE_OUTSIDE if outside(index, array.shape) else RACE
+    raise Found(kind, site, index, array.shape)
+
+
+def unwritten(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Marks for the elements of an array: none is written."""
+    return np.zeros(array.shape, np.bool_)
+
+
+def marks_of(
+    view: np.ndarray[Any, Any], source: np.ndarray[Any, Any], marks: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """The marks of a view: those of the same elements of its source."""
+    root: Any = marks if marks.base is None else marks.base
+    size = view.itemsize
+    first = _address(source) - size * (_address(marks) - _address(root))
+    strides = tuple(stride // size for stride in view.strides)
+    return np.ndarray(view.shape, np.bool_, root, (_address(view) - first) // size, strides)
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def divisor_at(x: Any, site: int) -> Any:
+    if x == 0:
+        raise Found(DIVISION, site)
+    return x
+
+
+def shift_at(x: Any, bits: int, site: int) -> Any:
+    if not 0 <= x < bits:
+        raise Found(SHIFT, site)
+    return x
+
+
+def fits(x: int, bits: int, site: int) -> int:
+    """A signed integer of so many bits."""
+    if not -(1 << bits - 1) <= x < 1 << bits - 1:
+        raise Found(OVERFLOW, site)
+    return x
+
+
+def whole(x: Any, low: int, high: int, site: int) -> Any:
+    """A float that is in the range of an integer type once its fraction is cut off."""
+    if not low - 1 < x < high + 1:
+        raise Found(CONVERSION, site)
+    return x
+
+
+NAMES: Mapping[str, Any] = {
+    **PLAIN,
+    "Race": Race,
+    **{
+        function.__name__: function
+        for function in (
+            bad_read,
+            bad_write,
+            unwritten,
+            marks_of,
+            divisor_at,
+            shift_at,
+            fits,
+            whole,
+        )
+    },
+}
+"""What checked programs see."""

@@ -1,0 +1,338 @@
+"""Statements of TensorIR as Python text that checks every access.
+
+A check is left out only where it cannot fail: an index whose bounds are known, a buffer that the
+caller has filled, iterations that provably never meet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tvm import tirx
+
+from ..errors import Unsupported
+from .dependence import Plan
+from .expressions import INDEX, Bounds, Storage, Value, dtype_of, is_float
+from .sanitizer_races import SPATIAL, meetings, spatial, unordered, variables
+from .statements import REDUCE, Statements
+
+PER_STEP = 64
+"""Elements of an allocation that count as one step."""
+
+_SIMPLE = (tirx.BufferStore, tirx.Bind, tirx.AssertStmt, tirx.Evaluate, tirx.stmt.Return)
+"""Statements that faults are shown in; of others the expression is shown."""
+
+_ROOT = "    race = None"
+"""The line of the program where races of the outermost scope begin."""
+
+
+class Site(NamedTuple):
+    """What a check was written for: the buffer's name, a statement or expression."""
+
+    buffer: str
+    node: Any
+
+
+class Watch(NamedTuple):
+    """Iterations that must not meet, while their inside is written."""
+
+    name: str
+    keys: tuple[int, ...]
+    """Handles of the variables that tell iterations apart."""
+    order: tuple[int, ...]
+    """Handles of variables that put them into an order: only where these agree it matters."""
+    buffers: frozenset[int]
+
+
+class Checked(Statements):
+    """Writes the text of one PrimFunc with checks.
+
+    Args:
+        plan: the loops that provably have independent iterations.
+        outputs: positions of the parameters that hold nothing at first.
+    """
+
+    def __init__(self, plan: Plan, outputs: Collection[int] = ()) -> None:
+        super().__init__()
+        self.sites: list[Site] = []
+        self._plan = plan
+        self._outputs = frozenset(outputs)
+        self._marks: dict[int, str] = {}
+        """Names of the arrays that say which elements of a buffer are written."""
+        self._statement: Any = None
+        self._cast: Any = None
+        self._charge = ""
+        self._indexing = False
+        self._weight = 0
+        self._watches: list[Watch] = []
+        self._scopes: list[list[str]] = [[]]
+        self._loops: list[int] = []
+        """Handles of the variables of the loops around, up to the next block."""
+        self._in_while = False
+
+    def function(self, func: tirx.PrimFunc) -> str:
+        text = super().function(func)
+        return text.replace(_ROOT, "    " + _races(self._scopes[0]), 1)
+
+    def parameters(self, func: tirx.PrimFunc, names: Sequence[str]) -> None:
+        super().parameters(func, names)
+        for position in sorted(self._outputs):
+            param, name = func.params[position], f"{names[position]}u"
+            self.emit(f"{name} = marks[{position}] = unwritten({names[position]})")
+            self._marks[param.__chandle__()] = name
+        self.emit(_ROOT.strip())
+
+    def site(self, buffer: str = "", expr: Any = None) -> int:
+        self.sites.append(Site(buffer, expr if self._statement is None else self._statement))
+        return len(self.sites) - 1
+
+    def statement(self, stmt: Any) -> None:
+        outer, self._statement = self._statement, stmt if type(stmt) in _SIMPLE else None
+        super().statement(stmt)
+        self._statement = outer
+
+    # Steps
+
+    def count(self, extent: Value) -> None:
+        self._charge = self.fresh("w")
+        self.emit(f"left -= {extent.text} * {self._charge}")
+        self.emit("if left < 0: too_large()")
+
+    @contextmanager
+    def _weighed(self) -> Iterator[None]:
+        """Steps of one iteration: itself and the accesses that are not in an inner loop."""
+        begin, outer, self._weight = len(self.lines), self._weight, 1
+        yield
+        # The charge of this loop is the first one of those without a weight.
+        for number in range(begin, len(self.lines)):
+            head, times, charge = self.lines[number].rpartition(" * ")
+            if times and charge.startswith("w") and head.lstrip().startswith("left -= "):
+                self.lines[number] = f"{head} * {self._weight}"
+                break
+        self._weight = outer
+
+    def loop(self, stmt: Any) -> None:
+        around = self._loops
+        self._loops = [*around, stmt.loop_var.__chandle__()]
+        with self._weighed(), self._watched(self._iterations(stmt)):
+            super().loop(stmt)
+        self._loops = around
+
+    def while_(self, stmt: Any) -> None:
+        outside, self._in_while = self._in_while, True
+        with self._weighed():
+            super().while_(stmt)
+        self._in_while = outside
+
+    # Iterations that must not meet
+
+    @contextmanager
+    def _watched(self, watch: Watch | None) -> Iterator[None]:
+        if watch is None:
+            yield
+            return
+        self._watches.append(watch)
+        yield
+        self._watches.pop()
+
+    def _iterations(self, stmt: Any) -> Watch | None:
+        """What to watch in a loop; None where it may have an order or has been proven."""
+        if not unordered(stmt):
+            return None
+        if self._plan.sound and self._plan.loops[stmt.__chandle__()].kind in ("lanes", "unit"):
+            return None
+        buffers = meetings(stmt.body, ())
+        if stmt.kind == tirx.stmt.ForKind.THREAD_BINDING:
+            buffers = frozenset(b for b in buffers if self._is_global(b))
+        if not buffers:
+            return None
+        name = self.fresh("q")
+        self.emit(f"{name} = Race()")
+        return Watch(name, (stmt.loop_var.__chandle__(),), (), buffers)
+
+    def _is_global(self, buffer: int) -> bool:
+        storage = self.buffers.get(buffer)
+        return storage is not None and str(storage.node.ty.storage_scope) in ("", "global")
+
+    def _instances(self, stmt: Any) -> Watch | None:
+        """What to watch in a block.
+
+        Loops around it that its variables do not depend on, and its ordered variables, give its
+        instances an order. How often a `while` runs is not known, so nothing is watched there.
+        """
+        keys = spatial(stmt.block)
+        if not keys or self._in_while:
+            return None
+        buffers = meetings(stmt.block, keys)
+        if not buffers:
+            return None
+        bound: set[int] = set()
+        order: list[int] = []
+        for iter_var, expr in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+            if iter_var.iter_type in (SPATIAL, REDUCE):
+                bound |= variables(expr)
+            else:
+                order.append(iter_var.var.__chandle__())
+        order.extend(var for var in self._loops if var not in bound)
+        name = self.fresh("q")
+        self._scopes[-1].append(name)
+        return Watch(name, tuple(key.__chandle__() for key in keys), tuple(order), buffers)
+
+    def instance(self, stmt: Any) -> None:
+        with self._watched(self._instances(stmt)):
+            line, loops = len(self.lines), self._loops
+            self.emit("pass")
+            self._scopes.append([])
+            self._loops = []
+            super().instance(stmt)
+            self._loops = loops
+            names = self._scopes.pop()
+            self.lines[line] = self.lines[line].replace("pass", _races(names))
+
+    def _tuple(self, handles: Sequence[int]) -> str:
+        texts = [self.vars[handle].text for handle in handles]
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def _apart(self, method: str, storage: Storage, index: str) -> list[str]:
+        """Conditions that no iteration meets another one here."""
+        handle = storage.node.__chandle__()
+        return [
+            f"{w.name}.{method}({self._tuple(w.keys)}, {self._tuple(w.order)}, "
+            f"{storage.name}, {index})"
+            for w in self._watches
+            if handle in w.buffers
+        ]
+
+    # Accesses
+
+    def allocate(self, buffer: Any) -> None:
+        size = " * ".join(self.value(dim).text for dim in buffer.ty.shape) or "1"
+        self.emit(f"left -= {size} // {PER_STEP}")
+        self.emit("if left < 0: too_large()")
+        super().allocate(buffer)
+        name = self.storage(buffer).name
+        self.emit(f"{name}u = unwritten({name})")
+        self._marks[buffer.__chandle__()] = f"{name}u"
+
+    def match_buffer(self, match: Any) -> None:
+        super().match_buffer(match)
+        self._see(match.buffer, match.source.source)
+
+    def declare_buffer(self, stmt: Any) -> None:
+        super().declare_buffer(stmt)
+        self._see(stmt.buffer, stmt.data.args[0])
+
+    def _see(self, buffer: Any, source: Any) -> None:
+        """The marks of a view are those of the elements that it shows."""
+        marks = self._marks.get(source.__chandle__())
+        if marks is None:
+            return
+        old, new = self.storage(source), self.storage(buffer)
+        if old.dtype != new.dtype:
+            # Elements of another size: no more is said of the memory.
+            self.emit(f"{marks}[...] = True")
+            return
+        self.emit(f"{new.name}u = marks_of({new.name}, {old.name}, {marks})")
+        self._marks[buffer.__chandle__()] = f"{new.name}u"
+
+    def _indices(self, exprs: Sequence[Any]) -> list[Value]:
+        outer, self._indexing = self._indexing, True
+        values = [self.value(expr) for expr in exprs]
+        self._indexing = outer
+        return values
+
+    def _access(self, storage: Storage, exprs: Sequence[Any]) -> tuple[list[str], list[str], str]:
+        """Conditions that indices lie inside, their texts once these hold, and at any time."""
+        indices = self._indices(exprs)
+        if len(indices) != len(storage.shape):
+            raise Unsupported(f"{len(indices)} indices of {storage.node.name}")
+        inside, names = [], []
+        for index, size in zip(indices, storage.shape, strict=True):
+            if self._checked(index, size) is index:
+                names.append(index.text)
+            elif index.text.isidentifier():
+                names.append(index.text)
+                inside.append(f"0 <= {index.text} < {size.text}")
+            else:
+                names.append(self.fresh("j"))
+                inside.append(f"0 <= ({names[-1]} := {index.text}) < {size.text}")
+        self._weight += 1
+        return inside, names, _index(index.text for index in indices)
+
+    def load(self, expr: Any) -> Value:
+        storage = self.storage(expr.source)
+        checks, names, again = self._access(storage, list(expr.indices))
+        index = _index(names)
+        marks = self._marks.get(expr.source.__chandle__())
+        if marks is not None:
+            checks.append(f"{marks}[{index}]")
+        checks.extend(self._apart("read", storage, index))
+        text = f"{storage.name}[{index}]"
+        if self._indexing and storage.dtype in INDEX:
+            text = f"int({text})"
+        if checks:
+            site = self.site(str(expr.source.name), expr)
+            text = (
+                f"({text} if {' and '.join(checks)} "
+                f"else bad_read({site}, {storage.name}, {marks}, {again}))"
+            )
+        return Value(text, storage.dtype, weak=self._indexing and storage.dtype in INDEX)
+
+    def store(self, stmt: Any) -> None:
+        storage = self.storage(stmt.buffer)
+        value = self.value(stmt.value)
+        self.stored(stmt.buffer, storage, value)
+        text = value.text
+        checks, names, again = self._access(storage, list(stmt.indices))
+        index = _index(names)
+        checks.extend(self._apart("write", storage, index))
+        if checks:
+            # A read of the value that fails comes before the write that would.
+            text = self.fresh("x")
+            self.emit(f"{text} = {value.text}")
+            site = self.site(str(stmt.buffer.name))
+            self.emit(
+                f"if not ({' and '.join(checks)}): bad_write({site}, {storage.name}, {again})"
+            )
+        self.emit(f"{storage.name}[{index}] = {text}")
+        marks = self._marks.get(stmt.buffer.__chandle__())
+        if marks is not None:
+            self.emit(f"{marks}[{index}] = True")
+
+    # Arithmetic without a meaning
+
+    def arithmetic(self, expr: Any, symbol: str, bounds: Bounds) -> Value:
+        value = super().arithmetic(expr, symbol, bounds)
+        if not (self._indexing and value.weak and value.dtype in INDEX and value.low is None):
+            return value
+        text = f"fits({value.text}, {value.dtype[3:]}, {self.site(expr=expr)})"
+        return dataclasses.replace(value, text=text)
+
+    def converted(self, value: Value, dtype: str) -> Value:
+        if is_float(value.dtype) and dtype.startswith(("int", "uint")):
+            signed = dtype.startswith("int")
+            bits = int(dtype.removeprefix("u").removeprefix("int"))
+            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+            text = f"whole({self.exact(value)}, {low}, {high}, {self.site(expr=self._cast)})"
+            value = Value(text, value.dtype)
+        return super().converted(value, dtype)
+
+    def cast(self, expr: Any) -> Value:
+        value = self.value(expr.value)
+        self._cast = expr
+        return self.converted(value, dtype_of(expr.ty))
+
+    def _guarded(self, function: str, *args: str) -> str:
+        return f"{function}_at({', '.join(args)}, {self.site(expr=args[0])})"
+
+
+def _races(names: Sequence[str]) -> str:
+    return "; ".join(f"{name} = Race()" for name in names) or "pass"
+
+
+def _index(texts: Iterable[str]) -> str:
+    """The text of a tuple."""
+    return f"({', '.join(texts)},)" if (texts := list(texts)) else "()"
