@@ -221,6 +221,11 @@ DIFFERENCES = (
         "LegalizeOps fails on a number for the index without an axis: IntImm is no te.Tensor",
     ),
     Difference(
+        "take",
+        lambda call: call.attrs.axis is None and str(call.attrs.mode) == "nan",
+        "LegalizeOps fails in this mode without an axis: an element is taken for an index",
+    ),
+    Difference(
         "strided_slice",
         lambda call: any(axis.value < 0 for axis in call.args[1].fields) and symbolic(call),
         "LegalizeOps fails on a negative axis of a symbolic shape: axis < src_tensor_dim",
@@ -433,6 +438,12 @@ def unloadable(func: relax.Function) -> bool:
     return bool(empty)
 
 
+def slow_to_build(op: Op, func: relax.Function) -> bool:
+    """The index arithmetic of a scan along one of several symbolic axes is simplified for long."""
+    dims = dims_of(called(op, func).args[0].ty) if op.name in ("cumsum", "cumprod") else []
+    return sum(not isinstance(dim, tirx.IntImm) for dim in dims) > 2
+
+
 def dims_of(ty: relax.Type) -> list[Any]:
     """The dimensions of all tensors of the type."""
     if isinstance(ty, relax.TupleType):
@@ -489,7 +500,8 @@ def batched(ops: Sequence[Op], numbers: Sequence[int], compared: set[str]) -> It
                 add_function(op, number, module)
                 gvar = list(module.functions)[-1]
                 func = module.functions[gvar]
-                if differences(op, func) < set(KINDS) and not unloadable(func):
+                known = differences(op, func) == set(KINDS)
+                if not (known or unloadable(func) or slow_to_build(op, func)):
                     calls[gvar] = (op, number)
     gvars = list(calls)
     for start in range(0, len(gvars), BATCH):
