@@ -2,11 +2,13 @@
 
 A loop over `v` **runs in lanes** (all iterations in lockstep, statement by statement) if no element
 is written in one iteration and accessed in another. That is proven so: for every buffer written in
-its body, no other name of the same memory is accessed there, and there is one dimension in which
-the index of every access (load or store) in the body is `c * v + u + r`, where `c` is the same
-non-zero number everywhere, `u` is the same sum of multiples of variables that the loop does not
-change, and `r`, which may differ from access to access, stays within bounds whose distance is less
-than `c` times the step of the loop. Two iterations then differ in that dimension by at least one.
+its body, no other name of the same memory is accessed there, and there is one number that an access
+(load or store) determines by its indices and that every access in the body has as `c * v + u + r`.
+There `c` is the same non-zero number everywhere, `u` is the same sum of multiples of variables that
+the loop does not change, and `r`, which may differ from access to access, stays within bounds whose
+distance is less than `c` times the step of the loop. Then no two iterations have that number in
+common. It is the index of one dimension, or a number `f` that the indices of all accesses have as
+digits: `f // 12`, `f % 12 // 4`, `f % 4`, each in the same dimension everywhere, determine `f`.
 
 A loop **reduces** if it leads, through loops that run in lanes or reduce and through blocks without
 predicate, to one store only, of the form `C[i] = C[i] op e`: `op` is associative, the indices are
@@ -75,6 +77,21 @@ class Form(NamedTuple):
     @property
     def exact(self) -> bool:
         return self.low == 0 and self.high == 0
+
+
+class Digit(NamedTuple):
+    """`form % modulus // divisor`, without a modulus where there is none.
+
+    The divisor divides the modulus.
+    """
+
+    form: Form
+    modulus: int | None
+    divisor: int
+
+
+Places = tuple[tuple[int, int, int | None], ...]
+"""Dimensions with the divisors and moduli of the digits that they have."""
 
 
 @dataclass(slots=True)
@@ -164,6 +181,8 @@ class Plan:
             return SCALAR
         if kind is tirx.AttrStmt and str(stmt.attr_key).startswith(TRANSPARENT):
             return self.statement(stmt.body)
+        if kind is tirx.Evaluate and not isinstance(stmt.value, tvm.ir.Call):
+            return SCALAR
         self._block_all()
         if kind is tirx.While:
             return self.statement(stmt.body)
@@ -354,36 +373,102 @@ class Plan:
                 mine.append(access)
             elif self._roots.get(access.buffer, access.buffer) == root:
                 return False
-        return any(
-            self._injective(loop, [access.indices[axis] for access in mine])
-            for axis in range(len(mine[0].indices))
+        indices = [access.indices for access in mine]
+        if any(
+            self._injective(loop, [self.form(index[axis]) for index in indices])
+            for axis in range(len(indices[0]))
+        ):
+            return True
+        numbers = [self._number(index) for index in indices]
+        digits = {places for _, places in numbers}
+        return len(digits) == 1 and self._injective(
+            loop, [form for form, _ in numbers if form is not None]
         )
 
-    def _injective(self, loop: Loop, indices: Sequence[Any]) -> bool:
-        """Whether these indices of one dimension never agree in two iterations."""
-        factor: int | None = None
-        outer: Mapping[int, int] | None = None
+    def _number(self, indices: Sequence[Any]) -> tuple[Form | None, Places]:
+        """The number whose digits are among the indices, and where it has them."""
+        found: dict[int, tuple[Digit, int]] = {}
+        for axis, index in enumerate(indices):
+            digit = self._digit(index)
+            if digit.divisor != 1 or digit.modulus is not None:
+                found.setdefault(digit.divisor, (digit, axis))
+        if 1 not in found:
+            return None, ()
+        form = found[1][0].form
+        places = []
+        divisor: int | None = 1
+        while divisor is not None:
+            if divisor not in found or found[divisor][0].form != form:
+                low, high = self.bounds(form)
+                if low is None or high is None or low < 0 or high >= divisor:
+                    return None, ()
+                break
+            digit, axis = found[divisor]
+            places.append((axis, digit.divisor, digit.modulus))
+            divisor = digit.modulus
+        return (form, tuple(places)) if form.exact else (None, ())
+
+    def _digit(self, expr: Any) -> Digit:
+        """An index as `form % modulus // divisor`."""
+        kind = type(expr)
+        if kind is tirx.Var:
+            value = self._values.get(expr.__chandle__())
+            if value is not None:
+                return self._digit(value)
+        elif kind is prim.FloorDiv or kind is prim.FloorMod:
+            by = _number(expr.b)
+            if by is not None and by > 0:
+                form, modulus, divisor = self._digit(expr.a)
+                if kind is prim.FloorDiv and (modulus is None or modulus % (divisor * by) == 0):
+                    return Digit(form, modulus, divisor * by)
+                if kind is prim.FloorMod and (modulus is None or modulus % (divisor * by) == 0):
+                    return Digit(form, divisor * by, divisor)
+        return Digit(self.form(expr), None, 1)
+
+    def _injective(self, loop: Loop, forms: Sequence[Form]) -> bool:
+        """Whether these numbers, one of each access, never agree in two iterations."""
+        if not forms or any(loop.var in form.within for form in forms):
+            return False
+        first = {v: c for v, c in forms[0].terms.items() if not self._inside(v, loop)}
+        for form in forms:
+            if {v: c for v, c in form.terms.items() if not self._inside(v, loop)} != first:
+                return False
+        c = abs(first.get(loop.var, 0)) * (loop.step or 0)
+        shared = {
+            v: n
+            for v, n in forms[0].terms.items()
+            if self._inside(v, loop) and all(form.terms.get(v) == n for form in forms)
+        }
+        rest = self._distance(loop, forms, {})
+        if c == 0 or (rest is not None and rest < c):
+            return c != 0
+        # Variables that all accesses share are like digits: each one outweighs those before it.
+        reach = self._distance(loop, forms, shared)
+        for weight, variable in sorted([(c, loop.var), *((abs(n), v) for v, n in shared.items())]):
+            if reach is None or weight <= reach:
+                return False
+            other = self._of_var[variable]
+            if variable == loop.var and all(abs(n) < c for n in shared.values()):
+                return True
+            if other.extent is None:
+                return False
+            reach += weight * (other.extent - 1)
+        return True
+
+    def _distance(
+        self, loop: Loop, forms: Sequence[Form], without: Mapping[int, int]
+    ) -> int | None:
+        """How far apart the numbers may be, apart from the loop's variable and these ones."""
         lowest, highest = [], []
-        for index in indices:
-            form = self.form(index)
-            c = form.terms.get(loop.var, 0)
-            if c == 0 or loop.var in form.within:
-                return False
-            inner: dict[int, int] = {}
-            fixed: dict[int, int] = {}
-            for var, coefficient in form.terms.items():
-                if var != loop.var:
-                    (inner if self._inside(var, loop) else fixed)[var] = coefficient
-            low, high = self.bounds(Form(form.const, inner, form.low, form.high))
+        for form in forms:
+            inner = {v: n for v, n in form.terms.items() if self._inside(v, loop)}
+            terms = {v: n for v, n in inner.items() if v not in without}
+            low, high = self.bounds(Form(form.const, terms, form.low, form.high))
             if low is None or high is None:
-                return False
-            if factor is None:
-                factor, outer = c, fixed
-            elif factor != c or outer != fixed:
-                return False
+                return None
             lowest.append(low)
             highest.append(high)
-        return max(highest) - min(lowest) < abs(factor or 0) * (loop.step or 0)
+        return max(highest) - min(lowest)
 
     def _inside(self, var: int, loop: Loop) -> bool:
         other = self._of_var.get(var)
