@@ -97,10 +97,19 @@ def _division(
         x = s.tensor(c, dtype=dtypes)
         return call(x.expr, _divisor(c, s, x).expr)
 
+    def evaluate(args: Sequence[Any], attrs: Any) -> Any:
+        # The floor is of the quotient in float16, but of one in float32 for bfloat16.
+        if args[0].dtype.name in BRAIN:
+            return in_single(quotient)(args, attrs)
+        return quotient(args, attrs)
+
+    def quotient(args: Sequence[Any], attrs: Any) -> Any:
+        return reference(args[0], args[1])
+
     return Op(
         name=name,
         build=build,
-        reference=quiet(in_single(lambda args, attrs: reference(args[0], args[1]))),
+        reference=quiet(evaluate),
         dtypes=dtypes,
         nonfinite=nonfinite,
     )

@@ -65,12 +65,16 @@ class Op:
     """Dtypes that `build` may give to the data operands."""
 
     domain: tuple[float, float] = (-math.inf, math.inf)
-    """Operand values on which TVM and the reference agree by definition (for `log`: (0, inf))."""
+    """Operand values on which TVM and the reference agree by definition (`tan`: between poles)."""
 
     tolerance: Tolerance = Tolerance()
 
     nonfinite: bool = False
-    """The reference also says what the operator gives for NaN and infinities among its operands."""
+    """The reference also says what the operator gives for NaN and infinities among its operands.
+
+    So it is for arithmetic as in IEEE 754 and for what only moves elements about, where generated
+    code agrees; not where the documentation leaves it open (a maximum, a sort, an activation).
+    """
 
     legalizes: bool = True
     """False where the operator has no FLegalize; then `lowered_by` names what lowers it, if any."""
