@@ -24,7 +24,7 @@ LAYOUTS = {
 }
 """Layouts of data and kernel by the number of spatial axes."""
 
-DTYPES = (*FLOATS, "int32", "int8")
+DTYPES = (*FLOATS, "int32", "int8", "uint8")
 OUT_DTYPES = {"float16": "float32", "float32": "float64", "int8": "int32"}
 
 

@@ -62,6 +62,7 @@ def _matmul(args: Sequence[Any], attrs: Any) -> Any:
     return np.asarray(np.matmul(single(x).astype(np.float64), single(y))).astype(dtype)
 
 
+EINSUM_DTYPES = ("float32", "float64", "int32", "float16", "int64", "int8")
 EINSUMS = (
     ("ij,jk->ik", ("ij", "jk")),
     ("ij,ij->ij", ("ij", "ij")),
@@ -75,7 +76,7 @@ EINSUMS = (
 
 def _build_einsum(c: Choices, s: Scope) -> relax.Expr:
     subscripts, operands = c.pick(EINSUMS)
-    dtype = c.pick(("float32", "float64", "int32"))
+    dtype = c.pick(EINSUM_DTYPES)
     letters = sorted(set("".join(operands)))
     # A sum over nothing is left unwritten by TVM's TensorIR, hence no zeros.
     dims = dict(zip(letters, positive(s.shape(c, len(letters), static=True)), strict=True))
@@ -84,8 +85,8 @@ def _build_einsum(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _einsum(args: Sequence[Any], attrs: Any) -> Any:
-    operands = args[0]
-    return np.asarray(np.einsum(str(attrs.subscripts), *operands)).astype(operands[0].dtype)
+    dtype = args[0][0].dtype
+    return np.asarray(np.einsum(str(attrs.subscripts), *map(single, args[0]))).astype(dtype)
 
 
 def _build_outer(c: Choices, s: Scope) -> relax.Expr:
@@ -99,7 +100,7 @@ OPS = (
         name="einsum",
         build=_build_einsum,
         reference=_einsum,
-        dtypes=("float32", "float64", "int32"),
+        dtypes=EINSUM_DTYPES,
     ),
     Op(
         name="outer",

@@ -90,7 +90,7 @@ def _pool(n: int, kind: str) -> Op:
         ]
         widths = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
         if kind == "max":
-            least = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+            least = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
             parts = windows(
                 np.pad(x, widths, constant_values=least), kernel, strides, dilation, out_dims
             )
@@ -137,6 +137,8 @@ def _adaptive(n: int) -> Op:
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         x = from_layout(args[0], str(attrs.layout), "NC" + letters)
         dtype = x.dtype
+        if dtype.kind in "iub":
+            raise TypeError(f"an average of {dtype}")
         sizes = attrs.output_size
         targets = x.shape[2:] if sizes is None else [int(size) for size in sizes]
         out = x.astype(np.float32) if dtype.name in HALVES else x
