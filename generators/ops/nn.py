@@ -241,7 +241,8 @@ def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, FLOATS, (4, 3, 2))
     assert x.shape is not None
     assert x.dtype is not None
-    axis = c.pick((1, x.ndim - 1, -1))
+    # TVM fails in training with an axis counted from the end, so that this is rare.
+    axis = -1 if c.flag(0.08) else c.pick((1, x.ndim - 1))
     gamma, beta, mean = _weights(c, s, x, [axis], 3)
     size = x.shape[axis]
     variance = (
