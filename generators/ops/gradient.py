@@ -26,6 +26,11 @@ def _gradient_of(c: Choices, s: Scope, forward: relax.Expr) -> relax.Expr:
     return s.tensor(c, dtype=result.dtype, shape=result.shape).expr
 
 
+def _in_range(indices: Any, size: int) -> None:
+    if ((indices < 0) | (indices >= size)).any():
+        raise IndexError(f"Expected indices in [0, {size}) but got {indices}")
+
+
 # Pooling
 
 
@@ -139,6 +144,7 @@ def _nll_loss(args: Sequence[Any], attrs: Any) -> Any:
     weights = args[3] if len(args) > 3 and args[3] is not None else np.ones(batch.shape[1])
     ignored = targets == int(attrs.ignore_index)
     classes = np.where(ignored, 0, targets)
+    _in_range(classes, batch.shape[1])
     share = np.where(ignored, 0, weights[classes])
     if str(attrs.reduction) == "mean":
         share = share / share.sum()
@@ -171,6 +177,7 @@ def _take(args: Sequence[Any], attrs: Any) -> Any:
     axis = 0 if attrs.axis is None else int(attrs.axis) % x.ndim
     result = np.zeros(x.shape)
     places = indices.reshape(-1)
+    _in_range(places, x.shape[axis])
     shape = (*x.shape[:axis], places.size, *x.shape[axis + 1 :])
     np.add.at(result, (slice(None),) * axis + (places,), upper.reshape(shape))
     return result.astype(x.dtype)

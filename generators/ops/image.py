@@ -12,7 +12,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from .convolution import SPATIAL, from_layout, to_layout
-from .operands import positive
+from .operands import some_dim
 from .record import FLOATS, WIDE, Op, Tolerance
 
 __all__ = ["OPS"]
@@ -36,10 +36,6 @@ MODES = (
 )
 
 
-def _batch(c: Choices, s: Scope) -> Dim:
-    return positive((c.pick((1, *s.dims)),))[0]
-
-
 def _image(
     c: Choices, s: Scope, layout: str, dtypes: Sequence[str], *, symbolic: bool = False
 ) -> Value:
@@ -52,7 +48,7 @@ def _image(
             for letter, dim in zip(layout, x.shape, strict=True)
         )
 
-    dims: dict[str, Dim] = {"N": _batch(c, s), "C": c.pick((2, 1, 3))}
+    dims: dict[str, Dim] = {"N": some_dim(c, s), "C": c.pick((2, 1, 3))}
     sizes: list[Dim] = [2, 3, 4, 1]
     if symbolic:
         sizes += [dim for dim in s.dims if not isinstance(dim, int)]
@@ -279,7 +275,7 @@ def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
     n = c.pick((2, 2, 3))
-    matrix = s.tensor(c, dtype=WIDE, shape=(_batch(c, s), n, n + 1))
+    matrix = s.tensor(c, dtype=WIDE, shape=(some_dim(c, s), n, n + 1))
     corners = c.flag()
     # Documented by the message that refuses less than 2.
     sizes = [c.pick((2, 3, 4) if corners else (2, 3, 1)) for _ in range(n)]

@@ -25,6 +25,11 @@ def positive(shape: Sequence[Dim]) -> tuple[Dim, ...]:
     return tuple(1 if isinstance(d, int) and d == 0 else d for d in shape)
 
 
+def some_dim(c: Choices, s: Scope) -> Dim:
+    """1, or a dim of the function's palette, symbolic ones too, but not 0."""
+    return positive((c.pick((1, *s.dims)),))[0]
+
+
 def nonempty_tensor(
     c: Choices,
     s: Scope,

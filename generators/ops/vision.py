@@ -9,9 +9,9 @@ import numpy as np
 from tvm import relax
 
 from ..choices import Choices
-from ..scope import Scope, Value
+from ..scope import Dim, Scope, Value
 from .convolution import from_layout
-from .operands import in_single, quiet
+from .operands import in_single, quiet, some_dim
 from .record import FLOATS, WIDE, Op
 
 __all__ = ["OPS"]
@@ -120,7 +120,7 @@ def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float)
 
 
 def _build_valid_counts(c: Choices, s: Scope) -> relax.Expr:
-    shape = (c.pick((1, 2, 3)), c.pick((3, 4, 1)), c.pick((6, 5)))
+    shape = (some_dim(c, s), c.pick((3, 4, 1)), c.pick((6, 5)))
     x = s.tensor(c, dtype=FLOATS, shape=shape)
     # No usual value lies on the threshold: whether it is valid itself is not said.
     threshold = c.pick((0.1, -1.1, 1.9))
@@ -246,7 +246,7 @@ def _softly(boxes: Any, attrs: Any) -> Chosen:
 
 
 def _build_multibox(c: Choices, s: Scope) -> relax.Expr:
-    batch, classes, anchors = c.pick((1, 2)), c.pick((2, 3, 1)), c.pick((3, 2, 1))
+    batch, classes, anchors = some_dim(c, s), c.pick((2, 3, 1)), c.pick((3, 2, 1))
     logits = s.tensor(c, dtype=FLOATS, shape=(batch, classes, anchors))
     assert logits.dtype is not None
     codes = s.tensor(c, dtype=logits.dtype, shape=(batch, 4 * anchors))
@@ -293,17 +293,14 @@ def _multibox(args: Sequence[Any], attrs: Any) -> Any:
 
 def _regions(c: Choices, s: Scope, layout: str) -> tuple[Value, relax.Expr, float]:
     """An image, regions of it (and beyond), and the scale from the regions to the image."""
-    dims = {
-        "N": c.pick((1, 2)),
-        "C": c.pick((2, 1, 3)),
-        "H": c.pick((4, 3, 5)),
-        "W": c.pick((4, 5)),
-    }
+    images = c.pick((1, 2))
+    dims: dict[str, Dim] = {"N": images, "C": some_dim(c, s)}
+    dims |= {"H": c.pick((4, 3, 5)), "W": c.pick((4, 5))}
     x = s.tensor(c, dtype=WIDE, shape=tuple(dims[letter] for letter in layout))
     assert x.dtype is not None
     scale = c.pick((1.0, 0.5))
     rows = [
-        [c.below(dims["N"]), left, top, left + c.pick((2, 1, 4)), top + c.pick((2, 3))]
+        [c.below(images), left, top, left + c.pick((2, 1, 4)), top + c.pick((2, 3))]
         for left, top in ((c.below(3), c.below(3)) for _ in range(c.pick((2, 1, 3))))
     ]
     # Whole corners after scaling: how halves are rounded is not said.
@@ -339,10 +336,13 @@ def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
         ratio = int(attrs.sample_ratio)
         rows = ratio if ratio > 0 else int(np.ceil(cell_h))
         columns = ratio if ratio > 0 else int(np.ceil(cell_w))
+        if rows < 1 or columns < 1:
+            raise ValueError(f"Expected a region of some size but got {region}")
+        image = x[_image_of(region, x)]
         for i, j in np.ndindex(height, width):
             samples = [
                 _bilinear(
-                    x[int(region[0])],
+                    image,
                     top + (i + (a + 0.5) / rows) * cell_h,
                     left + (j + (b + 0.5) / columns) * cell_w,
                 )
@@ -350,6 +350,12 @@ def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
             ]
             out[r, :, i, j] = combine(samples, axis=0)
     return from_layout(out.astype(x.dtype), "NCHW", layout)
+
+
+def _image_of(region: Any, x: Any) -> int:
+    if not 0 <= region[0] < len(x):
+        raise IndexError(f"Expected an image in [0, {len(x)}) but got {region[0]}")
+    return int(region[0])
 
 
 def _bilinear(image: Any, y: float, x: float) -> Any:
@@ -385,7 +391,7 @@ def _roi_pool(args: Sequence[Any], attrs: Any) -> Any:
             )
         ]
         for i, j in np.ndindex(*sizes):
-            cell = x[int(region[0]), :, spans[0][i], spans[1][j]]
+            cell = x[_image_of(region, x), :, spans[0][i], spans[1][j]]
             if cell.size:
                 out[r, :, i, j] = cell.max(axis=(1, 2))
     return out
@@ -423,6 +429,8 @@ OPS = (
         build=_build_multibox,
         reference=quiet(in_single(_multibox)),
         dtypes=FLOATS,
+        # Documented: the exponential of large codes overflows.
+        domain=(-8.0, 8.0),
     ),
     Op(name="vision.roi_align", build=_build_roi_align, reference=_roi_align, dtypes=WIDE),
     Op(name="vision.roi_pool", build=_build_roi_pool, reference=_roi_pool, dtypes=WIDE),
