@@ -558,8 +558,9 @@ def expectations(
         shaken = []
         if kind == "boundary":
             # Numbers of all sizes cancel out: what a tiny change of the operands does is no error.
-            near = [np.asarray(perturbed(a)) if isinstance(a, np.ndarray) else a for a in args]
-            shaken.append(evaluate(mod).run(gvar.name_hint, near))
+            for phases in ((0, 0), (1, 1), (0, 1), (2, 1)):
+                near = [moved(arg, phases[place % 2]) for place, arg in enumerate(args)]
+                shaken.append(evaluate(mod).run(gvar.name_hint, near))
         yield args, expected, shaken
         if not any(isinstance(arg, np.ndarray) and arg.size for arg in args):
             return
@@ -567,6 +568,10 @@ def expectations(
 
 DIED = "the process died or took too long"
 """In place of a result, which may be None itself."""
+
+
+def moved(arg: Any, phase: int) -> Any:
+    return np.asarray(perturbed(arg, phase)) if isinstance(arg, np.ndarray) else arg
 
 
 def results(
