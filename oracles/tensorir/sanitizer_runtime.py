@@ -94,6 +94,12 @@ def bad_write(site: int, array: Any, index: tuple[int, ...]) -> NoReturn:
     raise Found(kind, site, index, array.shape)
 
 
+def all_read(site: int, marks: np.ndarray[Any, Any]) -> None:
+    """A read of all elements of an array."""
+    if not marks.all():
+        raise Found(UNINITIALISED, site, tuple(np.argwhere(~marks)[0]), marks.shape)
+
+
 def unwritten(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Marks for the elements of an array: none is written."""
     return np.zeros(array.shape, np.bool_)

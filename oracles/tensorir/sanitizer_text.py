@@ -302,6 +302,25 @@ class Checked(Statements):
         if marks is not None:
             self.emit(f"{marks}[{index}] = True")
 
+    def array(self, args: Sequence[Any], *, written: bool) -> str:
+        """A function of the runtime reads all elements of an array, or writes all of them."""
+        text = super().array(args, written=written)
+        data, shape, _, _, element, offset = args
+        storage = self.pointed(data)
+        marks = self._marks.get(storage.node.__chandle__())
+        if marks is None:
+            return text
+        if storage.dtype != dtype_of(element.ty):
+            self.emit(f"{marks}[...] = True")
+            return text
+        dims = ", ".join(self.value(dim).text for dim in shape.args)
+        part = f"view({marks}, bool_, [{dims}], [], {self.value(offset).text})"
+        if written:
+            self.emit(f"{part}[...] = True")
+        else:
+            self.emit(f"all_read({self.site(str(storage.node.name))}, {part})")
+        return text
+
     # Arithmetic without a meaning
 
     def arithmetic(self, expr: Any, symbol: str, bounds: Bounds) -> Value:
