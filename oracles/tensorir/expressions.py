@@ -234,7 +234,10 @@ class Expressions:
         return Value(f"{name}({left}, {right})", a.dtype, weak, lanes, low, high)
 
     def comparison(self, expr: Any, symbol: str) -> Value:
-        left, right, _, lanes = self.pair(self.value(expr.a), self.value(expr.b))
+        a, b = self.value(expr.a), self.value(expr.b)
+        left, right, _, lanes = self.pair(a, b)
+        if symbol == "!=" and is_float(a.dtype):
+            return Value(f"differs({left}, {right})", "bool", lanes=lanes)
         return Value(f"({left} {symbol} {right})", "bool", lanes=lanes)
 
     def logical(self, expr: Any, *, both: bool) -> Value:

@@ -37,6 +37,8 @@ def reinterpret(x: Any, dtype: Any) -> Any:
 
 def divisor(x: Any, active: Any = True) -> Any:
     """An integer to divide by; 1 where the division is not carried out."""
+    if isinstance(x, int) and x:
+        return x
     zero = np.equal(x, 0)
     if not np.any(zero):
         return x
@@ -47,6 +49,8 @@ def divisor(x: Any, active: Any = True) -> Any:
 
 def shift(x: Any, bits: int, active: Any = True) -> Any:
     """An amount to shift by; 0 where the shift is not carried out."""
+    if isinstance(x, int) and 0 <= x < bits:
+        return x
     wrong = np.less(x, 0) | np.greater_equal(x, bits)
     if not np.any(wrong):
         return x
@@ -105,11 +109,9 @@ def exp10(x: Any) -> Any:
     return np.power(cast(10, np.asarray(x).dtype), x)
 
 
-def round_away(x: Any) -> Any:
-    """To the nearest whole number, halves away from zero."""
-    whole = np.trunc(x)
-    half = cast(0.5, np.asarray(x).dtype)
-    return whole + np.copysign(cast(np.abs(x - whole) >= half, np.asarray(x).dtype), x)
+def differs(a: Any, b: Any) -> Any:
+    """`!=` of floats: like all comparisons of compiled code it is false where one is NaN."""
+    return np.less(a, b) | np.greater(a, b)
 
 
 def clz(x: Any) -> Any:
@@ -184,7 +186,7 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
     "ceil": np.ceil,
     "trunc": np.trunc,
     "nearbyint": np.rint,
-    "round": round_away,
+    "round": np.rint,
     "fabs": np.abs,
     "abs": np.abs,
     "isnan": np.isnan,
@@ -242,7 +244,7 @@ NAMES: Mapping[str, Any] = {
         function.__name__: function
         for function in (
             *(cast, wrapped, reinterpret, divisor, shift, truncdiv, truncmod, floor_div, floor_mod),
-            *(lesser, greater, at),
+            *(lesser, greater, differs, at),
         )
     },
 }

@@ -29,10 +29,23 @@ def dims(array: Any, dtype: Any, rank: int) -> tuple[int, ...]:
         Mismatch: it is no array of this dtype and rank.
     """
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != rank:
-        got = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else repr(array)
-        raise Mismatch(f"Expected {np.dtype(dtype)} of rank {rank} but got {got}")
+        raise Mismatch(f"Expected {np.dtype(dtype)} of rank {rank} but got {_described(array)}")
     shape: tuple[int, ...] = array.shape
     return shape
+
+
+def shaped(array: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    """Check an argument whose shape is known.
+
+    Raises:
+        Mismatch: it is no array of this dtype and shape.
+    """
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
+        raise Mismatch(f"Expected {np.dtype(dtype)}{list(shape)} but got {_described(array)}")
+
+
+def _described(array: Any) -> str:
+    return f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else repr(array)
 
 
 def mismatch(size: int, expected: str) -> NoReturn:
@@ -240,7 +253,7 @@ NAMES: Mapping[str, Any] = {
     **{
         function.__name__: function
         for function in (
-            *(dims, mismatch, failed, too_large, alloc, region, offset, view),
+            *(dims, shaped, mismatch, failed, too_large, alloc, region, offset, view),
             *(span, chunks, own, put),
             *(fold_add, fold_mul, fold_min, fold_max, fold_and, fold_or),
             *(fold_bitand, fold_bitor, fold_bitxor),

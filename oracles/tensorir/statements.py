@@ -73,26 +73,32 @@ class Statements(Expressions):
         shaped: list[tuple[Any, str]] = []
         for param, name in zip(func.params, names, strict=True):
             if isinstance(param.ty, tirx.BufferType):
-                dtype = dtype_of(param.ty.dtype)
-                shape = list(param.ty.shape)
-                self.emit(f"{name}_ = dims({name}, {type_name(dtype)}, {len(shape)})")
-                for axis, dim in enumerate(shape):
-                    self._dimension(dim, f"{name}_[{axis}]", checks)
                 shaped.append((param, name))
             else:
-                dtype = dtype_of(param.ty)
-                new = self.fresh("s")
-                if dtype in INDEX:
-                    self.emit(f"{new} = int({name})")
-                else:
-                    self.emit(f"{new} = cast({name}, {type_name(dtype)})")
-                self.vars[param.__chandle__()] = Value(new, dtype, weak=dtype in INDEX)
+                self._scalar(param, name)
+        for param, name in shaped:
+            dtype = type_name(dtype_of(param.ty.dtype))
+            shape = list(param.ty.shape)
+            sizes = [int(dim.value) for dim in shape if isinstance(dim, tirx.IntImm)]
+            if len(sizes) == len(shape):
+                self.emit(f"shaped({name}, {dtype}, {tuple(sizes)})")
+                continue
+            self.emit(f"{name}_ = dims({name}, {dtype}, {len(shape)})")
+            for axis, dim in enumerate(shape):
+                self._dimension(dim, f"{name}_[{axis}]", checks)
         for param, _ in shaped:
             self._view_variables(param)
         for text, dim in checks:
             self.emit(f"if {text} != {self.value(dim).text}: mismatch({text}, {str(dim)!r})")
         for param, name in shaped:
             self.declare(param, name)
+
+    def _scalar(self, param: Any, name: str) -> None:
+        dtype = dtype_of(param.ty)
+        new = self.fresh("s")
+        weak = dtype in INDEX
+        self.emit(f"{new} = " + (f"int({name})" if weak else f"cast({name}, {type_name(dtype)})"))
+        self.vars[param.__chandle__()] = Value(new, dtype, weak)
 
     def _dimension(self, dim: Any, text: str, checks: list[tuple[str, Any]]) -> None:
         if isinstance(dim, tirx.Var) and dim.__chandle__() not in self.vars:
@@ -123,6 +129,8 @@ class Statements(Expressions):
     def declare(self, buffer: Any, name: str) -> Storage:
         """A buffer whose array has this name."""
         shape = tuple(self.value(dim) for dim in buffer.ty.shape)
+        if any("[" in dim.text for dim in shape):
+            raise Unsupported(f"shape of {buffer.name} that depends on memory")
         storage = Storage(name, dtype_of(buffer.ty.dtype), shape, buffer)
         self.buffers[buffer.__chandle__()] = storage
         return storage

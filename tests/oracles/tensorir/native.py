@@ -1,0 +1,77 @@
+"""PrimFuncs compiled and run: the truth that programs are compared with."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+
+
+def run_native(
+    funcs: Mapping[str, tirx.PrimFunc], args: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]]:
+    """The arguments after the calls, all in one build by LLVM without optimization, in a fork.
+
+    A process that has run compiled code may not be forked any more, and it may die.
+    """
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(read)
+            with os.fdopen(write, "wb") as pipe:
+                pipe.write(pickle.dumps(_run(funcs, args)))
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(pid, 0)
+    assert data, f"the compiled code of one of {sorted(funcs)} died"
+    results: dict[str, list[Any]] = pickle.loads(data)
+    return results
+
+
+def _run(
+    funcs: Mapping[str, tirx.PrimFunc], args: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]]:
+    mod = tvm.IRModule({n: f.with_attr("global_symbol", n) for n, f in funcs.items()})
+    built = tvm.compile(mod, target=tvm.target.Target({"kind": "llvm", "opt-level": 0}))
+    results = {}
+    for name, values in args.items():
+        own = [tvm.runtime.tensor(v) if isinstance(v, np.ndarray) else v for v in values]
+        built[name](*own)
+        results[name] = [v.numpy() if isinstance(v, tvm.runtime.Tensor) else v for v in own]
+    return results
+
+
+def copies(args: Sequence[Any]) -> list[Any]:
+    return [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+def assert_close(expected: Sequence[Any], actual: Sequence[Any], text: str = "") -> None:
+    """Integers exactly, floats up to rounding, NaN where NaN is."""
+    for want, got in zip(expected, actual, strict=True):
+        if not isinstance(want, np.ndarray):
+            continue
+        if want.dtype.kind in "iub":
+            np.testing.assert_array_equal(got, want, text)
+        else:
+            bound = {"float64": 1e-9, "float32": 1e-5}.get(want.dtype.name, 1e-2)
+            wide, other = want.astype("float64"), got.astype("float64")
+            np.testing.assert_allclose(other, wide, bound, bound, err_msg=text)
+
+
+def assert_same_bits(expected: Sequence[Any], actual: Sequence[Any], text: str = "") -> None:
+    """All bits, but for those of NaN and the sign of zero."""
+    for want, got in zip(expected, actual, strict=True):
+        if isinstance(want, np.ndarray):
+            assert want.dtype == got.dtype
+            # NumPy does not know the NaN of dtypes that are not its own.
+            wide = want.dtype if want.dtype.kind in "iubf" else np.dtype("float64")
+            np.testing.assert_array_equal(got.astype(wide), want.astype(wide), text)
