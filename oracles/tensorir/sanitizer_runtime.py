@@ -155,6 +155,7 @@ NAMES: Mapping[str, Any] = {
         for function in (
             bad_read,
             bad_write,
+            all_read,
             unwritten,
             marks_of,
             divisor_at,
