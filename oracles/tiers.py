@@ -14,6 +14,7 @@ from . import (
     mutation,
     pipeline_values,
     postcondition,
+    sanitized,
     semantics,
     sequential,
     well_formed,
@@ -41,7 +42,12 @@ STRUCTURAL: tuple[Oracle, ...] = (
 )
 """Tier 1: asked in every check."""
 
-EVALUATED: tuple[Oracle, ...] = (evaluated.ORACLE, gradients.ORACLE)
+EVALUATED: tuple[Oracle, ...] = (
+    # A fault in a PrimFunc explains what it computes.
+    sanitized.ORACLE,
+    evaluated.ORACLE,
+    gradients.ORACLE,
+)
 """Tier 3: asked in nearly every check."""
 
 EXECUTED: tuple[Oracle, ...] = (semantics.ORACLE, pipeline_values.ORACLE, *pairs.ORACLES)

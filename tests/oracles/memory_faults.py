@@ -167,6 +167,41 @@ def updates_a_dead_value() -> Pass:
     return _in_place("gv", "sum_in_place", 1)
 
 
+@T.prim_func(private=True, s_tir=True)
+def past_the_end(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("next"):
+            v = T.axis.spatial(4, i)
+            B[v] = T.Select(A[v + 1] > T.float32(0), A[v], A[v]) + T.float32(1)
+
+
+@T.prim_func(private=True, s_tir=True)
+def up_to_the_end(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("next"):
+            v = T.axis.spatial(4, i)
+            B[v] = T.if_then_else(v < 3, T.Select(A[v + 1] > A[v], A[v], A[v]), A[v]) + T.float32(1)
+
+
+def _replacing(func: Any) -> Pass:
+    """Puts another PrimFunc in the place of `next`."""
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        after = mod.clone()
+        after[mod.get_global_var("next")] = func
+        return after
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="Replacing")
+
+
+def reads_past_the_end() -> Pass:
+    return _replacing(past_the_end)
+
+
+def reads_up_to_the_end() -> Pass:
+    return _replacing(up_to_the_end)
+
+
 def shares_storage() -> Pass:
     """The first tensor's storage for the second one, although both are live."""
     first: list[relax.Expr] = []

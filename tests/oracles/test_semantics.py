@@ -97,6 +97,20 @@ def test_memory_and_constants(oracle: str, name: str) -> None:
     run_snippet(oracle, correct)
 
 
+def test_a_read_past_the_end_is_caught_though_no_value_shows_it() -> None:
+    faulty = memory_case(memory.live(), memory.reads_past_the_end)
+    (violation,) = check(faulty, oracles=["sanitized"])
+    assert violation.key == ("read outside by function next",)
+    assert "A[4]" in violation.detail
+    with pytest.raises(AssertionError, match=r"load of A\[4\], a buffer of shape \[4\]"):
+        run_snippet("sanitized", faulty)
+
+
+def test_a_read_up_to_the_end_is_left_alone() -> None:
+    correct = memory_case(memory.live(), memory.reads_up_to_the_end)
+    assert check(correct, oracles=["sanitized", "evaluated"]) == []
+
+
 def adjoint(factory: str) -> tuple[Case, PassContract]:
     case = memory_case(memory.loss(), factory, "'main'")
     contract = PassContract(

@@ -1,0 +1,171 @@
+"""Sanitized semantics: the PrimFuncs that a pass makes touch only memory that is theirs to touch.
+
+Compiled code reads past a buffer without a word. The new PrimFuncs of a result are run by a
+sanitizer, on the arguments that they meet when the module is evaluated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import tirx
+
+from .blame import family
+from .composition import contract_of
+from .errors import Mismatch, Undefined, Unsupported
+from .executed_text import literal
+from .expectation import Expectation
+from .inspect import prim_funcs
+from .oracle import Case, Oracle, Problem
+from .outside import accesses_outside
+from .sides import sides
+from .standalone import standalone
+from .subject import Subject
+from .tensorir import Fault, sanitize, translate
+from .values import unwritten
+
+BUDGET = 20_000
+"""Steps of the sanitizer in one call: all of the loops over small tensors, in about 50 ms."""
+
+REMEMBERED = 4_000
+
+OUTSIDE = ("read outside", "write outside")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fault, the PrimFunc that has it, and the arguments that show it."""
+
+    fault: Fault
+    name: str
+    args: list[Any]
+
+
+def sanitized(subject: Subject) -> Problem | None:
+    """The first fault of a new PrimFunc, if the module before has none in any."""
+    found = find(subject)
+    if found is None:
+        return None
+    fault = found.fault
+    what = f"{fault.kind} by function {family(found.name)}"
+    detail = (
+        f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "
+        f"{fault.shape}, in\\n  {fault.statement.strip()}\\n"
+        "Not observable in the VM: compiled code does not check what it touches"
+    )
+    return Problem(what, detail, (what,), (what,))
+
+
+def find(subject: Subject) -> Found | None:
+    """A fault that shows twice, where the module before shows none."""
+    after = subject.direct.mod
+    if after is None or not subject.changed or not (new := _new(subject.mod, after)):
+        return None
+    for e, side in sides(subject):
+        found = _first(side, new)
+        if found is None:
+            continue
+        again = _first(side, new, afresh=True)
+        if again is None or again.fault != found.fault:
+            continue
+        return found if _first(e, _all(subject.mod), afresh=True) is None else None
+    return None
+
+
+def _all(mod: tvm.IRModule) -> dict[int, str]:
+    """The PrimFuncs by their addresses, with their names."""
+    return {hash(func): str(gvar.name_hint) for gvar, func in prim_funcs(mod)}
+
+
+def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
+    """The PrimFuncs of the result that are not in the module before, names aside."""
+    known = _all(before)
+    fresh = [(gvar, func) for gvar, func in prim_funcs(after) if hash(func) not in known]
+    if not fresh:
+        return {}
+    meanings = {_meaning(func) for _, func in prim_funcs(before)}
+    return {hash(f): str(gvar.name_hint) for gvar, f in fresh if _meaning(f) not in meanings}
+
+
+def _meaning(func: tirx.PrimFunc) -> int:
+    """The hash of what it does, attributes aside."""
+    for name in func.attrs.keys() if func.attrs else ():
+        func = func.without_attr(name)
+    return int(tvm_ffi.structural_hash(func))
+
+
+_clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
+"""PrimFuncs and shapes that have shown no fault: what is out of bounds depends seldom on values."""
+
+
+def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) -> Found | None:
+    """The first fault of the watched PrimFuncs when the call is evaluated."""
+    found: list[Found] = []
+
+    def prim(func: tirx.PrimFunc, args: list[Any]) -> Any:
+        if not found and hash(func) in watched:
+            fault = _fault(func, args, afresh=afresh)
+            if fault is not None:
+                copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+                found.append(Found(fault, watched[hash(func)], copies))
+        return translate(func)(*args)
+
+    with contextlib.suppress(Unsupported, Mismatch, Undefined):
+        e.evaluate(prim=prim)
+    return found[0] if found else None
+
+
+def _fault(func: tirx.PrimFunc, args: list[Any], *, afresh: bool) -> Fault | None:
+    shapes = (arg.shape if isinstance(arg, np.ndarray) else arg for arg in args)
+    key = (int(tvm_ffi.structural_hash(func)), *shapes)
+    if key in _clean and not afresh:
+        return None
+    try:
+        # Memory that call_tir has just allocated.
+        outputs = [i for i, arg in enumerate(args) if unwritten(arg)]
+        fault = sanitize(func, args, BUDGET, outputs)
+    except (Unsupported, Mismatch, Undefined):
+        return None
+    if fault is None:
+        _clean[key] = None
+        if len(_clean) > REMEMBERED:
+            _clean.popitem(last=False)
+    return fault
+
+
+def _snippet(case: Case) -> str:
+    """The accesses of the PrimFunc on arguments of the shapes that it met.
+
+    What no walk over indices shows (a race, a read of what nobody wrote) has no reproducer.
+    """
+    (call,) = case.calls
+    found = find(Subject(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
+    if found is None or found.fault.kind not in OUTSIDE:
+        return "apply(mod)"
+    return (
+        f"{standalone(accesses_outside)}\n\n\n"
+        f"args = {literal(found.args)}\n"
+        f"func = apply(mod)[{found.name!r}]\n"
+        "wrong = next(accesses_outside(func, args), None)\n"
+        'assert wrong is None, f"{func}\\n{wrong}"\n'
+    )
+
+
+ORACLE = Oracle(
+    name="sanitized",
+    tier=3,
+    cost=1.0,
+    promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "
+    "that nobody wrote, and write no element from two parallel iterations.",
+    source="docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; "
+    "docstring of tirx.Buffer: 'Symbolic data buffer'",
+    check=sanitized,
+    snippet=_snippet,
+)
