@@ -39,7 +39,7 @@ def vote(
     for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
         ran = execute(e.mod, [e.plan()])
         if ran is None:
-            return Verdict.NONE, f"building or running the {side} takes the process with it"
+            return Verdict.NONE, f"running the {side} takes too long"
         if isinstance(ran, Failure):
             return Verdict.NONE, f"it cannot build the {side} ({ran.error}: {headline(ran.text)})"
         (value,) = ran
