@@ -24,6 +24,8 @@ TRANSPARENT = (
 )
 """Attributes that say nothing about values."""
 
+JUMPS = {"tirx.break_loop": "break", "tirx.continue_loop": "continue"}
+
 REDUCE = 2
 """The type of an iteration variable of a block that a reduction runs over."""
 
@@ -328,11 +330,12 @@ class Statements(Expressions):
         expr = stmt.value
         if isinstance(expr, tvm.ir.Call):
             name = getattr(expr.op, "name", "")
-            if name == "tirx.assume":
-                return
-            if name != "tirx.tvm_call_packed":
+            if name in JUMPS:
+                self.emit(JUMPS[name])
+            elif name == "tirx.tvm_call_packed":
+                self.packed(expr.args[0].value, list(expr.args)[1:])
+            elif name != "tirx.assume":
                 raise Unsupported(f"TensorIR operator {name}")
-            self.packed(expr.args[0].value, list(expr.args)[1:])
             return
         self.value(expr)
 

@@ -48,6 +48,7 @@ WHOLE: Mapping[str, Binary] = {
     "wide": lambda a, b: (a.astype("int64") * b.astype("int64")).astype(a.ty.dtype),
     "float": lambda a, b: a.astype("float32").astype(a.ty.dtype),
     "bool": lambda a, b: a.astype("bool").astype(a.ty.dtype),
+    "let": lambda a, b: _named(a + b, lambda x: x * x - a),
     "logic": lambda a, b: tirx.if_then_else(
         tirx.any(tirx.all(a < b, a != _zero(a)), tirx.Not(b > _zero(a))), a, b
     ),
@@ -92,6 +93,11 @@ SMOOTH: Mapping[str, Binary] = {
     "to_uint8": lambda a, b: (a * tirx.const(100, a.ty.dtype)).astype("uint8").astype(a.ty.dtype),
 }
 """Operations on floats between 0 and 1."""
+
+
+def _named(value: Any, body: Callable[[Any], Any]) -> Any:
+    var = tirx.Var("x", value.ty)
+    return tirx.Let(var, value, body(var))
 
 
 def _zero(like: Any) -> Any:
