@@ -126,7 +126,9 @@ def _in_process(
         encoding="utf-8",
     )
     try:
-        return list(oracle_layer.check(Case(mod, (call,)), oracles=oracles, contract=contract))
+        besides = oracle_layer.VALUES if oracles is None else ()
+        case = Case(mod, (call,))
+        return list(oracle_layer.check(case, oracles=oracles, besides=besides, contract=contract))
     finally:
         path.unlink(missing_ok=True)
 

@@ -13,10 +13,13 @@ from .pairs import oracles as pairs
 from .subject import Given, Subject, given
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 
-__all__ = ["ORACLES", "UnknownOracle", "check", "narrow"]
+__all__ = ["ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 
 
-THOROUGH = {mutation.ORACLE.name, *(oracle.name for oracle in EVALUATED)}
+VALUES = tuple(oracle.name for oracle in EVALUATED)
+"""The oracles of values that are cheap enough for every check."""
+
+THOROUGH = {mutation.ORACLE.name, *VALUES}
 """Asked for by name, they look at all that they otherwise look at in turn."""
 
 

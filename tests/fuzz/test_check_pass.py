@@ -169,3 +169,16 @@ def test_mistakes_are_named() -> None:
                 post=lambda before, after, call: None,
             ),
         )
+
+
+def takes_the_sine(mod: tvm.IRModule, context: object) -> tvm.IRModule:
+    return chain("sin")
+
+
+def test_wrong_values_are_found() -> None:
+    wrong = tvm.transform.module_pass(takes_the_sine, opt_level=0, name="TakesTheSine")
+    with pytest.raises(PassViolation) as info:
+        check_pass(wrong, chain("cos"))
+    assert info.value.violation.oracle == "evaluated"
+    assert info.value.violation.key == ("values", "relax.cos")
+    check_pass(wrong, chain("sin"))
