@@ -1,4 +1,4 @@
-"""Accesses outside of a buffer, found with TVM's own arithmetic: what a reproducer shows.
+"""Faults of PrimFuncs found with TVM's own arithmetic: what a reproducer shows.
 
 It walks the loops of a PrimFunc and looks at indices only, so it is short enough to read. What
 depends on data (an index that is loaded) it does not see; the sanitizer does.
@@ -11,6 +11,22 @@ from typing import Any
 
 import tvm
 from tvm import tirx
+
+from .inspect import calls_of
+
+
+def aliased_operands(mod: tvm.IRModule) -> Iterator[str]:
+    """In-place calls that write to a tensor which the PrimFunc gets as another operand, too.
+
+    Only of PrimFuncs whose attribute `tirx.noalias` promises that there is none.
+    """
+    for call in calls_of(mod, "relax.call_tir_inplace"):
+        gvar, operands = call.args[:2]
+        attrs = mod[gvar].attrs
+        for place in map(int, call.attrs.inplace_indices):
+            again = [i for i, x in enumerate(operands) if i != place and x.same_as(operands[place])]
+            if again and attrs is not None and attrs.get("tirx.noalias"):
+                yield f"{gvar.name_hint} writes to operand {place}, which is operand {again[0]} too"
 
 
 def accesses_outside(func: tirx.PrimFunc, args: Sequence[Any]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from .executed_text import literal
 from .expectation import Expectation
 from .inspect import prim_funcs
 from .oracle import Case, Oracle, Problem
-from .outside import accesses_outside
+from .outside import accesses_outside, aliased_operands
 from .sides import sides
 from .standalone import standalone
 from .subject import Subject
@@ -37,6 +37,11 @@ BUDGET = 20_000
 REMEMBERED = 4_000
 
 OUTSIDE = ("read outside", "write outside")
+ALIASED = "aliased parameters"
+
+LEGALIZES = "LegalizeOps"
+"""The pass whose PrimFuncs each come of one operator, and are named after it: another operator is
+another bug. What others put together bears names by accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,12 @@ def sanitized(subject: Subject) -> Problem | None:
     if found is None:
         return None
     fault = found.fault
-    what = f"{fault.kind} by function {family(found.name)}"
+    what = f"{fault.kind} by a new PrimFunc"
+    if subject.call.name == LEGALIZES:
+        what = f"{fault.kind} by function {family(found.name)}"
     detail = (
         f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "
-        f"{fault.shape}, in\\n  {fault.statement.strip()}\\n"
+        f"{fault.shape}, in\n  {fault.statement.strip()}\n"
         "Not observable in the VM: compiled code does not check what it touches"
     )
     return Problem(what, detail, (what,), (what,))
@@ -147,15 +154,22 @@ def _snippet(case: Case) -> str:
     """
     (call,) = case.calls
     found = find(Subject(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
-    if found is None or found.fault.kind not in OUTSIDE:
-        return "apply(mod)"
-    return (
-        f"{standalone(accesses_outside)}\n\n\n"
-        f"args = {literal(found.args)}\n"
-        f"func = apply(mod)[{found.name!r}]\n"
-        "wrong = next(accesses_outside(func, args), None)\n"
-        'assert wrong is None, f"{func}\\n{wrong}"\n'
-    )
+    kind = None if found is None else found.fault.kind
+    if found is not None and kind in OUTSIDE:
+        return (
+            f"{standalone(accesses_outside)}\n\n\n"
+            f"args = {literal(found.args)}\n"
+            f"func = apply(mod)[{found.name!r}]\n"
+            "wrong = next(accesses_outside(func, args), None)\n"
+            'assert wrong is None, f"{func}\\n{wrong}"\n'
+        )
+    if kind == ALIASED:
+        return (
+            f"{standalone(aliased_operands)}\n\n\n"
+            "wrong = next(aliased_operands(apply(mod)), None)\n"
+            "assert wrong is None, wrong\n"
+        )
+    return "apply(mod)"
 
 
 ORACLE = Oracle(
