@@ -14,7 +14,7 @@ from tvm import relax
 from ..generators.ops import table
 from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
-from .execute import Failure, execute, lowering
+from .execute import Death, Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, executes, expectations
 from .inspect import bindings_of, op_name, public_functions
@@ -43,8 +43,10 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
         return None
     journal("execute")
     actual = execute(mod, [e.plan() for e in expected], pipeline)
+    if isinstance(actual, Death):
+        return _died(mod, expected, actual, pipeline)
     if isinstance(actual, Failure):
-        return _not_built(mod, pipeline, actual)
+        return _not_built(mod, actual)
     for e, value in zip(expected, actual or (), strict=False):
         wrong = e.differs(value)
         if wrong is None:
@@ -60,16 +62,25 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
     return None
 
 
-def _not_built(mod: tvm.IRModule, pipeline: str, failure: Failure) -> Violation | None:
+def _not_built(mod: tvm.IRModule, failure: Failure) -> Violation | None:
     """Code generation fails where every pass of the pipeline succeeds; passes have own checks."""
-    if _REFUSALS.search(failure.text) or not all(executes(f) for _, f in public_functions(mod)):
+    if failure.step == "lower" or _REFUSALS.search(failure.text):
         return None
-    try:
-        with tvm.target.Target("llvm"):
-            lowering(pipeline)(mod)
-    except Exception:
+    if not all(executes(f) for _, f in public_functions(mod)):
         return None
     return failure.problem.blame(ORACLE.name, CODE_GENERATION)
+
+
+def _died(
+    mod: tvm.IRModule, expected: list[Expectation], death: Death, pipeline: str
+) -> Violation | None:
+    """The process ends in code generation, or in code that runs on arguments that are defined."""
+    if death.step == "lower":
+        return None
+    if death.step == "build":
+        return death.problem.blame(ORACLE.name, CODE_GENERATION)
+    culprit = _culprit(mod, expected[death.plan], pipeline)
+    return death.problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
 
 
 def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
@@ -129,7 +140,9 @@ def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
         return False
     case = Expectation(mod, "main", args, result)
     actual = execute(mod, [case.plan()], pipeline)
-    return isinstance(actual, list) and case.differs(actual[0]) is not None
+    if isinstance(actual, list):
+        return case.differs(actual[0]) is not None
+    return isinstance(actual, Death)
 
 
 def _of_one_pass(subject: Subject) -> Problem | None:

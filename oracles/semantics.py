@@ -15,7 +15,7 @@ from ..generators.ops.record import Tolerance
 from .blame import first_difference
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
-from .execute import Failure, execute
+from .execute import Death, Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations
 from .oracle import Case, Oracle, Problem
@@ -39,6 +39,8 @@ def executed(subject: Subject) -> Problem | None:
     ]
     subject.tell("execute the result")
     actual = execute(after, [side.plan() for side in others])
+    if isinstance(actual, Death):
+        return _died(subject, expected, actual)
     if not isinstance(actual, list):
         return None
     odd = [
@@ -71,6 +73,21 @@ def executed(subject: Subject) -> Problem | None:
             (kind, where),
         )
     return None
+
+
+def _died(subject: Subject, expected: list[Expectation], death: Death) -> Problem | None:
+    """The result takes the process with it, where the module computes what it means."""
+    if death.step == "lower":
+        return None  # a later pass does, which has checks of its own
+    subject.tell("execute the module")
+    concerned = expected if death.step == "build" else [expected[death.plan]]
+    reference = execute(subject.mod, [e.plan() for e in concerned])
+    if not isinstance(reference, list):
+        return None
+    if any(e.differs(own) is not None for e, own in zip(concerned, reference, strict=True)):
+        return None
+    what = f"the result kills the process in the VM ({death.step}), where the module does not"
+    return Problem(f"{what}: {death.error}", death.text, (what, death.error), (what, death.error))
 
 
 def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:

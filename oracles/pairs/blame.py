@@ -10,7 +10,8 @@ from tvm.ir.instrument import pass_instrument
 
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
-from ..execute import Failure, execute, lowering
+from ..execute import Failure, execute
+from ..execute.lowering import whole
 from ..expectation import copies
 from ..inspect import op_name
 from ..pipelines import UNNAMED
@@ -60,7 +61,7 @@ def _steps(mod: tvm.IRModule, pipeline: str) -> list[tuple[str, tvm.IRModule]]:
                 done.append((name, mod))
 
     with tvm.transform.PassContext(instruments=[Observer()]), tvm.target.Target("llvm"):
-        lowering(pipeline)(mod)
+        whole(pipeline)(mod)
     return done
 
 

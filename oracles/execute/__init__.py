@@ -1,0 +1,168 @@
+"""Execution in TVM's VM: a real build for the CPU, loaded, run on NumPy arguments.
+
+Each distinct PrimFunc is compiled once (`kernels`), by LLVM at O0 into a shared library, which
+costs half of what just-in-time compilation does; only bytecode is made for each module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax import vm_build
+
+from .. import keys
+from ..oracle import Problem
+from . import kernels
+from .convert import from_numpy, to_numpy
+from .fork import HANG, LATE, in_fork
+from .linker import linker
+from .lowering import remaining
+
+__all__ = [
+    "DEVICES",
+    "MODES",
+    "Death",
+    "Failure",
+    "Plan",
+    "Run",
+    "execute",
+    "from_numpy",
+    "linker",
+    "lower",
+    "to_numpy",
+]
+
+Run = Callable[[str, Sequence[Any]], Any]
+"""Calls a function of a module by its name: NumPy arguments, NumPy results."""
+
+Plan = Callable[[Run], Any]
+"""What is to be called: `lambda run: run("main", args)`."""
+
+TARGET = tvm.target.Target({"kind": "llvm", "opt-level": 0})
+
+DEVICES = 4
+"""A module may place values on several devices; all of them are the CPU."""
+
+MODES = ("bytecode", "compiled")
+"""Ways in which the VM runs Relax functions: instructions, or PrimFuncs made of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception instead of a result."""
+
+    step: str
+    """"lower" (the passes), "build" (code generation) or "run"."""
+    error: str
+    """Name of the exception's class."""
+    text: str
+    problem: Problem
+    """What tells it from other exceptions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death(Failure):
+    """The process ended instead, twice in the same way: `error` is a signal's name or "hang"."""
+
+    plan: int = -1
+    """Which plan it was; -1 before all of them."""
+
+
+def execute(
+    mod: tvm.IRModule,
+    plans: Sequence[Plan],
+    pipeline: str = "default",
+    mode: str = "bytecode",
+) -> list[Any] | Failure | None:
+    """Build a module and carry out the plans.
+
+    Args:
+        mod: a module at any stage; it goes through the passes that remain.
+        pipeline: "default", "zero" (and default after it) or "cpu_generic".
+        mode: one of `MODES`.
+
+    Returns:
+        The result of each plan (a Failure where it raises); a Failure where the build raises; a
+        Death where the process dies; None where nothing can be said, since the time was too short
+        or a second attempt ended otherwise.
+    """
+    linker()  # once, before the forks
+    kernels.folder()
+
+    def work() -> Iterator[tuple[str, Any]]:
+        step = "lower"
+        try:
+            lowered = lower(mod, pipeline)
+            yield step, None
+            step = "build"
+            run = _machine(lowered, mode)
+            yield step, None
+        except Exception as error:
+            yield step, _failure(step, error)
+            return
+        for plan in plans:
+            try:
+                yield "run", plan(run)
+            except Exception as error:
+                yield "run", _failure("run", error)
+
+    told, end = in_fork(work)
+    if end is not None:
+        again, same = in_fork(work)
+        certain = end == same != LATE and len(told) == len(again)
+        return _death(len(told), end) if certain else None
+    step, last = told[-1]
+    if step != "run" and last is not None:
+        failure: Failure = last
+        return failure
+    return [value for _, value in told[2:]]
+
+
+def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
+    """The module as code generation takes it.
+
+    Raises:
+        Whatever the passes raise.
+    """
+    if mod.attrs is not None and "system_lib_prefix" in mod.attrs:
+        # Functions of a system library get other names and are not found in a loaded one.
+        mod = mod.without_attr("system_lib_prefix")
+    with TARGET:
+        return remaining(mod, pipeline)(mod)
+
+
+def _machine(mod: tvm.IRModule, mode: str) -> Run:
+    """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
+    attrs = mod.attrs or {}
+    builder = relax.ExecBuilder()
+    left = vm_build._vmcodegen(builder, mod, mode)
+    libraries = kernels.provide(left, TARGET)
+    executable = vm_build._vmlink(
+        builder,
+        TARGET,
+        ext_libs=[*attrs.get("external_mods", []), *libraries],
+        params=dict(attrs.get("const_name_to_constant", {})),
+    )
+    # The module itself: an Executable would have its empty source of host code compiled by gcc.
+    machine = relax.VirtualMachine(executable.mod, [tvm.cpu()] * DEVICES)
+
+    def run(name: str, args: Sequence[Any]) -> Any:
+        return to_numpy(machine[name](*map(from_numpy, args)))
+
+    return run
+
+
+def _failure(step: str, error: Exception) -> Failure:
+    return Failure(step, type(error).__name__, str(error), keys.exception(error))
+
+
+def _death(told: int, end: str) -> Death | None:
+    step = ("lower", "build", "run")[min(told, 2)]
+    if step != "run" and end == HANG:
+        return None  # compiling much takes long
+    what = f"the process ends by {end} in the step {step!r}"
+    return Death(step, end, what, Problem(what, what, (step, end), (step, end)), told - 2)

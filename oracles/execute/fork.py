@@ -1,0 +1,120 @@
+"""Work in a fork: generated code may die, and it must not take the process of the oracles with it.
+
+A process that has executed a parallel kernel cannot fork any more, and libraries once loaded are
+never unloaded: two more reasons to run nothing in the process itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import pickle
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+WALL_SECONDS = 8.0
+"""For a whole fork. A check must tell of progress every 10 seconds; on a busy machine it may be cut
+short, so that this is no sign of a hang."""
+
+CPU_SECONDS = 3
+"""For each item that is yielded, rounded up to whole seconds. Kernels for tensors of a few dozen
+elements take microseconds."""
+
+HANG = "hang"
+LATE = "late"
+
+
+def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
+    """What the work yields until its process ends, and how that ended.
+
+    Returns:
+        The items, and None after the last one; `HANG` where an item takes more CPU time than
+        `CPU_SECONDS`; `LATE` where the time of the clock is up or somebody else killed the
+        process; otherwise the name of the signal or "exit 1".
+    """
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(read)
+            _settle_in()
+            with os.fdopen(write, "wb") as pipe:
+                for item in work():
+                    pickle.dump((item,), pipe)
+                    pipe.flush()
+                    _allow()
+                pickle.dump((), pipe)
+        finally:
+            os._exit(0)
+    os.close(write)
+    data, in_time = _drain(read)
+    if not in_time:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    items, whole = _items(data)
+    return items, None if whole else _end(os.waitstatus_to_exitcode(status))
+
+
+def _settle_in() -> None:
+    """No words that nobody reads, no life much longer than the parent's, no copying of pages."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS, signal.SIGILL):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.disable()  # a collection touches every object of the parent's: 70 ms
+    _allow()
+
+
+def _allow() -> None:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(usage.ru_utime + usage.ru_stime) + 1 + CPU_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
+
+
+def _drain(read: int) -> tuple[bytes, bool]:
+    """All that is written before the other side closes, and whether it did in time."""
+    data = bytearray()
+    deadline = time.monotonic() + WALL_SECONDS
+    try:
+        while True:
+            ready, _, _ = select.select([read], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return bytes(data), False
+            piece = os.read(read, 1 << 16)
+            if not piece:
+                return bytes(data), True
+            data += piece
+    finally:
+        os.close(read)
+
+
+def _items(data: bytes) -> tuple[list[Any], bool]:
+    """The items that arrived whole, and whether the end did."""
+    stream = io.BytesIO(data)
+    items: list[Any] = []
+    while True:
+        try:
+            item = pickle.load(stream)
+        except (EOFError, pickle.UnpicklingError):
+            return items, False
+        if not item:
+            return items, True
+        items.append(item[0])
+
+
+def _end(code: int) -> str:
+    if code >= 0:
+        return f"exit {code}"
+    if -code == signal.SIGXCPU:
+        return HANG
+    return LATE if -code == signal.SIGKILL else signal.Signals(-code).name

@@ -1,0 +1,176 @@
+"""Compiled PrimFuncs, each distinct one once in the life of a family of processes.
+
+Compiling is most of the cost of a build, and modules share most of their PrimFuncs: a pass leaves
+nearly all of them as they are, and small shapes recur. A PrimFunc is known by its structural hash
+(64 bits, the same in all processes) without its name. It is compiled under a name made of the hash
+and kept in a folder that the process shares with its forks; the VM finds it as a global function.
+
+Many PrimFuncs are compiled and linked at once, since a link costs as much as two PrimFuncs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+
+from ..inspect import attr, global_vars
+from .linker import linker
+
+KEPT_KILOBYTES = 256 * 1024
+"""What the folder holds at the most, about 15,000 PrimFuncs; later ones are not kept."""
+
+COMPILED = "__vmtir__"
+"""How names of PrimFuncs begin that exec mode "compiled" makes of Relax functions. They call others
+by symbols that must be in the same library."""
+
+_PREFIX = "relaxfuzz-kernels-"
+
+
+@functools.cache
+def folder() -> Path:
+    """Where compiled PrimFuncs are kept: made by the first process that asks, removed at its end.
+
+    What processes left that were killed is removed, too.
+    """
+    for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError, OSError):
+            pid = int(other.name.removeprefix(_PREFIX).split("-")[0])
+            if not _alive(pid):
+                shutil.rmtree(other, ignore_errors=True)
+    owner = os.getpid()
+    path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-"))
+
+    def remove() -> None:
+        if os.getpid() == owner:
+            shutil.rmtree(path, ignore_errors=True)
+
+    atexit.register(remove)
+    return path
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Module]:
+    """Make the module's PrimFuncs callable in this process, as global functions of their names.
+
+    The process never forgets them: it is to be a fork that ends soon.
+
+    Returns:
+        Libraries with the code of Relax functions (in exec mode "compiled"), which the VM looks
+        for among the imports of its executable.
+
+    Raises:
+        Whatever `tirx.build` raises.
+    """
+    prims = {gvar: func for gvar, func in mod.functions_items() if isinstance(func, tirx.PrimFunc)}
+    alone, others = _sorted(prims)
+    keys = {gvar: _key(func) for gvar, func in alone.items()}
+    paths = {key: os.path.realpath(folder() / key) for key in keys.values()}
+    missing = {
+        keys[gvar]: func for gvar, func in alone.items() if not os.path.exists(paths[keys[gvar]])
+    }
+    if missing:
+        path = _compile(_named(missing), target)
+        paths.update(dict.fromkeys(missing, path))
+    libraries = {path: tvm.runtime.load_module(path) for path in set(paths.values())}
+    if missing and not _keep(path, missing):
+        os.unlink(path)
+    for gvar, func in alone.items():
+        key = keys[gvar]
+        _register(gvar, func, libraries[paths[key]][key])
+    if not others:
+        return []
+    library = _load(others, target)
+    for gvar, func in others.items():
+        _register(gvar, func, library[_symbol(gvar, func)])
+    return [library]
+
+
+Functions = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
+
+
+def _sorted(prims: Functions) -> tuple[Functions, Functions]:
+    """Those that stand alone, and those that must be compiled together under their own names."""
+    if linker() is None or any(gvar.name_hint.startswith(COMPILED) for gvar in prims):
+        return {}, prims
+    uses = {gvar: {str(g.name_hint) for g in global_vars(func)} for gvar, func in prims.items()}
+    called = set().union(*uses.values())
+    bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called}
+    return (
+        {gvar: func for gvar, func in prims.items() if gvar not in bound},
+        {gvar: func for gvar, func in prims.items() if gvar in bound},
+    )
+
+
+def _load(functions: Functions, target: tvm.target.Target) -> tvm.runtime.Module:
+    if linker() is None:
+        return tvm.tirx.build(tvm.IRModule(functions), target)
+    path = _compile(functions, target)
+    try:
+        return tvm.runtime.load_module(path)
+    finally:
+        os.unlink(path)
+
+
+def _named(prims: Mapping[str, tirx.PrimFunc]) -> Functions:
+    return {
+        tvm.ir.GlobalVar(name): func.with_attr("global_symbol", name)
+        for name, func in prims.items()
+    }
+
+
+def _register(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, compiled: tvm_ffi.Function) -> None:
+    """Under the names by which the VM's instructions call it."""
+    for name in {str(gvar.name_hint), _symbol(gvar, func)}:
+        tvm_ffi.register_global_func(name, compiled, override=True)
+
+
+def _symbol(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> str:
+    return str(attr(func, "global_symbol") or gvar.name_hint)
+
+
+def _key(func: tirx.PrimFunc) -> str:
+    number = tvm_ffi.structural_hash(func.without_attr("global_symbol"))
+    return f"k{int(number) % 2**64:016x}"
+
+
+def _compile(functions: Functions, target: tvm.target.Target) -> str:
+    """A shared library of the functions."""
+    built = tvm.tirx.build(tvm.IRModule(functions), target)
+    handle, path = tempfile.mkstemp(".so", dir=folder())
+    os.close(handle)
+    built.export_library(path, fcompile=linker())
+    return path
+
+
+def _keep(path: str, keys: Iterable[str]) -> bool:
+    """Enter the library in the folder, if it has room."""
+    # One byte for a kilobyte: appending is atomic, and the size of a file is quickly asked.
+    with (folder() / "filled").open("ab") as filled:
+        filled.write(b"." * (os.path.getsize(path) >> 10))
+        room = filled.tell() < KEPT_KILOBYTES
+    for key in keys if room else ():
+        link = folder() / key
+        with contextlib.suppress(FileExistsError):
+            if not link.exists():
+                link.unlink(missing_ok=True)  # its library is gone
+            os.symlink(path, link)
+    return room
