@@ -267,6 +267,22 @@ def feeds_itself(A: T.Buffer((6,), "float32"), B: T.Buffer((2,), "float32")):
 
 
 @T.prim_func
+def other_element(A: T.Buffer((6,), "float32"), B: T.Buffer((2,), "float32")):
+    for i in range(6):
+        B[0] = B[1] + A[i]
+
+
+@T.prim_func(s_tir=True)
+def begins_again(A: T.Buffer((3, 4), "float32"), B: T.Buffer((1,), "float32")):
+    for t, k in T.grid(3, 4):
+        with T.sblock("sum"):
+            vt, vk = T.axis.remap("SR", [t, k])
+            with T.init():
+                B[0] = T.float32(0)
+            B[0] = B[0] + A[vt, vk]
+
+
+@T.prim_func
 def overlapping(A: T.Buffer((4, 3), "float32"), B: T.Buffer((10,), "float32")):
     for i, j in T.grid(4, 3):
         B[i * 2 + j] = A[i, j]
@@ -337,7 +353,7 @@ CASES: list[tuple[tirx.PrimFunc, int]] = [
     *((func, 0) for func in (value_kept, condition_kept, divides, strided, from_the_middle)),
     *((func, 1) for func in (backward, shifts_along, scan, scatter, histogram, alternating)),
     *((func, 1) for func in (feeds_itself, scratch, other_name, searches, after_each_other)),
-    (overlapping, 1),
+    *((func, 1) for func in (overlapping, other_element, begins_again)),
     (triangle, 1),
 ]
 """PrimFuncs, and how many of their loops have to run one iteration after the other."""
