@@ -9,14 +9,20 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 import tvm
 
 from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles import votes
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.contract import PassContract, Relation
-from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.execute import Failure
+from relaxfuzz.oracles.oracle import Case, Problem
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.sides import sides
+from relaxfuzz.oracles.subject import Subject
 
 from .snippets import run_snippet
 
@@ -126,6 +132,7 @@ def test_a_right_gradient_is_left_alone() -> None:
     assert check(case, oracles=["gradient"], contract=contract) == []
 
 
+@BOTH
 @pytest.mark.parametrize(
     "expr",
     [
@@ -133,12 +140,19 @@ def test_a_right_gradient_is_left_alone() -> None:
         "LiftTransformParams(shared_transform=['main'])",
         "BundleModelParams()",
         "BindParams('main', {'y': np.resize(np.arange(3), (3, 3)).astype('float32')})",
+        "BindSymbolicVars({'k': 5}, 'whole')",
+        "LazyGetInput()",
+        "LazySetOutput()",
     ],
 )
-def test_results_that_are_called_differently(expr: str) -> None:
+def test_results_that_are_called_differently(oracle: str, expr: str) -> None:
     whole = Case(faults.module(), (PassCall(expr),))
-    assert check(whole, oracles=["executed"]) == []
-    run_snippet("executed", whole)
+    subject = Subject(whole.mod, whole.calls, contract_of(whole.calls[0]), thorough=True)
+    compared = [(e, side.evaluate()) for e, side in sides(subject)]
+    assert len(compared) > 1
+    assert all(e.differs(value) is None for e, value in compared)
+    assert check(whole, oracles=[oracle]) == []
+    run_snippet(oracle, whole)
 
 
 @pytest.mark.parametrize("relation", [Relation.BUNDLED_PARAMS, Relation.LIFTED_PARAMS])
@@ -149,6 +163,22 @@ def test_a_relation_that_does_not_hold_is_told(relation: Relation) -> None:
     contract = PassContract(name=call.name, variants=lambda choices, mod: call, relation=relation)
     found = check(wrong, oracles=["executed"], contract=contract)
     assert [v.oracle for v in found] == ["executed"]
+
+
+def test_where_the_vm_has_no_say_only_what_is_certain_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unbuilt = Failure("build", "InternalError", "no code", Problem.plain("no code"))
+    monkeypatch.setattr(votes, "execute", lambda mod, plans: unbuilt)
+    (violation,) = check(case("truncates"), oracles=["evaluated"])
+    assert "The VM has no say: it cannot build the result" in violation.detail
+    assert check(case("commutes"), oracles=["evaluated"]) == []
+
+
+def test_what_the_vm_computes_otherwise_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    zero = (np.zeros((3, 3), "float32"),) * 2
+    monkeypatch.setattr(votes, "execute", lambda mod, plans: [zero])
+    assert check(case("truncates"), oracles=["evaluated"]) == []
 
 
 def test_a_loose_relation_allows_less_precision() -> None:
