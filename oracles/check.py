@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Collection, Iterator, Sequence
 
-from . import composition, mutation, pipeline_values, pipelines
+from . import composition, exec_modes, mutation, pipeline_values, pipelines
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
 from .pairs import oracles as pairs
@@ -78,6 +78,8 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Viola
             found = composition.check_pipeline(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         found = pipeline_values.check(case.mod, case.pipeline, journal)
+    if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
+        found = exec_modes.check(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None:
         found = pairs.check(case.mod, case.pipeline, chosen, journal)
     return found

@@ -46,7 +46,7 @@ def built_text(*helpers: Any, pipeline: str | None = None) -> str:
         helpers: functions whose text comes along.
     """
     template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
-    build = template.format(mod=mod, pipeline=_PIPELINES[pipeline or "default"])
+    build = template.format(mod=mod, pipeline=PIPELINE_TEXTS[pipeline or "default"])
     build += _RUN.format(devices=DEVICES)
     return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n\n{build}"
 
@@ -74,7 +74,7 @@ def run(name, args):
 
 """
 
-_PIPELINES = {
+PIPELINE_TEXTS = {
     "default": '"default"',
     "cpu_generic": "relax.get_default_pipeline(target)",
     "zero": "tvm.transform.Sequential(\n"

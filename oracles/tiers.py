@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from . import (
     crash,
     evaluated,
+    exec_modes,
     gradients,
     idempotence,
     interface,
@@ -50,7 +51,12 @@ EVALUATED: tuple[Oracle, ...] = (
 )
 """Tier 3: asked in nearly every check."""
 
-EXECUTED: tuple[Oracle, ...] = (semantics.ORACLE, pipeline_values.ORACLE, *pairs.ORACLES)
+EXECUTED: tuple[Oracle, ...] = (
+    semantics.ORACLE,
+    pipeline_values.ORACLE,
+    exec_modes.ORACLE,
+    *pairs.ORACLES,
+)
 """Tier 4: asked of a sample."""
 
 _ALL = (*STRUCTURAL, *metamorphic.ORACLES, *EVALUATED, *EXECUTED)

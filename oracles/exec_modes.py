@@ -1,0 +1,101 @@
+"""The VM's two ways to run Relax functions give the same values: instructions, or compiled code.
+
+Code generation is blamed, never a pass: both ways begin with one lowered module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+
+from .execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
+from .executed_text import PIPELINE_TEXTS, assert_close, literal
+from .expectation import expectations
+from .oracle import Case, Journal, Oracle, Problem, Violation
+from .pipeline_values import CODE_GENERATION, REFUSALS
+from .standalone import standalone
+from .subject import Subject
+from .values import difference
+
+
+def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
+    """Where the two modes differ after a pipeline, or None."""
+    expected = expectations(mod)
+    if not expected:
+        return None
+    outcomes = []
+    for mode in MODES:
+        journal(f"execute as {mode}")
+        result = execute(mod, [e.plan() for e in expected], pipeline, mode)
+        if result is None:
+            return None
+        outcomes.append([result] * len(expected) if isinstance(result, Failure) else result)
+    for e, *pair in zip(expected, *outcomes, strict=True):
+        problem = _compared(e.function, pair)
+        if problem is not None:
+            return problem.blame(ORACLE.name, CODE_GENERATION)
+    return None
+
+
+def _compared(function: str, pair: Sequence[Any]) -> Problem | None:
+    failed = [isinstance(outcome, Failure) for outcome in pair]
+    if all(failed):
+        return None
+    if any(failed):
+        mode, failure = MODES[failed.index(True)], pair[failed.index(True)]
+        if REFUSALS.search(failure.text):
+            return None
+        what = f"only the exec mode {mode!r} fails ({failure.step})"
+        key = (what, failure.error)
+        return Problem(f"{what}: {failure.error}", f"{function}: {failure.text}", key, key)
+    wrong = difference(*pair)
+    if wrong is None:
+        return None
+    kind = wrong.split(":", 1)[0]
+    what = f"exec modes compute different {kind}"
+    return Problem(what, f"{function}, {' against '.join(MODES)}: {wrong}", (kind,), (kind,))
+
+
+def _of_one_pass(subject: Subject) -> Problem | None:
+    """Nothing: the oracle is asked of pipelines, by `check`."""
+    return None
+
+
+_TEXT = """\
+target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
+
+
+def run(mode, name, args):
+    built = relax.build(mod, target, relax_pipeline={pipeline}, exec_mode=mode)
+    machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
+    return to_numpy(machine[name](*map(from_numpy, args)))
+
+"""
+
+
+def _snippet(case: Case) -> str:
+    """Each call in both modes, and a comparison."""
+    parts = [
+        standalone(from_numpy, to_numpy, assert_close),
+        _TEXT.format(pipeline=PIPELINE_TEXTS[case.pipeline or "default"], devices=DEVICES),
+    ]
+    parts += [
+        f"args = {literal(e.args)}\n"
+        + "".join(f"{mode} = run({mode!r}, {e.function!r}, args)\n" for mode in MODES)
+        + f"assert_close({MODES[1]}, {MODES[0]}, rtol=1e-5, atol=1e-5)"
+        for e in expectations(case.mod)
+    ]
+    return "\n\n".join(parts)
+
+
+ORACLE = Oracle(
+    name="exec-modes",
+    tier=4,
+    cost=5.0,  # as of executed-by-pipeline: 200 for a pipeline, and few checks are of pipelines
+    promise="What a build computes does not depend on its exec mode.",
+    source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',
+    check=_of_one_pass,
+    snippet=_snippet,
+)
