@@ -63,7 +63,7 @@ class Checked(Statements):
         self._marks: dict[int, str] = {}
         """Names of the arrays that say which elements of a buffer are written."""
         self._statement: Any = None
-        self._cast: Any = None
+        self._operation: Any = None
         self._charge = ""
         self._indexing = False
         self._weight = 0
@@ -335,17 +335,31 @@ class Checked(Statements):
             signed = dtype.startswith("int")
             bits = int(dtype.removeprefix("u").removeprefix("int"))
             low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-            text = f"whole({self.exact(value)}, {low}, {high}, {self.site(expr=self._cast)})"
+            text = f"whole({self.exact(value)}, {low}, {high}, {self.site(expr=self._operation)})"
             value = Value(text, value.dtype)
         return super().converted(value, dtype)
 
+    @contextmanager
+    def _within(self, expr: Any) -> Iterator[None]:
+        """The checks that are written here are of this operation."""
+        outer, self._operation = self._operation, expr
+        yield
+        self._operation = outer
+
     def cast(self, expr: Any) -> Value:
-        value = self.value(expr.value)
-        self._cast = expr
-        return self.converted(value, dtype_of(expr.ty))
+        with self._within(expr):
+            return super().cast(expr)
+
+    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
+        with self._within(expr):
+            return super().division(expr, floor=floor, rest=rest)
+
+    def shifted(self, expr: Any, symbol: str) -> Value:
+        with self._within(expr):
+            return super().shifted(expr, symbol)
 
     def _guarded(self, function: str, *args: str) -> str:
-        return f"{function}_at({', '.join(args)}, {self.site(expr=args[0])})"
+        return f"{function}_at({', '.join(args)}, {self.site(expr=self._operation)})"
 
 
 def _races(names: Sequence[str]) -> str:

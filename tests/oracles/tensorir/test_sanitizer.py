@@ -398,6 +398,13 @@ def quotient(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
 
 
 @T.prim_func(private=True)
+def divided_condition(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
+    for i in range(2):
+        if T.floordiv(6, A[i]) > 1:
+            B[i] = 0
+
+
+@T.prim_func(private=True)
 def power(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
     for i in range(2):
         B[i] = T.shift_left(1, A[i])
@@ -420,6 +427,7 @@ def test_arithmetic_without_a_result() -> None:
     fault = found(quotient, ints(2, 0), ints(0, 0))
     assert (fault.kind, fault.buffer) == (DIVISION, "")
     assert fault.statement.startswith("B[i] = ")
+    assert found(divided_condition, ints(0, 1), ints(0, 0)).statement == "6 // A[i]"
     clean(power, ints(0, 31), ints(0, 0))
     assert found(power, ints(0, 32), ints(0, 0)).kind == SHIFT
     assert found(power, ints(0, -1), ints(0, 0)).kind == SHIFT
@@ -522,14 +530,14 @@ def legalized(op: Op, number: int) -> tvm.IRModule:
         return relax.transform.LegalizeOps()(tvm.IRModule(module.functions))
 
 
-KNOWN = {
+KNOWN = {"index_put": {RACE}} | {
     name: {READ_OUTSIDE}
     for name in (
         *("slice_scatter", "grad.max_pool2d_backward"),
         *("grad.take_backward", "grad.nll_loss_backward"),
     )
 }
-"""Operators that touch memory outside for some operands: the tests below show for which."""
+"""Operators with faults for some operands: the tests below show for which."""
 
 LEGALIZED = [op for op in table.values() if op.legalizes and op.executes and op.needs is None]
 
@@ -595,3 +603,13 @@ def test_nll_loss_backward_reads_the_weight_of_an_ignored_target(
 
     targets = ints(target, 0, 1)
     assert faults_of(emit, floats(3), floats(3, 3), targets, floats(3)) == faults
+
+
+@pytest.mark.parametrize(("indices", "faults"), [((1, 1, 2), {RACE}), ((1, 0, 2), set())])
+def test_index_put_adds_to_one_element_in_parallel(
+    indices: tuple[int, ...], faults: set[str]
+) -> None:
+    def emit(x: relax.Expr, indices: relax.Expr, values: relax.Expr) -> relax.Expr:
+        return relax.op.index_put(x, relax.Tuple([indices]), values, accumulate=True)
+
+    assert faults_of(emit, floats(4), ints(*indices), floats(3)) == faults
