@@ -33,6 +33,7 @@ from tvm import s_tir, tirx
 from tvm.ir import prim
 
 from .expressions import dtype_of, is_float
+from .forms import FIELDS, LEAVES, Form, Forms, integer, variables_of
 from .statements import REDUCE, TRANSPARENT
 
 COMMUTATIVE: Mapping[type, str] = {
@@ -61,37 +62,6 @@ class Size(NamedTuple):
 
 
 SCALAR = Size(0, 1)
-
-
-class Form(NamedTuple):
-    """`const + sum of terms + rest`, with the rest between two bounds (None: unknown)."""
-
-    const: int
-    terms: Mapping[int, int]
-    """Coefficients by the handles of variables."""
-    low: int | None = 0
-    high: int | None = 0
-    within: frozenset[int] = frozenset()
-    """Variables that the rest depends on."""
-
-    @property
-    def exact(self) -> bool:
-        return self.low == 0 and self.high == 0
-
-
-class Digit(NamedTuple):
-    """`form % modulus // divisor`, without a modulus where there is none.
-
-    The divisor divides the modulus.
-    """
-
-    form: Form
-    modulus: int | None
-    divisor: int
-
-
-Places = tuple[tuple[int, int, int | None], ...]
-"""Dimensions with the divisors and moduli of the digits that they have."""
 
 
 @dataclass(slots=True)
@@ -145,8 +115,7 @@ class Plan:
         self._of_var: dict[int, Loop] = {}
         self._stack: list[Loop] = []
         self._accesses: list[Access] = []
-        self._values: dict[int, Any] = {}
-        self._forms: dict[int, Form] = {}
+        self._forms = Forms()
         self._roots: dict[int, int] = {}
         self._overlapping: set[int] = set()
         """Views that may have one element under several indices."""
@@ -197,9 +166,9 @@ class Plan:
     def _define(self, var: Any, value: Any) -> None:
         """A variable has one value; with a second one nothing that is known of it holds."""
         handle = var.__chandle__()
-        if handle in self._values or handle in self._of_var:
+        if handle in self._forms.values or handle in self._of_var:
             self.sound = False
-        self._values[handle] = value
+        self._forms.values[handle] = value
 
     def _alias(self, buffer: Any, data: Any) -> None:
         if len(buffer.ty.strides):
@@ -210,13 +179,14 @@ class Plan:
 
     def _loop(self, stmt: Any) -> Size:
         loop = Loop(stmt, stmt.loop_var.__chandle__(), len(self.loops))
-        if loop.var in self._of_var or loop.var in self._values:
+        if loop.var in self._of_var or loop.var in self._forms.values:
             self.sound = False
         for bound in (stmt.min, stmt.extent):
             self._uniform(bound)
-        loop.begin, loop.extent = _number(stmt.min), _number(stmt.extent)
+        loop.begin, loop.extent = integer(stmt.min), integer(stmt.extent)
         if stmt.step is not None:
-            loop.step = _number(stmt.step)
+            loop.step = integer(stmt.step)
+        self._forms.ranges[loop.var] = loop.begin, loop.extent
         self.loops[stmt.__chandle__()] = self._of_var[loop.var] = loop
         loop.first_access = len(self._accesses)
         self._stack.append(loop)
@@ -239,7 +209,7 @@ class Plan:
         self.expression(bound)
         if len(self._accesses) > before:
             self._block_all()
-        depends = _all(self.form(bound))
+        depends = variables_of(self._forms.form(bound))
         for loop in self._stack:
             if loop.var in depends:
                 loop.blocked = True
@@ -261,7 +231,7 @@ class Plan:
     def expression(self, expr: Any) -> None:
         """Note the loads in an expression."""
         kind = type(expr)
-        if kind in _LEAVES:
+        if kind in LEAVES:
             return
         if kind is tvm.ir.TensorLoad:
             indices = list(expr.indices)
@@ -276,75 +246,8 @@ class Plan:
             self.expression(expr.value)
             self.expression(expr.body)
         else:
-            for name in _FIELDS.get(kind, ("a", "b")):
+            for name in FIELDS.get(kind, ("a", "b")):
                 self.expression(getattr(expr, name))
-
-    # Forms of indices
-
-    def form(self, expr: Any) -> Form:
-        """An integer expression as a sum of multiples of variables, as far as it is one."""
-        kind = type(expr)
-        if kind is tirx.IntImm:
-            return Form(int(expr.value), {})
-        if kind is tirx.Var:
-            handle = expr.__chandle__()
-            known = self._forms.get(handle)
-            if known is None:
-                value = self._values.get(handle)
-                known = Form(0, {handle: 1}) if value is None else self.form(value)
-                self._forms[handle] = known
-            return known
-        if kind is prim.Add or kind is prim.Sub:
-            a, b = self.form(expr.a), self.form(expr.b)
-            return _plus(a, _times(b, 1 if kind is prim.Add else -1))
-        if kind is prim.Mul:
-            a, b = self.form(expr.a), self.form(expr.b)
-            for one, other in ((a, b), (b, a)):
-                if one.exact and not one.terms:
-                    return _times(other, one.const)
-            return Form(0, {}, None, None, _all(a) | _all(b))
-        if kind is prim.Cast and _is_integer(expr.value):
-            return self.form(expr.value)
-        if kind is prim.FloorDiv or kind is prim.FloorMod:
-            a, b = self.form(expr.a), self.form(expr.b)
-            within = _all(a) | _all(b)
-            if b.exact and not b.terms and b.const > 0:
-                if kind is prim.FloorMod:
-                    return Form(0, {}, 0, b.const - 1, within)
-                low, high = self.bounds(a)
-                if low is not None and high is not None:
-                    return Form(0, {}, low // b.const, high // b.const, within)
-            return Form(0, {}, None, None, within)
-        return Form(0, {}, None, None, self._variables(expr))
-
-    def _variables(self, expr: Any) -> frozenset[int]:
-        """All variables that an expression depends on."""
-        kind = type(expr)
-        if kind is tirx.Var:
-            return _all(self.form(expr))
-        if kind in _LEAVES:
-            return frozenset()
-        if kind is tvm.ir.TensorLoad:
-            parts = list(expr.indices)
-        elif kind is tvm.ir.Call:
-            parts = list(expr.args)
-        else:
-            parts = [getattr(expr, name) for name in _FIELDS.get(kind, ("a", "b"))]
-        return frozenset[int]().union(*map(self._variables, parts))
-
-    def bounds(self, form: Form) -> tuple[int | None, int | None]:
-        """Bounds of a form whose variables are all of loops with known bounds."""
-        low, high = form.low, form.high
-        if low is None or high is None:
-            return None, None
-        low, high = low + form.const, high + form.const
-        for var, coefficient in form.terms.items():
-            loop = self._of_var.get(var)
-            if loop is None or loop.begin is None or loop.extent is None:
-                return None, None
-            ends = (coefficient * loop.begin, coefficient * (loop.begin + loop.extent - 1))
-            low, high = low + min(ends), high + max(ends)
-        return low, high
 
     # Decisions
 
@@ -375,55 +278,15 @@ class Plan:
                 return False
         indices = [access.indices for access in mine]
         if any(
-            self._injective(loop, [self.form(index[axis]) for index in indices])
+            self._injective(loop, [self._forms.form(index[axis]) for index in indices])
             for axis in range(len(indices[0]))
         ):
             return True
-        numbers = [self._number(index) for index in indices]
+        numbers = [self._forms.number(index) for index in indices]
         digits = {places for _, places in numbers}
         return len(digits) == 1 and self._injective(
             loop, [form for form, _ in numbers if form is not None]
         )
-
-    def _number(self, indices: Sequence[Any]) -> tuple[Form | None, Places]:
-        """The number whose digits are among the indices, and where it has them."""
-        found: dict[int, tuple[Digit, int]] = {}
-        for axis, index in enumerate(indices):
-            digit = self._digit(index)
-            if digit.divisor != 1 or digit.modulus is not None:
-                found.setdefault(digit.divisor, (digit, axis))
-        if 1 not in found:
-            return None, ()
-        form = found[1][0].form
-        places = []
-        divisor: int | None = 1
-        while divisor is not None:
-            if divisor not in found or found[divisor][0].form != form:
-                low, high = self.bounds(form)
-                if low is None or high is None or low < 0 or high >= divisor:
-                    return None, ()
-                break
-            digit, axis = found[divisor]
-            places.append((axis, digit.divisor, digit.modulus))
-            divisor = digit.modulus
-        return (form, tuple(places)) if form.exact else (None, ())
-
-    def _digit(self, expr: Any) -> Digit:
-        """An index as `form % modulus // divisor`."""
-        kind = type(expr)
-        if kind is tirx.Var:
-            value = self._values.get(expr.__chandle__())
-            if value is not None:
-                return self._digit(value)
-        elif kind is prim.FloorDiv or kind is prim.FloorMod:
-            by = _number(expr.b)
-            if by is not None and by > 0:
-                form, modulus, divisor = self._digit(expr.a)
-                if kind is prim.FloorDiv and (modulus is None or modulus % (divisor * by) == 0):
-                    return Digit(form, modulus, divisor * by)
-                if kind is prim.FloorMod and (modulus is None or modulus % (divisor * by) == 0):
-                    return Digit(form, divisor * by, divisor)
-        return Digit(self.form(expr), None, 1)
 
     def _injective(self, loop: Loop, forms: Sequence[Form]) -> bool:
         """Whether these numbers, one of each access, never agree in two iterations."""
@@ -463,7 +326,7 @@ class Plan:
         for form in forms:
             inner = {v: n for v, n in form.terms.items() if self._inside(v, loop)}
             terms = {v: n for v, n in inner.items() if v not in without}
-            low, high = self.bounds(Form(form.const, terms, form.low, form.high))
+            low, high = self._forms.bounds(Form(form.const, terms, form.low, form.high))
             if low is None or high is None:
                 return None
             lowest.append(low)
@@ -482,7 +345,7 @@ class Plan:
                     return False
                 stmt = stmt.body
             elif isinstance(stmt, s_tir.SBlockRealize):
-                if _number(stmt.predicate) != 1:
+                if integer(stmt.predicate) != 1:
                     return False
                 blocks.append(stmt)
                 stmt = stmt.block.body
@@ -493,7 +356,7 @@ class Plan:
         update = self._update(stmt)
         if update is None:
             return False
-        target = [self.form(index) for index in stmt.indices]
+        target = [self._forms.form(index) for index in stmt.indices]
         if any(not form.exact or loop.var in form.terms for form in target):
             return False
         buffer = stmt.buffer.__chandle__()
@@ -521,7 +384,10 @@ class Plan:
         if expr.source.__chandle__() != store.buffer.__chandle__():
             return False
         pairs = zip(expr.indices, store.indices, strict=True)
-        return all(self.form(a).exact and self.form(a) == self.form(b) for a, b in pairs)
+        return all(
+            self._forms.form(a).exact and self._forms.form(a) == self._forms.form(b)
+            for a, b in pairs
+        )
 
     def _reads(self, expr: Any, buffer: Any) -> bool:
         before = len(self._accesses)
@@ -540,62 +406,15 @@ class Plan:
             return True
         if not isinstance(init, tirx.BufferStore) or init.buffer.__chandle__() != buffer:
             return False
-        if [self.form(index) for index in init.indices] != list(target):
+        if [self._forms.form(index) for index in init.indices] != list(target):
             return False
         for iter_var, expr in zip(block.iter_vars, realize.iter_values, strict=True):
-            form = self.form(expr)
+            form = self._forms.form(expr)
             if iter_var.iter_type == REDUCE and form.exact and form.terms.get(loop.var, 0) > 0:
                 return True
         return False
 
 
-_LEAVES = frozenset({tirx.Var, tirx.IntImm, tirx.FloatImm, tvm.ir.StringImm})
-
-_FIELDS: Mapping[type, tuple[str, ...]] = {
-    prim.Cast: ("value",),
-    prim.Not: ("a",),
-    prim.BitwiseNot: ("a",),
-    prim.Select: ("condition", "true_value", "false_value"),
-    prim.Let: ("value", "body"),
-    prim.Ramp: ("base", "stride", "lanes"),
-    prim.Broadcast: ("value", "lanes"),
-}
-"""Where the operands of an expression are, if not in `a` and `b`."""
-
-
 def _largest(sizes: Sequence[Size]) -> Size:
     height = max((size.height for size in sizes), default=0)
     return Size(height, max((size.lanes for size in sizes), default=1))
-
-
-def _number(expr: Any) -> int | None:
-    return int(expr.value) if isinstance(expr, tirx.IntImm) else None
-
-
-def _is_integer(expr: Any) -> bool:
-    return str(getattr(expr.ty, "dtype", "")) in ("int32", "int64")
-
-
-def _all(form: Form) -> frozenset[int]:
-    return form.within | frozenset(form.terms)
-
-
-def _plus(a: Form, b: Form) -> Form:
-    terms = dict(a.terms)
-    for var, coefficient in b.terms.items():
-        terms[var] = terms.get(var, 0) + coefficient
-    low = None if a.low is None or b.low is None else a.low + b.low
-    high = None if a.high is None or b.high is None else a.high + b.high
-    kept = {var: coefficient for var, coefficient in terms.items() if coefficient}
-    return Form(a.const + b.const, kept, low, high, a.within | b.within)
-
-
-def _times(form: Form, factor: int) -> Form:
-    if factor == 1:
-        return form
-    if factor == 0:
-        return Form(0, {})
-    ends = (form.low, form.high) if factor > 0 else (form.high, form.low)
-    low, high = (None if end is None else end * factor for end in ends)
-    terms = {var: coefficient * factor for var, coefficient in form.terms.items()}
-    return Form(form.const * factor, terms, low, high, form.within)

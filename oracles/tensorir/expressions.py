@@ -409,6 +409,7 @@ Bounds = Callable[[int, int, int, int], tuple[int, int]]
 """Bounds of a result from the bounds of two operands."""
 
 LIMIT = 1 << 31
+"""The first number that is too large for an int32."""
 
 _BITS: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in BITS} | {
     "float16": 16,

@@ -1,0 +1,214 @@
+"""Indices as sums of multiples of variables, and as digits of such sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tvm
+from tvm import tirx
+from tvm.ir import prim
+
+from .expressions import LIMIT
+
+
+class Form(NamedTuple):
+    """`const + sum of terms + rest`, with the rest between two bounds (None: unknown)."""
+
+    const: int
+    terms: Mapping[int, int]
+    """Coefficients by the handles of variables."""
+    low: int | None = 0
+    high: int | None = 0
+    within: frozenset[int] = frozenset()
+    """Variables that the rest depends on."""
+
+    @property
+    def exact(self) -> bool:
+        return self.low == 0 and self.high == 0
+
+
+class Digit(NamedTuple):
+    """`form % modulus // divisor`, without a modulus where there is none.
+
+    The divisor divides the modulus.
+    """
+
+    form: Form
+    modulus: int | None
+    divisor: int
+
+
+Places = tuple[tuple[int, int, int | None], ...]
+"""Dimensions with the divisors and moduli of the digits that they have."""
+
+
+class Forms:
+    """What is known of the variables of a PrimFunc, and of expressions of them."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Any] = {}
+        """Expressions of variables, by the handles of these."""
+        self.ranges: dict[int, tuple[int | None, int | None]] = {}
+        """Begin and extent of the variables of loops."""
+        self._known: dict[int, Form] = {}
+
+    def form(self, expr: Any) -> Form:
+        """An integer expression as a sum of multiples of variables, as far as it is one."""
+        kind = type(expr)
+        if kind is tirx.IntImm:
+            return Form(int(expr.value), {})
+        if kind is tirx.Var:
+            handle = expr.__chandle__()
+            known = self._known.get(handle)
+            if known is None:
+                value = self.values.get(handle)
+                known = Form(0, {handle: 1}) if value is None else self.form(value)
+                self._known[handle] = known
+            return known
+        if kind is prim.Add or kind is prim.Sub:
+            a, b = self.form(expr.a), self.form(expr.b)
+            return _plus(a, _times(b, 1 if kind is prim.Add else -1))
+        if kind is prim.Mul:
+            a, b = self.form(expr.a), self.form(expr.b)
+            for one, other in ((a, b), (b, a)):
+                if one.exact and not one.terms:
+                    return _times(other, one.const)
+            return Form(0, {}, None, None, variables_of(a) | variables_of(b))
+        if kind is prim.Cast and _integer_bits(expr.value):
+            form = self.form(expr.value)
+            low, high = self.bounds(form)
+            if _integer_bits(expr) >= _integer_bits(expr.value):
+                return form
+            if low is not None and high is not None and -LIMIT <= low <= high < LIMIT:
+                return form
+        if kind is prim.FloorDiv or kind is prim.FloorMod:
+            a, b = self.form(expr.a), self.form(expr.b)
+            within = variables_of(a) | variables_of(b)
+            if b.exact and not b.terms and b.const > 0:
+                if kind is prim.FloorMod:
+                    return Form(0, {}, 0, b.const - 1, within)
+                low, high = self.bounds(a)
+                if low is not None and high is not None:
+                    return Form(0, {}, low // b.const, high // b.const, within)
+            return Form(0, {}, None, None, within)
+        return Form(0, {}, None, None, self.variables(expr))
+
+    def variables(self, expr: Any) -> frozenset[int]:
+        """All variables that an expression depends on."""
+        kind = type(expr)
+        if kind is tirx.Var:
+            return variables_of(self.form(expr))
+        if kind in LEAVES:
+            return frozenset()
+        if kind is tvm.ir.TensorLoad:
+            parts = list(expr.indices)
+        elif kind is tvm.ir.Call:
+            parts = list(expr.args)
+        else:
+            parts = [getattr(expr, name) for name in FIELDS.get(kind, ("a", "b"))]
+        return frozenset[int]().union(*map(self.variables, parts))
+
+    def bounds(self, form: Form) -> tuple[int | None, int | None]:
+        """Bounds of a form whose variables are all of loops with known bounds."""
+        low, high = form.low, form.high
+        if low is None or high is None:
+            return None, None
+        low, high = low + form.const, high + form.const
+        for var, coefficient in form.terms.items():
+            begin, extent = self.ranges.get(var, (None, None))
+            if begin is None or extent is None:
+                return None, None
+            ends = (coefficient * begin, coefficient * (begin + extent - 1))
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def number(self, indices: Sequence[Any]) -> tuple[Form | None, Places]:
+        """The number whose digits are among the indices, and where it has them."""
+        found: dict[int, tuple[Digit, int]] = {}
+        for axis, index in enumerate(indices):
+            digit = self.digit(index)
+            if digit.divisor != 1 or digit.modulus is not None:
+                found.setdefault(digit.divisor, (digit, axis))
+        if 1 not in found:
+            return None, ()
+        form = found[1][0].form
+        places = []
+        divisor: int | None = 1
+        while divisor is not None:
+            if divisor not in found or found[divisor][0].form != form:
+                low, high = self.bounds(form)
+                if low is None or high is None or low < 0 or high >= divisor:
+                    return None, ()
+                break
+            digit, axis = found[divisor]
+            places.append((axis, digit.divisor, digit.modulus))
+            divisor = digit.modulus
+        return (form, tuple(places)) if form.exact else (None, ())
+
+    def digit(self, expr: Any) -> Digit:
+        """An index as `form % modulus // divisor`."""
+        kind = type(expr)
+        if kind is tirx.Var:
+            value = self.values.get(expr.__chandle__())
+            if value is not None:
+                return self.digit(value)
+        elif kind is prim.FloorDiv or kind is prim.FloorMod:
+            by = integer(expr.b)
+            if by is not None and by > 0:
+                form, modulus, divisor = self.digit(expr.a)
+                if kind is prim.FloorDiv and (modulus is None or modulus % (divisor * by) == 0):
+                    return Digit(form, modulus, divisor * by)
+                if kind is prim.FloorMod and (modulus is None or modulus % (divisor * by) == 0):
+                    return Digit(form, divisor * by, divisor)
+        return Digit(self.form(expr), None, 1)
+
+
+LEAVES = frozenset({tirx.Var, tirx.IntImm, tirx.FloatImm, tvm.ir.StringImm})
+
+FIELDS: Mapping[type, tuple[str, ...]] = {
+    prim.Cast: ("value",),
+    prim.Not: ("a",),
+    prim.BitwiseNot: ("a",),
+    prim.Select: ("condition", "true_value", "false_value"),
+    prim.Let: ("value", "body"),
+    prim.Ramp: ("base", "stride", "lanes"),
+    prim.Broadcast: ("value", "lanes"),
+}
+"""Where the operands of an expression are, if not in `a` and `b`."""
+
+
+def integer(expr: Any) -> int | None:
+    """The value of a literal."""
+    return int(expr.value) if isinstance(expr, tirx.IntImm) else None
+
+
+def _integer_bits(expr: Any) -> int:
+    """The bits of an expression of a signed type that loops have, 0 for other types."""
+    return {"int32": 32, "int64": 64}.get(str(getattr(expr.ty, "dtype", "")), 0)
+
+
+def variables_of(form: Form) -> frozenset[int]:
+    """The variables that a form depends on."""
+    return form.within | frozenset(form.terms)
+
+
+def _plus(a: Form, b: Form) -> Form:
+    terms = dict(a.terms)
+    for var, coefficient in b.terms.items():
+        terms[var] = terms.get(var, 0) + coefficient
+    low = None if a.low is None or b.low is None else a.low + b.low
+    high = None if a.high is None or b.high is None else a.high + b.high
+    kept = {var: coefficient for var, coefficient in terms.items() if coefficient}
+    return Form(a.const + b.const, kept, low, high, a.within | b.within)
+
+
+def _times(form: Form, factor: int) -> Form:
+    if factor == 1:
+        return form
+    if factor == 0:
+        return Form(0, {})
+    ends = (form.low, form.high) if factor > 0 else (form.high, form.low)
+    low, high = (None if end is None else end * factor for end in ends)
+    terms = {var: coefficient * factor for var, coefficient in form.terms.items()}
+    return Form(form.const * factor, terms, low, high, form.within)
