@@ -22,7 +22,7 @@ from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
 from .executed_text import built_text, literal
 from .inputs import Draw, Kind, drawn
-from .inspect import bindings_of, calls_of, op_name
+from .inspect import bindings_of, calls_of, nodes, op_name
 from .oracle import Case, Oracle, Problem
 from .passcall import PassCall
 from .subject import Subject, attempt
@@ -36,6 +36,10 @@ AGREE = 1e-5
 
 WRONG = 1e-3
 """Relative to the slope and the size of its terms."""
+
+UNAVAILABLE = {"relax.nn.nll_loss": 2}
+"""Operands for which an operator has no gradient. Docstring of nll_loss_grad in
+tvm/relax/op/_op_gradient.py: 'The gradient w.r.t. targets and weights are not available.'"""
 
 COMBINATION = "a combination of operators"
 FUNCTION = "a call of a function"
@@ -102,6 +106,8 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
         except (Unsupported, Mismatch, Undefined):
             continue
         for param, gradient in enumerate(found):
+            if _unavailable(mod[name], param):
+                continue
             direction = _random(args[param], rng)
             slope = _slope(mod, name, index, args, param, direction)
             if slope is not None and finite(gradient):
@@ -132,6 +138,19 @@ def _slope(
     curved = abs(sides[2] - sides[3]) > (1 + abs(sides[0])) * WRONG * 10
     smooth = np.isfinite(sides).all() and abs(sides[0] - sides[1]) <= size and not curved
     return sides[0] if smooth else None
+
+
+def _unavailable(func: relax.Function, param: int) -> bool:
+    """The parameter reaches an operand for which there is no gradient."""
+    reached = {func.params[param]}
+    for binding in bindings_of(func):
+        value = binding.value
+        if not reached.isdisjoint(nodes(value, relax.Var)):
+            reached.add(binding.var)
+        place = UNAVAILABLE.get(op_name(value) or "")
+        if place is not None and place < len(value.args) and value.args[place] in reached:
+            return True
+    return False
 
 
 def _random(value: Any, rng: np.random.Generator) -> Any:
