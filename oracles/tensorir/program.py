@@ -21,7 +21,10 @@ STEPS = 2_000_000
 """Iterations of Python loops that one call may take."""
 
 CACHE = 4096
-"""Programs that are kept."""
+"""Programs that are kept, counted by the functions that have them."""
+
+NOTES = ("global_symbol", "op_pattern", "tirx.noalias")
+"""Attributes that many functions differ in that otherwise are equal; programs use none."""
 
 
 class Program:
@@ -81,9 +84,9 @@ class Program:
 
 def compiled(text: str) -> Callable[..., Any]:
     """The function that the text of a program defines."""
-    space = dict(NAMES)
-    exec(compile(text, "<TensorIR>", "exec"), space)
-    program: Callable[..., Any] = space["program"]
+    defined: dict[str, Any] = {}
+    exec(compile(text, "<TensorIR>", "exec"), _SPACE, defined)
+    program: Callable[..., Any] = defined["program"]
     return program
 
 
@@ -96,11 +99,19 @@ def translate(func: tirx.PrimFunc) -> Program:
     key = tvm_ffi.StructuralKey(func)
     program = _PROGRAMS.get(key)
     if program is None:
-        program = Program(func)
-        _PROGRAMS[key] = program
-        if len(_PROGRAMS) > CACHE:
-            _PROGRAMS.popitem(last=False)
+        for name in NOTES:
+            func = func.without_attr(name)
+        plain = tvm_ffi.StructuralKey(func)
+        program = _PROGRAMS.get(plain) or Program(func)
+        _PROGRAMS[plain] = program
+    _PROGRAMS[key] = program
+    _PROGRAMS.move_to_end(key)
+    while len(_PROGRAMS) > CACHE:
+        _PROGRAMS.popitem(last=False)
     return program
 
 
 _PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
+
+_SPACE = dict(NAMES)
+"""The global names of all programs; none of them defines one."""
