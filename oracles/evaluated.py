@@ -19,9 +19,13 @@ from .errors import Mismatch, Undefined, Unsupported
 from .executed_text import executed_text
 from .expectation import Expectation
 from .oracle import Case, Oracle, Problem
+from .passcall import PassCall
 from .sides import Side, rule_of, sides, tolerance_of
 from .subject import Subject
 from .votes import REFUSED, Verdict, vote
+
+INSIDE = ("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination")
+"""Passes that many others run inside: what they break is one bug, whoever runs them."""
 
 MOST = 3
 """Calls in a reproducer."""
@@ -60,7 +64,7 @@ def evaluated(subject: Subject) -> Problem | None:
         subject.tell("ask the VM")
         verdict, reason = vote(difference.before, difference.after, tolerance)
         if verdict is Verdict.SAME:
-            return _problem(difference)
+            return replace(_problem(difference), culprit=_inside(subject))
         if difference.undefined:
             # Compiled code does not check what it reads.
             reason = reason or "not observable in the VM"
@@ -69,6 +73,21 @@ def evaluated(subject: Subject) -> Problem | None:
         first = unconfirmed.setdefault(difference.what, difference)
         if first is not difference:  # a second set of arguments shows it
             return _problem(first, f"The VM has no say: {reason}")
+    return None
+
+
+def _inside(subject: Subject) -> str | None:
+    """The pass among `INSIDE` that makes a difference by itself, on the same module."""
+    if subject.call.name in INSIDE:
+        return None
+    for name in INSIDE:
+        call = PassCall(f"{name}()")
+        contract = contract_of(call)
+        if contract.requires(subject.mod) is None:
+            subject.tell(name)
+            alone = Subject(subject.mod, (call,), contract, alone=True, known=subject.given)
+            if next(differences(alone), None) is not None:
+                return name
     return None
 
 
