@@ -2,7 +2,8 @@
 
 FoldConstant compiles the functions that it evaluates, 20 to 60 ms each, and forgets them after one
 run; a check runs it three times on the same module. It asks the global function `tirx.build`, as
-every caller in C++ does; `relax.build` does not, so what tier 4 executes is compiled anew.
+every caller in C++ does. Tier 4 does not: it keeps libraries in a folder, which is made here so
+that all forks share it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 import tvm_ffi
 from tvm import tirx
 
+from ..oracles.execute.kernels import folder
+
 KEPT = 256
 """Compiled functions are some ten KB each."""
 
@@ -21,6 +24,7 @@ _NAME = "tirx.build"
 
 def compile_once() -> None:
     """From now on `tirx.build` returns what it returned for an equal PrimFunc and target."""
+    folder()
     build = tvm_ffi.get_global_func(_NAME)
     built: OrderedDict[tuple[int, str], tuple[Any, Any]] = OrderedDict()
 

@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from relaxfuzz.fuzz import bench
+from relaxfuzz.fuzz.bench.clock import Clock
+from relaxfuzz.fuzz.bench.forks import in_fork, until
+from relaxfuzz.fuzz.bench.memory import Memory, slope
+from relaxfuzz.fuzz.bench.report import show
 
 
 def burn(seconds: float) -> None:
@@ -25,7 +28,7 @@ def burn(seconds: float) -> None:
 
 
 def test_a_clock_gives_each_function_its_own_time() -> None:
-    clock = bench.Clock()
+    clock = Clock()
     inner = clock.watch("inner", lambda: burn(0.05))
 
     def outer() -> None:
@@ -38,7 +41,7 @@ def test_a_clock_gives_each_function_its_own_time() -> None:
 
 
 def test_a_clock_stops_when_the_function_raises() -> None:
-    clock = bench.Clock()
+    clock = Clock()
 
     def fail() -> None:
         raise ValueError("no")
@@ -56,15 +59,29 @@ def test_what_a_fork_told_survives_its_death() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         tell(["after", number])
 
-    said, cpu = bench.in_fork(work, 7)
+    said, cpu = in_fork(work, 7)
     assert said == [["before", 7]]
     assert cpu > 0
 
 
+def test_work_goes_on_behind_the_module_that_killed_it() -> None:
+    def work(tell: Callable[[Any], None], start: int) -> None:
+        for number in range(start, 4):
+            tell(["module", number])
+            if number == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            burn(0.02)
+            tell(["check", number])
+
+    figures, cpu = until(work, 0.05)
+    assert figures == [0, 2, 3]
+    assert cpu >= 0.05
+
+
 def test_the_slope_of_a_curve() -> None:
-    points = [bench.Memory(60.0 * minute, 100, 200 + 3 * minute) for minute in range(5)]
-    assert bench.slope(points) == pytest.approx(3)
-    assert bench.slope(points[:1]) == 0
+    points = [Memory(60.0 * minute, 100, 200 + 3 * minute) for minute in range(5)]
+    assert slope(points) == pytest.approx(3)
+    assert slope(points[:1]) == 0
 
 
 def test_every_figure_is_there() -> None:
@@ -75,12 +92,21 @@ def test_every_figure_is_there() -> None:
     assert figures["modules"] <= 2
     assert figures["checks"] >= 14
     assert figures["naive_checks"] >= 1
-    for name in ("checks_per_cpu_second", "times_the_naive_way", "oracles_by_bare_pass"):
+    for name in (
+        "checks_per_cpu_second",
+        "times_the_naive_way",
+        "oracles_by_bare_pass",
+        "evaluated_modules_per_cpu_second_cold",
+        "evaluated_modules_per_cpu_second_warm",
+        "executed_modules_per_cpu_second_cold",
+        "executed_modules_per_cpu_second_warm",
+        "naively_executed_modules_per_cpu_second",
+    ):
         assert figures[name] > 0, name
     parts = figures["parts"]
     assert {"run: direct", "run: Sequential", "oracle: well-formed", "generate"} <= parts.keys()
     assert all(each["ms"] >= each["bare_ms"] for each in figures["passes"].values())
     console = Console(width=120, file=io.StringIO())
-    bench.show(figures, console)
-    for name in ("checks per CPU second", "median of each pass", "run: direct"):
+    show(figures, console)
+    for name in ("checks per CPU second", "median of each pass", "run: direct", "tier 4"):
         assert name in console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO

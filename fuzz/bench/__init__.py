@@ -1,0 +1,1 @@
+"""What checks cost, and what the same costs written by hand: `make bench`."""

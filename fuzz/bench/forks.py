@@ -1,0 +1,66 @@
+"""Work in forks that tell what they have done, since passes kill processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+from collections.abc import Callable
+from typing import Any
+
+Tell = Callable[[Any], None]
+
+
+def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
+    """What the work told before its process ended, and the CPU seconds that it took."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(read)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for stream in (1, 2):
+                os.dup2(nowhere, stream)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            signal.alarm(120)
+            with os.fdopen(write, "w") as pipe:
+
+                def tell(what: Any) -> None:
+                    pipe.write(json.dumps(what) + "\n")
+                    pipe.flush()
+
+                work(tell, *args)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        lines = pipe.read().split("\n")[:-1]  # the last is empty, or torn by death
+    _, _, usage = os.wait4(pid, 0)
+    return [json.loads(line) for line in lines], usage.ru_utime + usage.ru_stime
+
+
+def until(work: Callable[[Tell, int], None], seconds: float) -> tuple[list[Any], float]:
+    """Work until the time is used up, behind the module that killed the process if need be.
+
+    Args:
+        work: begins with the module of a number and tells ("module", number) before each one and
+            ("check", figures) after each check.
+
+    Returns:
+        The figures of all checks, and the CPU seconds of everything.
+    """
+    figures: list[Any] = []
+    spent, start = 0.0, 0
+    while spent < seconds:
+        said, cpu = in_fork(work, start)
+        figures += [value for kind, value in said if kind == "check"]
+        spent += cpu
+        start = 1 + max((value for kind, value in said if kind == "module"), default=start)
+    return figures, spent
+
+
+def cpu_of_all() -> float:
+    """Of this process and those that it has waited for."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
