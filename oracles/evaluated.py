@@ -157,7 +157,9 @@ def _snippet(case: Case) -> str:
     rule = rule_of(subject)
     assert rule is not None, f"{call} has no rule for {subject.contract.relation}"
     calls = [rule.text(difference.before.function) for difference in found]
-    return executed_text([d.before for d in found], calls, tolerance_of(subject))
+    return executed_text(
+        [d.before for d in found], calls, tolerance_of(subject), after=subject.direct.mod
+    )
 
 
 ORACLE = Oracle(

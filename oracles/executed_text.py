@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tvm
+from tvm import relax
 
 from ..generators.ops.record import Tolerance
 from .execute import DEVICES, from_numpy, to_numpy
+from .execute.lowering import DONE
 from .expectation import Expectation
+from .inspect import local_functions, nodes, ops_used
+from .pipelines import steps
 from .standalone import standalone
 from .values import SENSITIVITY, leaves
 
@@ -20,14 +25,16 @@ def executed_text(
     calls: Sequence[str],
     tolerance: Tolerance | None = None,
     pipeline: str | None = None,
+    after: tvm.IRModule | None = None,
 ) -> str:
     """Statements that build `apply(mod)`, or `mod` by a pipeline, and fail where a value is wrong.
 
     Args:
+        after: what `apply(mod)` gives: it tells which passes are still to come.
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
         tolerance: see `Expectation.bounds`.
     """
-    parts = [built_text(assert_close, pipeline=pipeline)]
+    parts = [built_text(assert_close, pipeline=pipeline, after=after)]
     for e, call in zip(expected, calls, strict=True):
         allowed, shaken = e.bounds(tolerance)
         relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
@@ -39,16 +46,36 @@ def executed_text(
     return "\n\n".join(parts)
 
 
-def built_text(*helpers: Any, pipeline: str | None = None) -> str:
+def built_text(
+    *helpers: Any, pipeline: str | None = None, after: tvm.IRModule | None = None
+) -> str:
     """Statements that build `apply(mod)`, or `mod` by a pipeline, and define `run(name, args)`.
 
     Args:
         helpers: functions whose text comes along.
+        after: see `executed_text`.
     """
     template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
-    build = template.format(mod=mod, pipeline=PIPELINE_TEXTS[pipeline or "default"])
+    passes = PIPELINE_TEXTS[pipeline or "default"] if after is None else _remaining(after)
+    build = template.format(mod=mod, pipeline=passes)
     build += _RUN.format(devices=DEVICES)
     return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n\n{build}"
+
+
+def _remaining(mod: tvm.IRModule) -> str:
+    """The passes that `execute` takes a module through, spelled out."""
+    seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
+    done = {name for name, shows in DONE.items() if shows(seen)}
+    passes = ['relax.get_pipeline("default")']
+    if done:
+        exprs = [call.expr for call in steps("default") if call.name not in done]
+        passes = [e if e.startswith("relax.") else f"relax.transform.{e}" for e in exprs]
+    if local_functions(mod):
+        passes.insert(0, "relax.transform.LambdaLift()")
+    if len(passes) == 1:
+        return PIPELINE_TEXTS["default"]
+    lines = "".join(f"        {expression},\n" for expression in passes)
+    return f"tvm.transform.Sequential([\n{lines}    ])"
 
 
 _BUILD = """\

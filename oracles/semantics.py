@@ -110,7 +110,7 @@ def _snippet(case: Case) -> str:
         return "apply(mod)"
     expected = expectations(case.mod, rule)
     calls = [rule.text(e.function) for e in expected]
-    return executed_text(expected, calls, tolerance_of(subject))
+    return executed_text(expected, calls, tolerance_of(subject), after=subject.direct.mod)
 
 
 ORACLE = Oracle(
