@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import (
     MODES,
     Death,
@@ -27,6 +29,8 @@ from relaxfuzz.oracles.execute import (
     linker,
     lower,
 )
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 EXPECTED = (np.square(X + 1), (X + 1).T)
@@ -182,6 +186,26 @@ def test_generated_code_that_kills_its_process_kills_no_other() -> None:
     death = execute(Quotient, [main(one, one), main(one, zero)])
     assert isinstance(death, Death)
     assert (death.step, death.error, death.plan) == ("run", "SIGFPE", 1)
+
+
+@pytest.mark.parametrize("factory", ["divides_by_zero", "divides_by_one"])
+def test_a_result_that_kills_the_process_is_told(factory: str) -> None:
+    path = Path(__file__).with_name("death_faults.py")
+    call = PassCall(f"{factory}()", factory=f"{path}:{factory}")
+    before = module_of(path)
+    found = check(Case(before, (call,)), oracles=["executed"])
+    told = [violation.key for violation in found]
+    what = "the result kills the process in the VM (run), where the module does not"
+    assert told == ([(what, "SIGFPE")] if factory == "divides_by_zero" else [])
+
+
+def module_of(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("relaxfuzz_death_faults", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.module()
 
 
 def test_a_death_that_does_not_come_again_says_nothing(tmp_path: Path) -> None:
