@@ -18,7 +18,7 @@ from .. import keys
 from ..oracle import Problem
 from . import kernels
 from .convert import from_numpy, to_numpy
-from .fork import HANG, LATE, in_fork
+from .fork import LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
 
@@ -105,6 +105,7 @@ def execute(
             yield step, _failure(step, error)
             return
         for plan in plans:
+            allow()
             try:
                 yield "run", plan(run)
             except Exception as error:
@@ -112,9 +113,10 @@ def execute(
 
     told, end = in_fork(work)
     if end is not None:
+        if end == LATE:
+            return None
         again, same = in_fork(work)
-        certain = end == same != LATE and len(told) == len(again)
-        return _death(len(told), end) if certain else None
+        return _death(len(told), end) if (end, len(told)) == (same, len(again)) else None
     step, last = told[-1]
     if step != "run" and last is not None:
         failure: Failure = last
@@ -160,9 +162,7 @@ def _failure(step: str, error: Exception) -> Failure:
     return Failure(step, type(error).__name__, str(error), keys.exception(error))
 
 
-def _death(told: int, end: str) -> Death | None:
+def _death(told: int, end: str) -> Death:
     step = ("lower", "build", "run")[min(told, 2)]
-    if step != "run" and end == HANG:
-        return None  # compiling much takes long
     what = f"the process ends by {end} in the step {step!r}"
     return Death(step, end, what, Problem(what, what, (step, end), (step, end)), told - 2)

@@ -23,8 +23,8 @@ WALL_SECONDS = 8.0
 short, so that this is no sign of a hang."""
 
 CPU_SECONDS = 3
-"""For each item that is yielded, rounded up to whole seconds. Kernels for tensors of a few dozen
-elements take microseconds."""
+"""For each run, rounded up to whole seconds. Kernels for tensors of a few dozen elements take
+microseconds."""
 
 HANG = "hang"
 LATE = "late"
@@ -34,8 +34,8 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
     """What the work yields until its process ends, and how that ended.
 
     Returns:
-        The items, and None after the last one; `HANG` where an item takes more CPU time than
-        `CPU_SECONDS`; `LATE` where the time of the clock is up or somebody else killed the
+        The items, and None after the last one; `HANG` where more CPU time is used than
+        `allow` gave; `LATE` where the time of the clock is up or somebody else killed the
         process; otherwise the name of the signal or "exit 1".
     """
     read, write = os.pipe()
@@ -48,7 +48,6 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
                 for item in work():
                     pickle.dump((item,), pipe)
                     pipe.flush()
-                    _allow()
                 pickle.dump((), pipe)
         finally:
             os._exit(0)
@@ -72,10 +71,10 @@ def _settle_in() -> None:
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.disable()  # a collection touches every object of the parent's: 70 ms
-    _allow()
 
 
-def _allow() -> None:
+def allow() -> None:
+    """What comes next in this fork gets `CPU_SECONDS`."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(usage.ru_utime + usage.ru_stime) + 1 + CPU_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
