@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,8 +30,33 @@ OUT_DTYPES = {"float16": "float32", "float32": "float64", "int8": "int32"}
 
 
 def from_layout(x: Any, layout: str, to: str) -> Any:
-    """The array with its axes, named by the letters of the layout, in another order."""
-    return np.transpose(x, [layout.index(letter) for letter in to])
+    """The array with its axes, named by the letters of the layout, in another order.
+
+    A number and a small letter stand for an inner part of the axis: in NCHW4c the channels are
+    split into groups of four, and the last axis is the place in the group.
+    """
+    if layout.isalpha() and to.isalpha():
+        return np.transpose(x, [layout.index(letter) for letter in to])
+    source, target = list(_axes(layout)), _axes(to)
+    for inner in [axis for axis in source if axis.islower()]:
+        outer = source.index(inner.upper())
+        x = np.moveaxis(x, source.index(inner), -1)
+        source.remove(inner)
+        x = np.moveaxis(x, -1, outer + 1)
+        x = x.reshape(*x.shape[:outer], x.shape[outer] * x.shape[outer + 1], *x.shape[outer + 2 :])
+    plain = [axis for axis in target if axis.isupper()]
+    x = np.transpose(x, [source.index(axis) for axis in plain])
+    for inner, size in target.items():
+        if inner.islower():
+            outer = plain.index(inner.upper())
+            x = x.reshape(*x.shape[:outer], -1, size, *x.shape[outer + 1 :])
+            plain.insert(outer + 1, inner)
+    return np.transpose(x, [plain.index(axis) for axis in target])
+
+
+def _axes(layout: str) -> dict[str, int]:
+    """The axes of a layout in order, with the sizes of the inner ones (0 for the others)."""
+    return {axis: int(size or 0) for size, axis in re.findall(r"(\d*)([A-Za-z])", layout)}
 
 
 def to_layout(dims: dict[str, Any], layout: str) -> list[Any]:
