@@ -11,7 +11,7 @@ from tvm.ir.instrument import pass_instrument
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Failure, execute
-from ..execute.lowering import whole
+from ..execute.lowering import remaining
 from ..expectation import copies
 from ..inspect import op_name
 from ..pipelines import UNNAMED
@@ -61,7 +61,7 @@ def _steps(mod: tvm.IRModule, pipeline: str) -> list[tuple[str, tvm.IRModule]]:
                 done.append((name, mod))
 
     with tvm.transform.PassContext(instruments=[Observer()]), tvm.target.Target("llvm"):
-        whole(pipeline)(mod)
+        remaining(mod, pipeline)(mod)
     return done
 
 

@@ -119,7 +119,7 @@ def questions(mod: tvm.IRModule, drawn_for: tvm.IRModule | None = None) -> Itera
         name = str(gvar.name_hint)
         if not executes(func):
             continue
-        known = every.of(name)
+        known = tuple(every.of(name))
         for e in known:
             own = e if drawn_for is None else _evaluated(mod, e)
             if own is not None:

@@ -71,6 +71,11 @@ def _always(site: Site) -> bool:
     return True
 
 
+def _not_empty(site: Site) -> bool:
+    """No dimension is 0, which `reshape` takes for that of its operand."""
+    return all(not isinstance(dim, tirx.IntImm) or int(dim.value) for dim in site.dims)
+
+
 def _has_axis(site: Site) -> bool:
     return site.axis is not None
 
@@ -252,7 +257,7 @@ def _copied(site: Site, x: relax.Expr) -> relax.Expr:
 
 REWRITES: tuple[Rewrite, ...] = (
     Rewrite("a neutral element", _always, _neutral),
-    Rewrite("reshape there and back", _always, _reshaped),
+    Rewrite("reshape there and back", _not_empty, _reshaped),
     Rewrite("permute_dims there and back", lambda site: len(site.dims) >= 2, _transposed),
     Rewrite("split, then concat", _has_axis, _split),
     Rewrite("slices, then concat", _has_axis, _sliced),

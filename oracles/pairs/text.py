@@ -8,27 +8,19 @@ import numpy as np
 
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES, from_numpy, to_numpy
-from ..executed_text import assert_close, literal
+from ..executed_text import PIPELINE_TEXTS, assert_close, literal
+from ..inspect import local_functions
 from ..standalone import nested_module, standalone
 from ..values import SENSITIVITY, leaves
 from .batch import followed
 from .pair import Difference, Pair, Question
-
-PIPELINES = {
-    "default": '"default"',
-    "cpu_generic": "relax.get_default_pipeline(target)",
-    "zero": "tvm.transform.Sequential(\n"
-    '        [relax.get_pipeline("zero"), relax.get_pipeline("default")]\n    )',
-}
-"""The pipelines as `relax.build` is told of them."""
 
 _RUN = """\
 target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
 
 
 def run(mod, name, args):
-    pipeline = {pipeline}
-    built = relax.build(mod, target, relax_pipeline=pipeline)
+{prepared}    built = relax.build(mod, target, relax_pipeline={pipeline})
     machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
     return to_numpy(machine[name](*map(from_numpy, args)))
 """
@@ -45,12 +37,22 @@ def text(pair: Pair, found: Difference | None, pipeline: str) -> str:
     helpers: list[Any] = [from_numpy, to_numpy, assert_close, *([followed] if alike else [])]
     parts = [
         standalone(*helpers),
-        _RUN.format(pipeline=PIPELINES.get(pipeline, PIPELINES["default"]), devices=DEVICES),
+        _RUN.format(prepared=_prepared(pair), pipeline=PIPELINE_TEXTS[pipeline], devices=DEVICES),
     ]
     if not alike:
         parts.append(f"# A module that computes the same.\n{nested_module('twin', pair.twin)}")
     parts += [_asked(q, alike, found) for q in asked]
     return "\n\n".join(parts)
+
+
+def _prepared(pair: Pair) -> str:
+    """What `execute` does before the pipeline, where there is something to do."""
+    lines = []
+    if local_functions(pair.mod):
+        lines.append("mod = relax.transform.LambdaLift()(mod)")
+    if "system_lib_prefix" in (pair.mod.attrs or {}):
+        lines.append('mod = mod.without_attr("system_lib_prefix")')
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def _asked(q: Question, alike: bool, found: Difference | None) -> str:
