@@ -1,0 +1,79 @@
+# the type of arange with a negative step has other sizes than its result
+#
+# pass: LegalizeOps
+# oracle: signature
+# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.arange has"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of relax.op.arange, step: 'The step size', with no word of its sign; src/relax/analysis/well_formed.cc: 'All information in Type annotations must be correct'; public signatures stay
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+gv = relax.Var("gv", R.Tensor((5,), "int64"))
+main = relax.Function(
+    [],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv, op(
+            "arange",
+            [prim_value(3), prim_value(0), prim_value(-1)],
+            "InitAttrs",
+            dtype=tvm.DataType("int64"),
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    def public(mod):
+        return {
+            gvar.name_hint: func
+            for gvar, func in mod.functions_items()
+            if func.attrs is not None and "global_symbol" in func.attrs
+        }
+
+
+    before, after = public(mod), public(apply(mod))
+    for name, func in before.items():
+        new = after[name]
+        assert len(func.params) == len(new.params), f"{name}: another number of parameters"
+        if not isinstance(func, relax.Function):
+            continue
+        params = [relax.FuncType([p.ty for p in f.params], relax.AnyType()) for f in (func, new)]
+        tvm.ir.assert_structural_equal(*params, map_free_vars=True)
+        assert new.is_pure or not func.is_pure, f"{name} becomes impure"
+        known = relax.analysis.type_base_check(func.ret_ty, new.ret_ty)
+        assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"

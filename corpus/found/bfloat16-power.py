@@ -1,0 +1,51 @@
+# power of bfloat16: power only applies to float
+#
+# pass: LegalizeOps
+# oracle: crash
+# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: (IsFloatType(x.ty())) is false: power only applies to float"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.power: 'Power with numpy-style broadcasting' excludes no dtype, and type inference takes bfloat16; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+x0 = relax.Var("x0", R.Tensor((3,), "bfloat16"))
+x1 = relax.Var("x1", R.Tensor((3,), "bfloat16"))
+gv = relax.Var("gv", R.Tensor((3,), "bfloat16"))
+main = relax.Function(
+    [x0, x1],
+    relax.SeqExpr([relax.DataflowBlock([bind(gv, relax.op.power(x0, x1))])], gv),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    for p in passes:
+        mod = apply(mod, p)

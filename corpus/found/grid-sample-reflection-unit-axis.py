@@ -1,0 +1,66 @@
+# grid_sample of an axis of size 1 with reflection: Divide by zero
+#
+# pass: LegalizeOps
+# oracle: crash
+# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: pb->value != 0: Divide by zero"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.image.grid_sample: padding_mode "Can be 'zeros', 'border', or 'reflection'" excludes no size; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+x0 = relax.Var("x0", R.Tensor((1, 1, 1, 2), "float32"))
+x1 = relax.Var("x1", R.Tensor((1, 2, 1, 1), "float32"))
+gv = relax.Var("gv", R.Tensor((1, 1, 1, 1), "float32"))
+main = relax.Function(
+    [x0, x1],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv, op(
+            "image.grid_sample",
+            [x0, x1],
+            "GridSampleAttrs",
+            method="bilinear",
+            layout="NCHW",
+            padding_mode="reflection",
+            align_corners=True,
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    for p in passes:
+        mod = apply(mod, p)

@@ -1,0 +1,126 @@
+# layer_norm, group_norm and instance_norm ignore center=False and scale=False
+#
+# pass: relax.nn.layer_norm
+# oracle: executed-by-pipeline
+# fingerprint: ["executed-by-pipeline", "relax.nn.layer_norm", "values"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of relax.op.nn.layer_norm, center: 'Indicating if the beta offset will be added to the normalized tensor', scale: 'Indicating if the gamma scale will be multiplied'
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import relax as R
+
+TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+ty = TensorType((2, 3), "float32")
+x0 = relax.Var("x0", ty)
+x1 = relax.Var("x1", R.Tensor((3,), "float32"))
+x2 = relax.Var("x2", R.Tensor((3,), "float32"))
+gv = relax.Var("gv", ty)
+main = relax.Function(
+    [x0, x1, x2],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv, op(
+            "nn.layer_norm",
+            [x0, x1, x2],
+            "LayerNormAttrs",
+            axes=[-1],
+            epsilon=1e-05,
+            center=False,
+            scale=False,
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+if __name__ == "__main__":
+    import numpy as np
+    import tvm
+    import tvm_ffi
+
+
+    def from_numpy(value):
+        """An argument for the VM: ndarray to tensor, tuple of int to shape, list or tuple to tuple.
+
+        A function becomes one that the VM can call; it is given NumPy values, and gives some.
+        """
+        if callable(value):
+            return tvm_ffi.convert(lambda *args: from_numpy(value(*map(to_numpy, args))))
+        if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
+            return tvm.runtime.ShapeTuple(value)
+        if isinstance(value, tuple | list):
+            return tuple(map(from_numpy, value))
+        return tvm.runtime.tensor(value)
+
+
+    def to_numpy(value):
+        """A result of the VM: tensors to ndarrays, arrays to tuples, shapes to tuples of int."""
+        if isinstance(value, tvm.runtime.Tensor):
+            return value.numpy()
+        if isinstance(value, tvm.runtime.ShapeTuple):
+            return tuple(int(dim) for dim in value)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, tuple | list) or hasattr(value, "__len__"):
+            return tuple(map(to_numpy, value))
+        return value
+
+
+    def assert_close(actual, expected, rtol, atol):
+        """Tuples element by element; shapes and dtypes exactly; floats up to rounding."""
+        if isinstance(expected, tuple | list):
+            assert len(actual) == len(expected), f"expected {len(expected)} results: {actual}"
+            for one, other in zip(actual, expected, strict=True):
+                assert_close(one, other, rtol, atol)
+            return
+        actual, expected = np.asarray(actual), np.asarray(expected)
+        assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}"
+        if expected.dtype.kind in "iub":
+            np.testing.assert_array_equal(actual, expected, strict=True)
+        else:
+            actual, expected = actual.astype("float64"), expected.astype("float64")
+            np.testing.assert_allclose(actual, expected, rtol, atol, strict=True)
+
+
+    target = tvm.target.Target({"kind": "llvm", "opt-level": 0})
+    built = relax.build(mod, target, relax_pipeline="default")
+    machine = relax.VirtualMachine(built, [tvm.cpu()] * 4)
+
+
+    def run(name, args):
+        return to_numpy(machine[name](*map(from_numpy, args)))
+
+
+
+    args = [np.array([[ 2.,  1.,  0.],
+     [-2., -1., -3.]], "float32"), np.array([-3., -3., -2.], "float32"), np.array([2., 1., 3.], "float32")]
+    actual = run('main', args)
+    assert_close(actual, np.array([[ 1.2247356,  0.       , -1.2247356],
+     [ 0.       ,  1.2247356, -1.2247356]], "float32"), rtol=0.001, atol=0.00100954)
+
+    args = [np.array([[2., 2., 3.],
+     [3., 1., 1.]], "float32"), np.array([3., 3., 1.], "float32"), np.array([1., 3., 2.], "float32")]
+    actual = run('main', args)
+    assert_close(actual, np.array([[-0.70709074, -0.70709074,  1.414182  ],
+     [ 1.4142057 , -0.7071028 , -0.7071028 ]], "float32"), rtol=0.001, atol=0.00101144)

@@ -1,0 +1,70 @@
+# resize to size 1 with tf_crop_and_resize or align_corners: Divide by zero
+#
+# pass: LegalizeOps
+# oracle: crash
+# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: fb->value != 0: Divide by zero"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; include/tvm/relax/attrs/image.h: 'Refer to the ONNX Resize operator specification for details', which defines tf_crop_and_resize for length_resized = 1; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
+
+import tvm
+from tvm import relax, tirx
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R, tirx as T
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+x0 = relax.Var("x0", R.Tensor((1, 1, 2, 2), "float32"))
+gv = relax.Var("gv", R.Tensor((1, 1, 1, 1), "float32"))
+main = relax.Function(
+    [x0],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv, op(
+            "image.resize2d",
+            [x0, relax.ShapeExpr([1, 1])],
+            "Resize2DAttrs",
+            roi=[T.float32(0.0), T.float32(0.0), T.float32(1.0), T.float32(1.0)],
+            layout="NCHW",
+            method="linear",
+            coordinate_transformation_mode="tf_crop_and_resize",
+            rounding_method="round",
+            cubic_alpha=-0.75,
+            cubic_exclude=0,
+            extrapolation_value=0.0,
+            out_dtype=None,
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    for p in passes:
+        mod = apply(mod, p)

@@ -1,0 +1,64 @@
+# take of a number for the index without an axis: Cannot convert from IntImm to te.Tensor
+#
+# pass: LegalizeOps
+# oracle: crash
+# fingerprint: ["crash", "LegalizeOps", "TypeError", "Cannot convert from type `ir.IntImm` to `te.Tensor`"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.take: 'If it is none, the input tensor is required to be one-dimensional'; tests/python/relax/test_op_take.py: 'The index of R.take may be a R.prim_value'
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+x0 = relax.Var("x0", R.Tensor((2,), "float32"))
+gv = relax.Var("gv", R.Tensor((), "float32"))
+main = relax.Function(
+    [x0],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv, op(
+            "take",
+            [x0, prim_value(1)],
+            "TakeAttrs",
+            axis=None,
+            mode="fast",
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    for p in passes:
+        mod = apply(mod, p)
