@@ -80,9 +80,11 @@ class _Drawing:
         self._bounds = bounds
         self._rng = np.random.default_rng(draw.seed)
         self._dims: dict[tirx.Var, int] = {}
+        self._casts: dict[relax.Var, relax.Type] = {}
 
     def arguments(self, func: relax.Function) -> list[Any]:
         # A number that is a parameter may be a dimension of another one.
+        self._casts = _casts(func)
         return [self._argument(param) for param in func.params]
 
     def _argument(self, param: relax.Var) -> Any:
@@ -91,7 +93,7 @@ class _Drawing:
             if dtype.kind in "iu":
                 return self._size(param)
             return self._numbers((), dtype, None).item()
-        return self._draw(param.ty, self._bounds.get(param))
+        return self._draw(self._casts.get(param, param.ty), self._bounds.get(param))
 
     def _draw(self, ty: relax.Type, bound: Any) -> Any:
         if isinstance(ty, relax.TupleType):
@@ -107,6 +109,8 @@ class _Drawing:
                 shape = tuple(self._any_size() for _ in range(2 if ty.ndim < 0 else ty.ndim))
             dtype = dtype_of(str(ty.dtype) if ty.dtype is not None else "float32")
             return self._numbers(shape, dtype, bound)
+        if isinstance(ty, relax.AnyType):
+            return self._numbers((self._any_size(),), dtype_of("float32"), bound)
         raise Unsupported(f"parameter of type {type(ty).__name__}")
 
     # Sizes
@@ -200,6 +204,23 @@ _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     tirx.Max: max,
 }
 _DIVISIONS = (int.__floordiv__, int.__mod__)
+
+
+def _casts(func: relax.Function) -> dict[relax.Var, relax.Type]:
+    """The types that parameters of unknown shape are cast to by the function itself."""
+    unknown = {
+        param
+        for param in func.params
+        if isinstance(param.ty, relax.TensorType) and param.ty.shape is None
+    }
+    casts: dict[relax.Var, relax.Type] = {}
+    if not unknown or not isinstance(func.body, relax.SeqExpr):
+        return casts
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            if isinstance(binding, relax.MatchCast) and binding.value in unknown:
+                casts.setdefault(binding.value, binding.ty)
+    return casts
 
 
 # Indices

@@ -10,6 +10,7 @@ from tvm.ir import Call, GlobalVar
 
 from ..dtypes import dtype_of
 from ..errors import Unsupported
+from .packed import packed
 from .poison import poisoned
 
 if TYPE_CHECKING:
@@ -78,8 +79,13 @@ def _call_tir_dyn(frame: Frame, call: Call) -> Any:
     return frame.evaluator.call_global(_callee(call), [*args, *shape])
 
 
-def _call_dps_packed(frame: Frame, call: Call) -> Any:
+def _write_packed(frame: Frame, call: Call) -> Any:
+    """No packed function is known that writes to its operands."""
     raise Unsupported(_name(call.args[0]))
+
+
+def _assert(frame: Frame, call: Call) -> Any:
+    return packed("relax.run.assert_op", [frame.value(arg) for arg in call.args])
 
 
 def _call_packed(frame: Frame, call: Call) -> Any:
@@ -107,9 +113,11 @@ CALLS: Mapping[str, Callable[[Frame, Call], Any]] = {
     "relax.call_tir_with_grad": _call_tir,
     "relax.call_tir_inplace": _call_tir_inplace,
     "relax.vm.call_tir_dyn": _call_tir_dyn,
-    "relax.call_dps_packed": _call_dps_packed,
+    "relax.call_dps_packed": _write_packed,
+    "relax.call_inplace_packed": _write_packed,
     "relax.call_pure_packed": _call_packed,
     "relax.call_builtin_with_ctx": _call_builtin,
+    "relax.assert_op": _assert,
     "relax.make_closure": _make_closure,
     "relax.invoke_closure": _invoke_closure,
     "relax.invoke_pure_closure": _invoke_closure,

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from tvm import relax
 from tvm.ir import Call
 
 from ..dtypes import dtype_of
 from ..errors import Undefined, Unsupported
+from .packed import packed
 from .poison import poisoned
 
 if TYPE_CHECKING:
@@ -69,6 +71,15 @@ def _own_tensor(frame: Frame, call: Call) -> np.ndarray[Any, Any]:
     return poisoned(shape, dtype_of(dtype))
 
 
+def _view(frame: Frame, call: Call) -> Any:
+    """`memory.view`: an empty tuple stands for what stays as it is."""
+    value, *changes = (frame.value(arg) for arg in call.args)
+    kept = [None if change == () else change for change in changes]
+    if isinstance(call.args[1].ty, relax.ShapeType):
+        kept[0] = changes[0]  # of rank 0
+    return packed("runtime.TVMTensorCreateView", [value, *kept])
+
+
 def _kill(frame: Frame, call: Call) -> tuple[()]:
     (var,) = call.args
     frame.value(var)  # it must be alive
@@ -80,6 +91,7 @@ MEMORY: Mapping[str, Callable[[Frame, Call], Any]] = {
     "relax.builtin.alloc_tensor": _own_tensor,
     "relax.memory.alloc_storage": _byte_storage,
     "relax.memory.alloc_tensor": _tensor,
+    "relax.memory.view": _view,
     "relax.memory.kill_storage": _kill,
     "relax.memory.kill_tensor": _kill,
     "relax.vm.alloc_storage": _storage,

@@ -8,13 +8,13 @@ import numpy as np
 from tvm.ir import Call
 
 from ...generators.ops import table
-from ..errors import Mismatch, Unsupported
+from ..errors import Unsupported
 from ..undefined import undefined
 
 if TYPE_CHECKING:
     from .frame import Frame
 
-VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
+VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
 """Operators whose result shares the operand's memory when it runs; the others make their own."""
 
 
@@ -23,7 +23,6 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
 
     Raises:
         Unsupported: no such operator, or operands for which nobody says what it gives.
-        Mismatch: an assertion of the module that does not hold.
     """
     record = table.get(name.removeprefix("relax."))
     if record is None:
@@ -32,8 +31,6 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     attrs = call.attrs
     try:
         result = _arrays(record.reference(args, attrs))
-    except Mismatch:
-        raise
     except Exception as error:
         raise Unsupported(f"operands that {name} is not defined for: {error}") from error
     evaluator = frame.evaluator

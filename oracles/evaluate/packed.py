@@ -14,7 +14,7 @@ import numpy as np
 
 from ...generators.ops import table
 from ..dtypes import dtype_of
-from ..errors import Mismatch, Undefined, Unsupported
+from ..errors import Mismatch, Unsupported
 from .poison import poisoned
 
 ASSERT_IMMEDIATE, STORE, SKIP, ASSERT_LOADED = range(4)
@@ -99,13 +99,15 @@ def _view(value: Any, shape: Sequence[int] | None, dtype: str | None, offset: in
     start, size = offset or 0, math.prod(sizes) * kind.itemsize
     data = value.reshape(-1).view("uint8")
     if start + size > data.size:
-        raise Undefined(f"a view of {size} bytes at offset {start} of {data.size} bytes")
+        raise Mismatch(
+            f"Expected a view of {size} bytes at offset {start} but got {data.size} bytes"
+        )
     return data[start : start + size].view(kind).reshape(sizes)
 
 
 def _reshape(value: Any, shape: Sequence[int]) -> Any:
     if math.prod(shape) != value.size:
-        raise Undefined(f"a view of shape {tuple(shape)} of a tensor of shape {value.shape}")
+        raise Mismatch(f"Expected {math.prod(shape)} elements but got shape {value.shape}")
     return value.reshape(tuple(shape))
 
 
@@ -141,8 +143,7 @@ def packed(name: str, args: Sequence[Any]) -> Any:
 
     Raises:
         Unsupported: the name is not known, or the function not defined for these arguments.
-        Mismatch: a check that the function is does not hold.
-        Undefined: a view of what is not there.
+        Mismatch: a check that the function is, or that it makes of its arguments, does not hold.
     """
     function = PACKED.get(name)
     if function is None:
