@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,16 @@ def test_every_reproducer_has_a_verdict() -> None:
     verdicts = (corpus.FOUND.parent / "VERDICTS.md").read_text(encoding="utf-8")
     missing = [p.name for p in corpus.reproducers() if f"corpus/found/{p.name}" not in verdicts]
     assert not missing
+
+
+@pytest.mark.parametrize("path", corpus.reproducers(), ids=lambda path: path.stem)
+def test_its_fingerprint_is_judged(path: Path) -> None:
+    """The verdicts name what relaxfuzz says of the file; so it is known when it comes again."""
+    fields = corpus.header(path)
+    assert json.loads(fields["fingerprint"])[0] == fields["oracle"]
+    verdicts = (corpus.FOUND.parent / "VERDICTS.md").read_text(encoding="utf-8")
+    # A bar inside of a cell of a Markdown table is escaped.
+    assert f"| `{fields['fingerprint'].replace('|', chr(92) + '|')}` |" in verdicts
 
 
 def test_a_header_without_a_field_is_refused(tmp_path: Path) -> None:
