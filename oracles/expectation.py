@@ -19,7 +19,7 @@ from .inputs import Draw, Kind, drawn
 from .inspect import global_vars, ops_used, public_functions
 from .keys import computes
 from .relations import Rule
-from .values import difference, exact, finite, leaves, perturbed, unwritten
+from .values import difference, exact, finite, leaves, perturbed
 
 PHASES = (0, 1)
 """Ways to perturb: two of them, since one may happen to move nothing."""
@@ -95,7 +95,7 @@ class Expectation:
 
         def watch(var: relax.Var, value: Any) -> None:
             nonlocal whole
-            whole = whole and (exact(value) or unwritten(value))
+            whole = whole and exact(value)
 
         self.evaluate(watch=watch)
         return whole
@@ -257,7 +257,7 @@ def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool
 
     def watch(var: relax.Var, value: Any) -> None:
         nonlocal usual
-        usual = usual and (callable(value) or finite(value) or unwritten(value))
+        usual = usual and (callable(value) or finite(value))
 
     return Evaluator(mod, watch).run(name, copies(args)), usual
 

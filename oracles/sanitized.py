@@ -7,6 +7,7 @@ sanitizer, on the arguments that they meet when the module is evaluated.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,29 +16,29 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import tirx
+from tvm import s_tir, tirx
 
 from .blame import family
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .executed_text import literal
-from .expectation import Expectation
-from .inspect import prim_funcs
+from .expectation import Expectation, copies
+from .inspect import nodes, prim_funcs
 from .oracle import Case, Oracle, Problem
 from .outside import accesses_outside, aliased_operands
 from .sides import sides
 from .standalone import standalone
 from .subject import Subject
 from .tensorir import Fault, sanitize, translate
-from .values import unwritten
+from .tensorir.data import depends_on_data
+from .tensorir.fault import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
 
 BUDGET = 20_000
 """Steps of the sanitizer in one call: all of the loops over small tensors, in about 50 ms."""
 
 REMEMBERED = 4_000
 
-OUTSIDE = ("read outside", "write outside")
-ALIASED = "aliased parameters"
+OUTSIDE = (READ_OUTSIDE, WRITE_OUTSIDE)
 
 LEGALIZES = "LegalizeOps"
 """The pass whose PrimFuncs each come of one operator, and are named after it: another operator is
@@ -50,7 +51,22 @@ class Found:
 
     fault: Fault
     name: str
+    func: tirx.PrimFunc
     args: list[Any]
+    outputs: list[int]
+    """Positions of the arguments to which nobody had written."""
+
+    @property
+    def kind(self) -> str:
+        """What is wrong, in words that are the same for the same bug."""
+        if self.fault.kind == UNWRITTEN and self._reduces_nothing():
+            return "output left unwritten by a reduction over nothing"
+        return self.fault.kind
+
+    def _reduces_nothing(self) -> bool:
+        """Its initial values come with the first element of what it reduces, and there is none."""
+        starts = any(block.init is not None for block in nodes(self.func, s_tir.SBlock))
+        return starts and any(getattr(arg, "size", 1) == 0 for arg in self.args)
 
 
 def sanitized(subject: Subject) -> Problem | None:
@@ -59,9 +75,10 @@ def sanitized(subject: Subject) -> Problem | None:
     if found is None:
         return None
     fault = found.fault
-    what = f"{fault.kind} by a new PrimFunc"
-    if subject.call.name == LEGALIZES:
-        what = f"{fault.kind} by function {family(found.name)}"
+    what = found.kind
+    if what == fault.kind:
+        legal = subject.call.name == LEGALIZES
+        what += f" by function {family(found.name)}" if legal else " by a new PrimFunc"
     detail = (
         f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "
         f"{fault.shape}, in\n  {fault.statement.strip()}\n"
@@ -109,19 +126,19 @@ def _meaning(func: tirx.PrimFunc) -> int:
 
 
 _clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
-"""PrimFuncs and shapes that have shown no fault: what is out of bounds depends seldom on values."""
+"""What has shown no fault: PrimFuncs and all that their faults may depend on."""
 
 
 def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) -> Found | None:
     """The first fault of the watched PrimFuncs when the call is evaluated."""
     found: list[Found] = []
 
-    def prim(func: tirx.PrimFunc, args: list[Any]) -> Any:
+    def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
         if not found and hash(func) in watched:
-            fault = _fault(func, args, afresh=afresh)
+            fault = _fault(func, args, outputs, afresh=afresh)
             if fault is not None:
-                copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
-                found.append(Found(fault, watched[hash(func)], copies))
+                name = watched[hash(func)]
+                found.append(Found(fault, name, func, copies(args), outputs))
         return translate(func)(*args)
 
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
@@ -129,14 +146,13 @@ def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) 
     return found[0] if found else None
 
 
-def _fault(func: tirx.PrimFunc, args: list[Any], *, afresh: bool) -> Fault | None:
-    shapes = (arg.shape if isinstance(arg, np.ndarray) else arg for arg in args)
-    key = (int(tvm_ffi.structural_hash(func)), *shapes)
+def _fault(
+    func: tirx.PrimFunc, args: list[Any], outputs: list[int], *, afresh: bool
+) -> Fault | None:
+    key = _key(func, args, outputs)
     if key in _clean and not afresh:
         return None
     try:
-        # Memory that call_tir has just allocated.
-        outputs = [i for i, arg in enumerate(args) if unwritten(arg)]
         fault = sanitize(func, args, BUDGET, outputs)
     except (Unsupported, Mismatch, Undefined):
         return None
@@ -145,6 +161,25 @@ def _fault(func: tirx.PrimFunc, args: list[Any], *, afresh: bool) -> Fault | Non
         if len(_clean) > REMEMBERED:
             _clean.popitem(last=False)
     return fault
+
+
+def _key(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> tuple[Any, ...]:
+    """What the faults depend on: the values of arrays only if an access does."""
+    meaning = int(tvm_ffi.structural_hash(func))
+    arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
+    shared = any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
+    sizes = tuple(arg.shape if isinstance(arg, np.ndarray) else arg for arg in args)
+    data = tuple(array.tobytes() for array in arrays) if _depends(meaning, func) else ()
+    return meaning, sizes, tuple(outputs), shared, data
+
+
+_dependent: dict[int, bool] = {}
+
+
+def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
+    if meaning not in _dependent:
+        _dependent[meaning] = depends_on_data(func)
+    return _dependent[meaning]
 
 
 def _snippet(case: Case) -> str:

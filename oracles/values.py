@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 
 from ..generators.ops.record import Tolerance
-from .evaluate.poison import PATTERN
 
 SENSITIVITY = 16
 """How many times the effect of the smallest perturbation is still rounding."""
@@ -48,13 +47,6 @@ def exact(value: Any) -> bool:
             if not ((eighths == np.rint(eighths)) & (np.abs(eighths) <= 2048)).all():
                 return False
     return True
-
-
-def unwritten(value: Any) -> bool:
-    """Memory as the evaluator allocates it, to which nobody has written."""
-    return isinstance(value, np.ndarray) and bool(
-        (np.ascontiguousarray(value).reshape(-1).view("uint8") == PATTERN).all()
-    )
 
 
 def difference(

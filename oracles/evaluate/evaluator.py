@@ -15,6 +15,7 @@ from ..errors import Mismatch, Unsupported
 from ..tensorir import translate
 from .frame import Frame
 from .packed import packed
+from .poison import fresh, touch
 
 MAX_CALLS = 200
 MAX_DEPTH = 20
@@ -34,7 +35,8 @@ class Evaluator:
             when it is written. The values told are not changed later.
         perturb: changes the result of every operator, and what a PrimFunc writes; tells how far a
             result depends on rounding.
-        prim: runs a PrimFunc on arguments, instead of its translation.
+        prim: runs a PrimFunc on arguments, instead of its translation; also told the positions of
+            the arguments whose memory nobody has written to yet.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class Evaluator:
         mod: tvm.IRModule,
         watch: Callable[[relax.Var, Any], None] | None = None,
         perturb: Callable[[Any], Any] | None = None,
-        prim: Callable[[tirx.PrimFunc, list[Any]], Any] | None = None,
+        prim: Callable[[tirx.PrimFunc, list[Any], list[int]], Any] | None = None,
     ) -> None:
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """Whether tensors may change after they are made."""
@@ -106,20 +108,20 @@ class Evaluator:
 
     def _call_prim(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
         whole = [_contiguous(arg) for arg in args]
+        program = translate(func)
         if self._prim is None:
-            program = translate(func)
-            result, writes = program(*whole), program.writes
+            result = program(*whole)
         else:
-            result = self._prim(func, whole)
-            writes = translate(func).writes if self.perturb or self.watch else ()
-        for position in writes:
+            result = self._prim(func, whole, [i for i, arg in enumerate(args) if fresh(arg)])
+        for position in program.writes:
             array = whole[position]
+            touch(args[position])
             if self.perturb is not None:
                 array[...] = self.perturb(array)
             if array is not args[position]:
                 args[position][...] = array
         if self.watch is not None:
-            self.written = [args[position] for position in writes]
+            self.written = [args[position] for position in program.writes]
         return () if result is None else result
 
     def constant(self, expr: GenericConst) -> Any:

@@ -10,12 +10,13 @@ from tvm import relax
 from tvm.ir import GenericConst, GlobalVar, Op, StringImm
 
 from ..errors import Undefined, Unsupported
-from .arithmetic import ARITHMETIC, intrinsic
+from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
 from .matching import match, settle
 from .memory import KILLED, MEMORY
 from .operators import operator
 from .packed import packed
+from .poison import fresh
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -36,7 +37,7 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
                     settle(frame)
             var = binding.var
             env[hash(var)] = value
-            if watch is not None and not _is_allocation(bound):
+            if watch is not None and not _is_allocation(bound) and not fresh(value):
                 watch(var, value)
     return frame.value(expr.body)
 
@@ -62,7 +63,7 @@ def _call(frame: Frame, expr: relax.Call) -> Any:
         special = _SPECIAL.get(name)
         if special is not None:
             result = special(frame, expr)
-        elif name.startswith("prim."):
+        elif name.startswith(PRIMITIVE):
             return intrinsic(frame, expr, name)
         else:
             return operator(frame, expr, name)

@@ -15,7 +15,7 @@ import numpy as np
 from ...generators.ops import table
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Unsupported
-from .poison import poisoned
+from .poison import poisoned, touch
 
 ASSERT_IMMEDIATE, STORE, SKIP, ASSERT_LOADED = range(4)
 """What `vm.builtin.match_shape` does with a dimension."""
@@ -28,6 +28,7 @@ IMMEDIATE, LOAD = range(2)
 
 def _match(heap: Any, code: int, register: int, value: int, context: str) -> None:
     if code == STORE:
+        touch(heap)
         heap[register] = value
     elif code != SKIP:
         expected = register if code == ASSERT_IMMEDIATE else int(heap[register])

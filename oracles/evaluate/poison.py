@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,4 +29,29 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_BYTES:
         raise TooLarge(f"a tensor of {size} bytes")
-    return np.full(size, PATTERN, "uint8").view(dtype).reshape(tuple(shape))
+    memory = np.full(size, PATTERN, "uint8")
+    _FRESH[id(memory)] = memory
+    return memory.view(dtype).reshape(tuple(shape))
+
+
+def fresh(value: Any) -> bool:
+    """A tensor in memory as `poisoned` gives it, to no part of which anybody has written.
+
+    What it holds does not tell: a tensor of 127s of 8 bits looks the same.
+    """
+    return isinstance(value, np.ndarray) and _FRESH.get(id(owner := _owner(value))) is owner
+
+
+def touch(array: np.ndarray[Any, Any]) -> None:
+    """Somebody writes to a tensor."""
+    _FRESH.pop(id(_owner(array)), None)
+
+
+_FRESH: weakref.WeakValueDictionary[int, np.ndarray[Any, Any]] = weakref.WeakValueDictionary()
+"""By their addresses, arrays that own memory to which nobody has written."""
+
+
+def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

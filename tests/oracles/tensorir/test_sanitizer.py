@@ -505,8 +505,8 @@ class Watching:
     def __init__(self) -> None:
         self.faults: set[str] = set()
 
-    def __call__(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
-        fault, own = checked_run(func, args)
+    def __call__(self, func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+        fault, own = checked_run(func, args, outputs=outputs)
         if fault is not None:
             self.faults.add(fault.kind)
         result = translate(func)(*args)

@@ -1,0 +1,72 @@
+"""Whether the faults of a PrimFunc may depend on what its buffers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir import prim
+
+from ..inspect import nodes
+from .expressions import is_float
+from .intrinsics import BINARY, UNARY
+
+
+def depends_on_data(func: tirx.PrimFunc) -> bool:
+    """A loaded value may decide on an access, or on whether an operation has a result.
+
+    Only what is computed with and then stored certainly does not: an index, a condition, an
+    extent, a divisor may. What is read of memory does not depend on it either.
+    """
+    stored = sum(_harmless(store.value) for store in nodes(func, tirx.BufferStore))
+    return stored < len(nodes(func, tvm.ir.TensorLoad))
+
+
+def _harmless(expr: Any) -> int:
+    """How many loads in an expression do nothing but give a value to compute with."""
+    if type(expr) is tvm.ir.TensorLoad:
+        return 1  # those in its indices not
+    parts = _PARTS.get(type(expr))
+    return 0 if parts is None else sum(map(_harmless, parts(expr)))
+
+
+def _both(expr: Any) -> list[Any]:
+    return [expr.a, expr.b]
+
+
+def _division(expr: Any) -> list[Any]:
+    return [expr.a, expr.b] if _float(expr.a) else [expr.a]
+
+
+def _cast(expr: Any) -> list[Any]:
+    """A float that an integer cannot hold has no result."""
+    loses = _float(expr.value) and not _float(expr)
+    return [] if loses else [expr.value]
+
+
+def _float(expr: Any) -> bool:
+    return is_float(str(getattr(expr.ty, "dtype", expr.ty)))
+
+
+def _call(expr: Any) -> list[Any]:
+    name = str(getattr(expr.op, "name", ""))
+    if name == "prim.if_then_else":
+        return list(expr.args)[1:]
+    short = name.rpartition(".")[2]
+    return list(expr.args) if short in UNARY or short in BINARY else []
+
+
+_PARTS: Mapping[type, Callable[[Any], list[Any]]] = {
+    **dict.fromkeys((prim.Add, prim.Sub, prim.Mul, prim.Min, prim.Max), _both),
+    **dict.fromkeys((prim.EQ, prim.NE, prim.LT, prim.LE, prim.GT, prim.GE), _both),
+    **dict.fromkeys((prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor), _both),
+    **dict.fromkeys((prim.LShift, prim.RShift), lambda expr: [expr.a]),
+    **dict.fromkeys((prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod), _division),
+    **dict.fromkeys((prim.Not, prim.BitwiseNot), lambda expr: [expr.a]),
+    prim.Select: lambda expr: [expr.true_value, expr.false_value],
+    prim.Cast: _cast,
+    tvm.ir.Call: _call,
+}
+"""The operands of which only the value counts; of other expressions nothing is said."""
