@@ -132,16 +132,21 @@ ARITHMETIC: Mapping[type, Callable[[Frame, Any], Any]] = {
 }
 
 
+PRIMITIVE = ("prim.", "tirx.")
+"""What the names of intrinsics begin with."""
+
+
 def intrinsic(frame: Frame, expr: Call, name: str) -> Any:
-    """The value of a primitive call: `prim.exp(x)`.
+    """The value of a primitive call: `prim.exp(x)`, `tirx.exp(x)`.
 
     Raises:
         Unsupported: an intrinsic that has no value outside of TensorIR, or is not known.
     """
-    if name == "prim.if_then_else":
+    short = name.split(".", 1)[1]
+    if short == "if_then_else":
         condition, yes, no = expr.args
         return frame.value(yes if frame.value(condition) else no)
-    function = _INTRINSICS.get(name)
+    function = _INTRINSICS.get(short)
     if function is None:
         raise Unsupported(f"intrinsic {name}")
     try:
@@ -151,32 +156,32 @@ def intrinsic(frame: Frame, expr: Call, name: str) -> Any:
 
 
 _INTRINSICS: Mapping[str, Callable[..., Any]] = {
-    "prim.likely": lambda x: x,
-    "prim.fabs": abs,
-    "prim.exp": math.exp,
-    "prim.exp2": lambda x: 2.0**x,
-    "prim.exp10": lambda x: 10.0**x,
-    "prim.log": math.log,
-    "prim.log2": math.log2,
-    "prim.log10": math.log10,
-    "prim.log1p": math.log1p,
-    "prim.sqrt": math.sqrt,
-    "prim.rsqrt": lambda x: 1 / math.sqrt(x),
-    "prim.sin": math.sin,
-    "prim.cos": math.cos,
-    "prim.tan": math.tan,
-    "prim.tanh": math.tanh,
-    "prim.sigmoid": lambda x: 1 / (1 + math.exp(-x)),
-    "prim.erf": math.erf,
-    "prim.pow": operator.pow,
-    "prim.fmod": math.fmod,
-    "prim.floor": math.floor,
-    "prim.ceil": math.ceil,
-    "prim.trunc": math.trunc,
-    "prim.round": round,
-    "prim.nearbyint": round,
-    "prim.isnan": math.isnan,
-    "prim.isinf": math.isinf,
-    "prim.isfinite": math.isfinite,
-    "prim.popcount": lambda x: x.bit_count(),
+    "likely": lambda x: x,
+    "fabs": abs,
+    "exp": math.exp,
+    "exp2": lambda x: 2.0**x,
+    "exp10": lambda x: 10.0**x,
+    "log": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "log1p": math.log1p,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "tanh": math.tanh,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "erf": math.erf,
+    "pow": operator.pow,
+    "fmod": math.fmod,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "round": round,
+    "nearbyint": round,
+    "isnan": math.isnan,
+    "isinf": math.isinf,
+    "isfinite": math.isfinite,
+    "popcount": lambda x: x.bit_count(),
 }

@@ -35,29 +35,27 @@ def _packed(call: Call, outputs: list[Any]) -> Any:
     return tuple(outputs) if isinstance(call.ty_args[0], relax.TupleType) else outputs[0]
 
 
-def _operands(frame: Frame, call: Call) -> tuple[list[Any], list[int]]:
-    """The tensors and numbers of a call_tir, and the symbolic variables handed over with them."""
+def _operands(frame: Frame, call: Call) -> list[Any]:
+    """Tensors, and numbers for the PrimFunc's scalar parameters."""
     value = frame.value(call.args[1])
-    inputs = list(value) if isinstance(value, tuple) else [value]
-    return inputs, list(frame.value(call.args[2])) if len(call.args) > 2 else []
+    return list(value) if isinstance(value, tuple) else [value]
 
 
 def _call_tir(frame: Frame, call: Call) -> Any:
-    inputs, variables = _operands(frame, call)
-    outputs = _outputs(frame, call)
-    frame.evaluator.call_global(_callee(call), [*inputs, *outputs, *variables])
+    inputs, outputs = _operands(frame, call), _outputs(frame, call)
+    frame.evaluator.call_global(_callee(call), [*inputs, *outputs])
     return _packed(call, outputs)
 
 
 def _call_tir_inplace(frame: Frame, call: Call) -> Any:
-    inputs, variables = _operands(frame, call)
+    inputs = _operands(frame, call)
     places = [int(place) for place in call.attrs.inplace_indices]
     outputs = [
         inputs[place] if place >= 0 else output
         for place, output in zip(places, _outputs(frame, call), strict=True)
     ]
     new = [output for place, output in zip(places, outputs, strict=True) if place < 0]
-    frame.evaluator.call_global(_callee(call), [*inputs, *new, *variables])
+    frame.evaluator.call_global(_callee(call), [*inputs, *new])
     return _packed(call, outputs)
 
 

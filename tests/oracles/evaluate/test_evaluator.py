@@ -58,7 +58,7 @@ class Module:
 
     @R.function(pure=False)
     def unknown(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        y = R.call_packed("some.function", x, ty_args=R.Tensor((2,), "float32"))
+        y = R.call_packed("some function", x, ty_args=R.Tensor((2,), "float32"))
         return y
 
     @R.function
@@ -105,7 +105,7 @@ def test_recursion_ends() -> None:
 
 
 def test_what_is_not_known_is_never_guessed() -> None:
-    with pytest.raises(Unsupported, match="some.function"):
+    with pytest.raises(Unsupported, match="some function"):
         run("unknown", X)
 
 

@@ -1,0 +1,177 @@
+"""Storage that tensors share, and the stages of lowering that make it."""
+
+# ruff: noqa: RET504  (TVMScript reads statements, it does not execute them)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined
+from relaxfuzz.oracles.evaluate import Evaluator
+
+X = np.array([1, 2, 3, 4], "float32")
+
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def add_one(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = x[i] + T.float32(1)
+
+    @R.function(pure=False)
+    def apart(x: R.Tensor((4,), "float32")) -> R.Tuple(
+        R.Tensor((4,), "float32"), R.Tensor((4,), "float32")
+    ):
+        cls = Module
+        storage = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+        a = R.memory.alloc_tensor(storage, 0, R.shape([4]), "float32")
+        cls.add_one(x, a)
+        b = R.memory.alloc_tensor(storage, 16, R.shape([4]), "float32")
+        _ = R.memory.kill_storage(storage)
+        cls.add_one(a, b)
+        return (a, b)
+
+    @R.function(pure=False)
+    def shared(x: R.Tensor((4,), "float32")) -> R.Tuple(
+        R.Tensor((4,), "float32"), R.Tensor((4,), "float32")
+    ):
+        cls = Module
+        storage = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+        a = R.memory.alloc_tensor(storage, 0, R.shape([4]), "float32")
+        cls.add_one(x, a)
+        b = R.memory.alloc_tensor(storage, 8, R.shape([4]), "float32")
+        cls.add_one(x, b)
+        return (a, b)
+
+    @R.function(pure=False)
+    def killed(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        a = R.builtin.alloc_tensor(R.shape([4]), "float32", 0)
+        cls.add_one(x, a)
+        _ = R.memory.kill_tensor(a)
+        return a
+
+    @R.function(pure=False)
+    def alias(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        a = R.builtin.alloc_tensor(R.shape([4]), "float32", 0)
+        cls.add_one(x, a)
+        b = a
+        _ = R.memory.kill_tensor(a)
+        return b
+
+    @R.function(pure=False)
+    def outside(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        storage = R.memory.alloc_storage(R.shape([8]), 0, "global", "float32")
+        a = R.memory.alloc_tensor(storage, 0, R.shape([4]), "float32")
+        return a
+
+    @R.function
+    def unwritten() -> R.Tensor((2,), "float32"):
+        a = R.builtin.alloc_tensor(R.shape([2]), "float32", 0)
+        return a
+
+    @R.function
+    def huge() -> R.Tensor((1 << 40,), "float32"):
+        a = R.builtin.alloc_tensor(R.shape([1 << 40]), "float32", 0)
+        return a
+
+    @R.function
+    def view(x: R.Tensor((4,), "float32")) -> R.Tensor((2, 2), "int16"):
+        y = R.memory.view(x, R.shape([2, 2]), R.dtype("int16"), R.prim_value(4))
+        return y
+
+    @R.function
+    def wide(x: R.Tensor(("n",), "float32")) -> R.Tensor((4, 2), "float32"):
+        y = R.memory.view(x, R.shape([4, 2]))
+        return y
+
+
+def run(name: str, *args: Any) -> Any:
+    return Evaluator(Module).run(name, args)
+
+
+def test_tensors_side_by_side() -> None:
+    a, b = run("apart", X)
+    np.testing.assert_array_equal(a, X + 1)
+    np.testing.assert_array_equal(b, X + 2)
+
+
+def test_tensors_that_overlap() -> None:
+    a, b = run("shared", X)
+    np.testing.assert_array_equal(a, [2, 3, 2, 3])
+    np.testing.assert_array_equal(b, [2, 3, 4, 5])
+
+
+def test_what_is_killed_is_not_used_again() -> None:
+    with pytest.raises(Undefined, match="a is used"):
+        run("killed", X)
+
+
+def test_another_variable_of_what_is_killed_lives_on() -> None:
+    np.testing.assert_array_equal(run("alias", X), X + 1)
+
+
+def test_a_tensor_outside_of_its_storage() -> None:
+    with pytest.raises(Undefined, match="16 bytes at offset 0 of a storage of 8"):
+        run("outside", X)
+
+
+def test_memory_that_nobody_wrote_to_holds_no_small_numbers() -> None:
+    assert (run("unwritten") > 1e38).all()
+
+
+def test_too_much_memory() -> None:
+    with pytest.raises(TooLarge, match="bytes"):
+        run("huge")
+
+
+def test_a_view_of_the_bytes() -> None:
+    np.testing.assert_array_equal(run("view", X), X[1:3].view("int16").reshape(2, 2))
+
+
+def test_a_view_of_more_than_there_is() -> None:
+    with pytest.raises(Mismatch, match="32 bytes"):
+        run("wide", X)
+
+
+@I.ir_module
+class Symbolic:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * m",), "float32")) -> R.Tuple(
+        R.Tensor(("m", "n"), "float32"), R.Tensor(("n * m + 2",), "float32"), R.Shape(["n + m"])
+    ):
+        n = T.int64()
+        m = T.int64()
+        with R.dataflow():
+            flat = R.reshape(x, (n * m,))
+            total = R.add(flat, y)
+            long = R.concat([total, R.const([7, 8], "float32")], axis=0)
+            turned = R.permute_dims(R.nn.relu(x))
+            R.output(long, turned)
+        return (turned, long, R.shape([n + m]))
+
+
+@pytest.mark.parametrize("stage", list(Stage))
+def test_every_stage_gives_the_same(stage: Stage) -> None:
+    x = np.arange(-3, 3, dtype="float32").reshape(2, 3)
+    y = np.ones(6, "float32")
+    turned, long, shape = Evaluator(advance(Symbolic, stage)).run("main", [x, y])
+    np.testing.assert_array_equal(turned, np.maximum(x, 0).T)
+    np.testing.assert_array_equal(long, [-2, -1, 0, 1, 2, 3, 7, 8])
+    assert shape == (5,)
+
+
+@pytest.mark.parametrize("stage", [Stage.RAW, Stage.LEGALIZED, Stage.LOWERED])
+def test_arguments_are_checked_at_every_stage(stage: Stage) -> None:
+    evaluator = Evaluator(advance(Symbolic, stage))
+    with pytest.raises(Mismatch, match="got 5"):
+        evaluator.run("main", [np.zeros((2, 3), "float32"), np.zeros(5, "float32")])
