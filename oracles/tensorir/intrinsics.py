@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..errors import Undefined
+from ..errors import Undefined, Unsupported
 
 BITS = (8, 16, 32, 64)
 
@@ -140,6 +140,7 @@ def at(index: Any, size: Any, active: Any = True) -> Any:
 
     Raises:
         Undefined: it lies outside; NumPy would count negative ones from the end.
+        Unsupported: nothing is accessed, and no index is valid.
     """
     if isinstance(index, np.ndarray):
         if not index.size or (index.min() >= 0 and index.max() < size):
@@ -149,7 +150,7 @@ def at(index: Any, size: Any, active: Any = True) -> Any:
             wrong = np.broadcast_to(index, np.broadcast(index, active).shape)[outside & active]
             raise Undefined(f"index {wrong.flat[0]} of a dimension of {size}")
         if size <= 0:
-            raise Undefined("access to a buffer without elements, under a condition never met")
+            raise Unsupported("lanes on a buffer without elements")
         return index.clip(0, size - 1)
     if 0 <= index < size:
         return index

@@ -48,7 +48,10 @@ class Program:
 
     @functools.cached_property
     def _one_by_one(self) -> Callable[..., Any]:
-        """For arguments that share memory: nothing is proven then."""
+        """For arguments that share memory, of which nothing is proven, and for empty ones.
+
+        Lanes under a condition that is never met still need an element to look at.
+        """
         return compiled(Statements().function(self._func))
 
     def __call__(self, *args: Any) -> Any:
@@ -58,12 +61,14 @@ class Program:
             Mismatch: an array whose shape or dtype its buffer does not have.
             TooLarge: more than `STEPS` iterations.
             Undefined: the program does what has no meaning.
+            Unsupported: lanes meet an empty buffer of the PrimFunc's own.
         """
         if len(args) != self._arity:
             raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
         with np.errstate(all="ignore"):
             try:
-                run = self._one_by_one if self._shared(args) else self._run
+                empty = any(isinstance(arg, np.ndarray) and not arg.size for arg in args)
+                run = self._one_by_one if empty or self._shared(args) else self._run
                 return run(STEPS, *args)
             except ZeroDivisionError as error:
                 raise Undefined("division of an integer by zero") from error

@@ -300,3 +300,11 @@ def test_a_sort_of_nan_has_no_order() -> None:
     func = te.create_prim_func([data, topi.sort(data)])
     with pytest.raises(Unsupported, match="NaN"):
         translate(func)(np.array([1, np.nan, 0, 2], "float32"), np.zeros(4, "float32"))
+
+
+def test_an_empty_operand_behind_a_condition_that_is_never_met() -> None:
+    data, empty = te.placeholder((2, 2), "float32", "data"), te.placeholder((2, 0), "float32", "no")
+    func = te.create_prim_func([data, empty, topi.concatenate((data, empty), 1)])
+    values, out = np.arange(4, dtype="float32").reshape(2, 2), np.zeros((2, 2), "float32")
+    translate(func)(values, np.zeros((2, 0), "float32"), out)
+    np.testing.assert_array_equal(out, values)
