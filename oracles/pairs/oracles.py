@@ -19,8 +19,8 @@ from .text import text
 
 SEVERAL = "several rewrites together"
 
-Found = tuple[Pair, Difference, tuple[str, ...]]
-"""The pair, what differs, and what identifies the pair's kind besides the oracle."""
+Found = tuple[Pair, Difference, Place | None]
+"""The pair, what differs, and the one rewrite that is enough to show it, if there is one."""
 
 Make = Callable[[tvm.IRModule], Pair | None]
 
@@ -44,10 +44,13 @@ def check(
 
 
 def _violation(oracle: Oracle, found: Found, pipeline: str) -> Violation:
-    pair, difference, how = found
+    pair, difference, place = found
     where = first_operator(pair, difference, pipeline)
     step = guilty_pass(pair, difference, pipeline)
-    key = (difference.kind, *how, where or "the result")
+    how: tuple[str, ...] = ()
+    if oracle is REWRITTEN:
+        how = (SEVERAL,) if place is None else (place.rewrite.name,)
+    key = (difference.kind, *how, where or (place.op if place else "the result"))
     what = ", ".join((_DIFFERS[oracle.name], *how))
     title = f"{what}: other {difference.kind}, from {where or 'no operator alone'} on"
     detail = f"{difference.question.function}: {difference.wrong}"
@@ -64,8 +67,8 @@ def _find(oracle: str, mod: tvm.IRModule, pipeline: str) -> Found | None:
     if difference is None:
         return None
     if oracle != REWRITTEN.name:
-        return pair, difference, ()
-    return _one_rewrite(mod, pipeline) or (pair, difference, (SEVERAL,))
+        return pair, difference, None
+    return _one_rewrite(mod, pipeline) or (pair, difference, None)
 
 
 def _one_rewrite(mod: tvm.IRModule, pipeline: str) -> Found | None:
@@ -76,7 +79,7 @@ def _one_rewrite(mod: tvm.IRModule, pipeline: str) -> Found | None:
         pair = _rewritten(mod, place)
         difference = None if pair is None else compare(pair, pipeline)
         if pair is not None and difference is not None:
-            return pair, difference, (place.rewrite.name,)
+            return pair, difference, place
     return None
 
 
@@ -146,7 +149,7 @@ def _snippet(oracle: str) -> Callable[[Case], str]:
 STATIC = Oracle(
     name="static-twin",
     tier=4,
-    cost=5.0,
+    cost=2.5,  # 300 for a pipeline, where there is something symbolic; few checks are of pipelines
     promise="A module with symbolic shapes computes what it does with the sizes written out.",
     source="docstring of relax.transform.BindSymbolicVars: 'Replacements of symbolic vars with "
     "constant dimensions'; docs/deep_dive/relax/abstraction.rst, symbolic shapes",
@@ -157,7 +160,7 @@ STATIC = Oracle(
 REWRITTEN = Oracle(
     name="rewritten-twin",
     tier=4,
-    cost=7.0,
+    cost=8.0,  # 280 for a pipeline
     promise="A detour that gives a value back as it was changes no result of a build.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
@@ -168,7 +171,7 @@ REWRITTEN = Oracle(
 BATCH = Oracle(
     name="batch-permutation",
     tier=4,
-    cost=4.0,
+    cost=3.0,  # 130 for a pipeline, if a rule tells how a result follows
     promise="What is computed for one element of a batch does not depend on its place in it.",
     source="docstrings of the operators in tvm.relax.op",
     check=_of_one_pass,

@@ -248,7 +248,8 @@ def _closed(expr: relax.Expr) -> bool:
 
 def _copied(site: Site, x: relax.Expr) -> relax.Expr:
     """By a PrimFunc that copies."""
-    shape = [int(dim.value) for dim in site.dims]
+    # Dimensions of 64 bits, as those of operators: FuseTIR takes no others beside them.
+    shape = [tirx.IntImm("int64", int(dim.value)) for dim in site.dims]
     source = te.placeholder(shape, site.dtype, "source")
     copy = te.compute(shape, lambda *index: source(*index), "copy")
     func = te.create_prim_func([source, copy]).without_attr("global_symbol")
