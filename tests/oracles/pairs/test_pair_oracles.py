@@ -63,7 +63,7 @@ def test_the_fault_is_caught(
     told: str,
 ) -> None:
     case = Case(module(), pipeline="default")
-    assert check(case, oracles=NAMES) == []
+    assert check(case, oracles=[oracle]) == []
     run_snippet(oracle, case)
 
     install(monkeypatch, factory)
