@@ -1,4 +1,7 @@
-"""A finding as a Python file of its own, which needs only TVM, NumPy and the pass."""
+"""A finding as a Python file of its own, which needs only TVM, NumPy and the pass.
+
+What compiled code does not show (a race, a read of memory that nobody wrote) needs relaxfuzz, too.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,12 @@ DEATH_PROMISE = (
     "specific types of error'",
 )
 
+_RAISED = re.compile(
+    r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning)|Mismatch|Undefined)(?::|$)", re.M
+)
+"""Names of exceptions at the end of a traceback; the last two are what `evaluate` raises where the
+module has no meaning."""
+
 _HERE = str(Path(__file__).parents[1])
 
 _PACKAGES = re.compile(r'"[^"\n]*/site-packages/')
@@ -51,6 +60,8 @@ def apply(mod, p=None):
 
 _USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
 """A snippet that does without builds the module by a pipeline of TVM's own."""
+
+_USES_OURS = "from relaxfuzz import "
 
 _DIRECT = "for p in passes:\n    mod = apply(mod, p)"
 _WAYS_TO_DIE = (
@@ -123,7 +134,7 @@ def _fails(path: Path, finding: Finding) -> bool:
 
 def _raised(path: Path, stderr: str, detail: str) -> bool:
     """The exception comes from the check, and is none that an unfit snippet would raise."""
-    kinds = re.findall(r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning))(?::|$)", stderr, re.M)
+    kinds = _RAISED.findall(stderr)
     return (
         prepared(path, stderr)
         and bool(kinds)
@@ -188,7 +199,7 @@ def _text(finding: Finding, way: str) -> str:
     imports += ["import numpy as np"] if "np." in check else []
     return "\n".join(
         [
-            _header(finding),
+            _header(finding, check),
             "",
             *_merged(imports),
             *dict.fromkeys(paths),
@@ -229,7 +240,7 @@ def _merged(imports: list[str]) -> list[str]:
     ]
 
 
-def _header(finding: Finding) -> str:
+def _header(finding: Finding, check: str) -> str:
     if finding.oracle in ORACLES:
         oracle = ORACLES[finding.oracle]
         promise, source = oracle.promise, oracle.source
@@ -247,6 +258,8 @@ def _header(finding: Finding) -> str:
         f"Seen with: {versions}",
         "Run this file with Python: it fails as long as the bug is there.",
     ]
+    if _USES_OURS in check:
+        paragraphs.append("It needs relaxfuzz, besides TVM and NumPy: compiled code hides the bug.")
     lines = [line for text in paragraphs for line in textwrap.wrap(text, 97)]
     lines += ["", "What was seen:", *(f"  {line[:200]}" for line in shown)]
     return "\n".join(f"# {line}".rstrip() for line in lines)

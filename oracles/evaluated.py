@@ -16,7 +16,7 @@ from . import keys, well_formed
 from .blame import first_difference
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
-from .executed_text import executed_text
+from .executed_text import evaluated_text, executed_text
 from .expectation import Expectation
 from .oracle import Case, Oracle, Problem
 from .passcall import PassCall
@@ -148,7 +148,10 @@ def _problem(difference: Difference, *notes: str) -> Problem:
 
 
 def _snippet(case: Case) -> str:
-    """Arguments, expected results and the calls of the built result, spelled out."""
+    """Arguments, expected results and the calls of the result, spelled out.
+
+    The result is built where the VM shows what is wrong, and else evaluated.
+    """
     (call,) = case.calls
     subject = Subject(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
     found = list(itertools.islice(differences(subject), MOST))
@@ -156,10 +159,14 @@ def _snippet(case: Case) -> str:
         return "apply(mod)"
     rule = rule_of(subject)
     assert rule is not None, f"{call} has no rule for {subject.contract.relation}"
-    calls = [rule.text(difference.before.function) for difference in found]
-    return executed_text(
-        [d.before for d in found], calls, tolerance_of(subject), after=subject.direct.mod
-    )
+    tolerance = tolerance_of(subject)
+    shown = [d for d in found if vote(d.before, d.after, tolerance)[0] is Verdict.SAME]
+    chosen = shown or found
+    expected = [difference.before for difference in chosen]
+    calls = [rule.text(difference.before.function) for difference in chosen]
+    if shown:
+        return executed_text(expected, calls, tolerance, after=subject.direct.mod)
+    return evaluated_text(expected, calls, tolerance)
 
 
 ORACLE = Oracle(

@@ -34,7 +34,27 @@ def executed_text(
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
         tolerance: see `Expectation.bounds`.
     """
-    parts = [built_text(assert_close, pipeline=pipeline, after=after)]
+    built = built_text(assert_close, pipeline=pipeline, after=after)
+    return _compared(built, expected, calls, tolerance)
+
+
+def evaluated_text(
+    expected: Sequence[Expectation], calls: Sequence[str], tolerance: Tolerance | None = None
+) -> str:
+    """The same where compiled code does not show it: statements that evaluate `apply(mod)`.
+
+    They need relaxfuzz.
+    """
+    return _compared(f"{standalone(assert_close)}\n\n\n{_EVALUATE}", expected, calls, tolerance)
+
+
+def _compared(
+    prepared: str,
+    expected: Sequence[Expectation],
+    calls: Sequence[str],
+    tolerance: Tolerance | None,
+) -> str:
+    parts = [prepared]
     for e, call in zip(expected, calls, strict=True):
         allowed, shaken = e.bounds(tolerance)
         relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
@@ -98,6 +118,18 @@ machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
 
 def run(name, args):
     return to_numpy(machine[name](*map(from_numpy, args)))
+
+"""
+
+_EVALUATE = """\
+# Compiled code does not show this: the result is evaluated in NumPy, as relaxfuzz does it.
+from relaxfuzz import evaluate
+
+after = apply(mod)
+
+
+def run(name, args):
+    return evaluate(after, name, args)
 
 """
 

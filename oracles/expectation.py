@@ -68,12 +68,7 @@ class Expectation:
         Raises:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
-        evaluator = Evaluator(self.mod, **options)
-
-        def run(name: str, args: Sequence[Any]) -> Any:
-            return evaluator.run(name, [_callback(arg) if callable(arg) else arg for arg in args])
-
-        return self.plan()(run)
+        return self.plan()(Evaluator(self.mod, **options).run)
 
     @functools.cached_property
     def shaken(self) -> tuple[Any, ...] | None:
@@ -244,11 +239,6 @@ def copies(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(copies, value))
     return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _callback(function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
-    """A function as the evaluator calls it: all arguments in one list."""
-    return lambda args: function(*args)
 
 
 def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool]:

@@ -183,28 +183,36 @@ def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
 
 
 def _snippet(case: Case) -> str:
-    """The accesses of the PrimFunc on arguments of the shapes that it met.
+    """The accesses of the PrimFunc on arguments of the shapes that it met, with TVM alone.
 
-    What no walk over indices shows (a race, a read of what nobody wrote) has no reproducer.
+    What no walk over indices shows (a race, a read of what nobody wrote, an index that is loaded)
+    the sanitizer itself must show.
     """
     (call,) = case.calls
     found = find(Subject(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
-    kind = None if found is None else found.fault.kind
-    if found is not None and kind in OUTSIDE:
-        return (
-            f"{standalone(accesses_outside)}\n\n\n"
-            f"args = {literal(found.args)}\n"
-            f"func = apply(mod)[{found.name!r}]\n"
-            "wrong = next(accesses_outside(func, args), None)\n"
-            'assert wrong is None, f"{func}\\n{wrong}"\n'
-        )
-    if kind == ALIASED:
+    if found is None:
+        return "apply(mod)"
+    if found.fault.kind == ALIASED:
         return (
             f"{standalone(aliased_operands)}\n\n\n"
             "wrong = next(aliased_operands(apply(mod)), None)\n"
             "assert wrong is None, wrong\n"
         )
-    return "apply(mod)"
+    # What an output holds does not matter.
+    args = [np.zeros_like(x) if i in found.outputs else x for i, x in enumerate(found.args)]
+    called = f"args = {literal(args)}\nfunc = apply(mod)[{found.name!r}]\n"
+    if found.fault.kind in OUTSIDE and next(accesses_outside(found.func, args), None):
+        return (
+            f"{standalone(accesses_outside)}\n\n\n{called}"
+            "wrong = next(accesses_outside(func, args), None)\n"
+            'assert wrong is None, f"{func}\\n{wrong}"\n'
+        )
+    return (
+        "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
+        f"from relaxfuzz import sanitize\n\n{called}"
+        f"fault = sanitize(func, args, outputs={found.outputs})\n"
+        'assert fault is None, f"{func}\\n{fault}"\n'
+    )
 
 
 ORACLE = Oracle(

@@ -1,5 +1,5 @@
 """NumPy evaluation of Relax functions at every stage: what a module means, no compiler used."""
 
-from .evaluator import MAX_CALLS, MAX_DEPTH, Evaluator
+from .evaluator import MAX_CALLS, MAX_DEPTH, Evaluator, evaluate
 
-__all__ = ["MAX_CALLS", "MAX_DEPTH", "Evaluator"]
+__all__ = ["MAX_CALLS", "MAX_DEPTH", "Evaluator", "evaluate"]

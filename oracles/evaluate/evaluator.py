@@ -22,6 +22,30 @@ MAX_DEPTH = 20
 """Bounds on all calls of Relax functions, and on calls inside calls, so that recursion ends."""
 
 
+def evaluate(mod: tvm.IRModule, name: str, args: Sequence[Any]) -> Any:
+    """What a module's function gives, in NumPy: no compiler is used.
+
+    It knows modules at every stage of lowering, and what compiled code hides: memory that nobody
+    wrote to holds huge numbers, an access outside of a buffer raises.
+
+    Args:
+        mod: the module.
+        name: of a Relax function in it.
+        args: ndarrays, numbers, tuples of these, shapes as tuples of int, functions for callbacks.
+            They are not changed.
+
+    Returns:
+        The same kinds of values; () if the function gives nothing.
+
+    Raises:
+        Unsupported: an operator or expression that the evaluator does not know; it never guesses.
+        Mismatch: an argument that does not meet its parameter's type, or another check of the
+            module that fails.
+        Undefined: the module does what has no meaning.
+    """
+    return Evaluator(mod).run(name, args)
+
+
 class Evaluator:
     """Evaluates the functions of one module, at whatever stage of lowering.
 
@@ -63,7 +87,8 @@ class Evaluator:
     def run(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a function: ndarrays, numbers, tuples of results, shapes as tuples of int.
 
-        The arguments are not changed. A function that gives nothing gives ().
+        The arguments are not changed. Callables among them are callbacks of the module. A function
+        that gives nothing gives ().
 
         Raises:
             Unsupported: an operator or expression that the evaluator does not know.
@@ -76,7 +101,8 @@ class Evaluator:
         if not isinstance(func, relax.Function):
             raise Unsupported(f"{name} is a {type(func).__name__}")
         with np.errstate(all="ignore"):
-            return self.call_function(func, copied(args) if self.writes else args, {})
+            own = copied(args) if self.writes else args
+            return self.call_function(func, [_callback(arg) for arg in own], {})
 
     def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
         """The result of a function of the module, whatever its kind."""
@@ -143,6 +169,11 @@ def copied(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return tuple(map(copied, value))
     return value
+
+
+def _callback(value: Any) -> Any:
+    """A function as the evaluator calls it: all arguments in one list."""
+    return (lambda args: value(*args)) if callable(value) else value
 
 
 def _contiguous(value: Any) -> Any:

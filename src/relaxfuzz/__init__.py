@@ -3,6 +3,8 @@
 - `ir_modules()`: a Hypothesis strategy for IRModules.
 - `check_pass(pass_, mod)`: does this pass keep its promises on this module?
 - `PassContract`: what a pass promises, where that is less than everything.
+- `evaluate(mod, name, args)`: what a function of a module gives, in NumPy.
+- `sanitize(func, args, outputs=...)`: the first access or operation of a PrimFunc that is wrong.
 
 Importing this package does not import TVM; using any of these names does.
 """
@@ -16,15 +18,19 @@ if TYPE_CHECKING:
     from .fuzz.check_pass import PassViolation, check_pass
     from .generators.modules import ir_modules
     from .oracles.contract import PassContract
+    from .oracles.evaluate import evaluate
+    from .oracles.tensorir import sanitize
 
 _HOMES = {
     "PassContract": "oracles.contract",
     "PassViolation": "fuzz.check_pass",
     "check_pass": "fuzz.check_pass",
+    "evaluate": "oracles.evaluate",
     "ir_modules": "generators.modules",
+    "sanitize": "oracles.tensorir",
 }
 
-__all__ = ["PassContract", "PassViolation", "check_pass", "ir_modules"]
+__all__ = ["PassContract", "PassViolation", "check_pass", "evaluate", "ir_modules", "sanitize"]
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,14 +18,18 @@ from relaxfuzz.fuzz.executor import LocalPool, check
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.load import load
 from relaxfuzz.fuzz.protocol import Check, Limits
+from relaxfuzz.fuzz.replay import Status, items, replay
 from relaxfuzz.oracles.passcall import PassCall
 
 USER = Path(__file__).with_name("user_passes.py")
 SHORT = Limits(step_seconds=2.0, memory_mb=512)
 
 
-def finding_of(pool: LocalPool, module: str, call: PassCall) -> Finding:
-    violation = check(pool, Check(module=module, calls=(call,)), limits=SHORT)[0]
+def finding_of(
+    pool: LocalPool, module: str, call: PassCall, oracles: tuple[str, ...] | None = None
+) -> Finding:
+    job = Check(module=module, calls=(call,), oracles=oracles)
+    violation = check(pool, job, limits=SHORT)[0]
     return Finding.of(
         violation,
         module=module,
@@ -113,3 +118,32 @@ def test_confirmation_wants_the_same_key(pool: LocalPool, sums: str) -> None:
     finding = finding_of(pool, sums, user("marks"))
     assert again(pool, finding, sums) is not None
     assert again(pool, dataclasses.replace(finding, key=("other",)), sums) is None
+
+
+HIDDEN = Path(__file__).parents[1] / "oracles" / "sanitized_faults.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle", "raised"),
+    [
+        ("races", "sanitized", "AssertionError"),
+        ("picks_outside", "evaluated", "Undefined"),
+    ],
+)
+def test_what_compiled_code_hides_needs_relaxfuzz(
+    pool: LocalPool, tmp_path: Path, name: str, oracle: str, raised: str
+) -> None:
+    module = tvm.ir.save_json(runpy.run_path(str(HIDDEN))["Module"])
+    call = PassCall(f"{name}()", factory=f"{HIDDEN}:{name}")
+    finding = finding_of(pool, module, call, (oracle,))
+    text = next(reproducer.texts(finding))
+    assert "\n# It needs relaxfuzz, besides TVM and NumPy" in text
+    assert reproducer.fails(text, finding)
+    path = tmp_path / "reproducer.py"
+    path.write_text(text)
+    assert raised in reproducer.run(path)[1]
+    (item,) = items(path)
+    assert replay(item, pool).status is Status.FAILS
+    fixed = text.replace(f"{name}']()", "goes_backwards']()")
+    assert fixed != text
+    assert not reproducer.fails(fixed, finding)

@@ -12,8 +12,11 @@ from relaxfuzz.oracles.check import ORACLES
 from relaxfuzz.oracles.oracle import Case
 
 
-def run_snippet(oracle: str, case: Case) -> None:
+def run_snippet(oracle: str, case: Case, *, ours: bool = False) -> None:
     """Execute the snippet of an oracle for a case of one pass (or of a pipeline).
+
+    Args:
+        ours: it needs relaxfuzz; only what compiled code does not show may.
 
     Raises whatever the snippet raises.
     """
@@ -21,6 +24,7 @@ def run_snippet(oracle: str, case: Case) -> None:
     text = snippet if isinstance(snippet, str) else snippet(case)
     assert "relaxfuzz." not in text
     assert "import relaxfuzz" not in text
+    assert ("from relaxfuzz import " in text) == ours
     passes = [call.build() for call in case.calls]
 
     def apply(mod: tvm.IRModule, p: Any = None) -> tvm.IRModule:

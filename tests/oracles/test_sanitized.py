@@ -18,11 +18,14 @@ from tvm.script import relax as R
 from relaxfuzz.oracles import sanitized
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.expectation import Expectation
 from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.subject import Subject
 from relaxfuzz.oracles.tensorir.data import depends_on_data
+
+from .snippets import run_snippet
 
 FILE = Path(__file__).with_name("sanitized_faults.py")
 
@@ -134,3 +137,25 @@ def test_reductions_over_nothing_are_one_bug(mod: tvm.IRModule, expr: str) -> No
 
 def test_legalize_ops_writes_zeros_for_static_sums_over_nothing() -> None:
     assert check(Case(Nothing, (PassCall("LegalizeOps()"),)), oracles=["sanitized"]) == []
+
+
+@pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
+def test_what_compiled_code_hides_can_be_run_again(factory: Any) -> None:
+    with pytest.raises(AssertionError, match=faults.FAULTS[factory].removesuffix(NEW)):
+        run_snippet("sanitized", case(factory), ours=True)
+
+
+def test_what_has_no_meaning_can_be_run_again() -> None:
+    whole = case(faults.picks_outside)
+    (violation,) = check(whole, oracles=["evaluated"])
+    assert violation.title == "the result does what has no meaning: index <n> of a dimension of <n>"
+    with pytest.raises(Undefined, match="of a dimension of 4"):
+        run_snippet("evaluated", whole, ours=True)
+
+
+NEW = " by a new PrimFunc"
+
+
+def test_the_matmul_over_nothing_can_be_run_again() -> None:
+    with pytest.raises(AssertionError, match="output left unwritten at NT_matmul"):
+        run_snippet("sanitized", Case(Nothing, (PassCall("FuseTransposeMatmul()"),)), ours=True)
