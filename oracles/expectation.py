@@ -217,18 +217,21 @@ class Expectations:
         return self._told[name]
 
 
-def expectations(mod: tvm.IRModule, rule: Rule | None = None) -> list[Expectation]:
-    """Calls of the public functions that CPU builds are expected to run, `PLAIN` ones.
+def expectations(
+    mod: tvm.IRModule, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN
+) -> list[Expectation]:
+    """Calls of the public functions that CPU builds are expected to run.
 
     Args:
         rule: may choose other arguments, and leave functions out.
+        kinds: of arguments.
     """
     every = Expectations(mod)
     return [
         expectation
         for gvar, func in public_functions(mod)
         if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
-        for expectation in every.of(str(gvar.name_hint), rule, PLAIN)
+        for expectation in every.of(str(gvar.name_hint), rule, kinds)
     ]
 
 

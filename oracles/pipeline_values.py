@@ -17,6 +17,7 @@ from .evaluate import Evaluator
 from .execute import Death, Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, executes, expectations
+from .inputs import Kind
 from .inspect import bindings_of, op_name, public_functions
 from .oracle import Case, Journal, Oracle, Problem, Violation
 from .subject import Subject
@@ -24,6 +25,9 @@ from .subject import Subject
 COMBINATION = "a combination of operators"
 TRIED = 30
 """Operators tried alone at the most: each costs a build."""
+
+MOST = 3
+"""Calls in a reproducer."""
 
 CODE_GENERATION = "relax.build"
 
@@ -38,7 +42,7 @@ REFUSALS = re.compile(
 
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     """What is wrong with the values that a module computes after a whole pipeline, or None."""
-    expected = expectations(mod)
+    expected = expectations(mod, kinds=tuple(Kind))
     if not expected:
         return None
     journal("execute")
@@ -152,7 +156,12 @@ def _of_one_pass(subject: Subject) -> Problem | None:
 
 def _snippet(case: Case) -> str:
     """Arguments, expected results and the calls of the built module, spelled out."""
-    expected = expectations(case.mod)
+    assert case.pipeline is not None
+    expected = expectations(case.mod, kinds=tuple(Kind))
+    actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
+    if isinstance(actual, list):
+        pairs = zip(expected, actual, strict=True)
+        expected = [e for e, value in pairs if e.differs(value) is not None][:MOST]
     texts = [f"actual = run({e.function!r}, args)" for e in expected]
     return executed_text(expected, texts, pipeline=case.pipeline)
 
