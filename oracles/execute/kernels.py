@@ -24,6 +24,7 @@ import tvm_ffi
 from tvm import tirx
 
 from ..inspect import attr, global_vars
+from .guard import Function, guarded
 from .linker import linker
 
 KEPT_KILOBYTES = 256 * 1024
@@ -88,14 +89,16 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
         keys[gvar]: func for gvar, func in alone.items() if not os.path.exists(paths[keys[gvar]])
     }
     if missing:
-        path = _compile(_named(missing), target)
+        with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
+            path = _compile(_named(missing), target)
         paths.update(dict.fromkeys(missing, path))
     libraries = {path: tvm.runtime.load_module(path) for path in set(paths.values())}
     if missing and not _keep(path, missing):
         os.unlink(path)
     for gvar, func in alone.items():
         key = keys[gvar]
-        _register(gvar, func, libraries[paths[key]][key])
+        checked = functools.partial(_alone, gvar, func, target)
+        _register(gvar, func, guarded(func, libraries[paths[key]][key], checked))
     if not others:
         return []
     library = _load(others, target)
@@ -108,16 +111,23 @@ Functions = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
 
 
 def _sorted(prims: Functions) -> tuple[Functions, Functions]:
-    """Those that stand alone, and those that must be compiled together under their own names."""
+    """Those that stand alone, and those that must be compiled together as they are."""
     if linker() is None or any(gvar.name_hint.startswith(COMPILED) for gvar in prims):
         return {}, prims
     uses = {gvar: {str(g.name_hint) for g in global_vars(func)} for gvar, func in prims.items()}
     called = set().union(*uses.values())
-    bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called}
+    asserting = _asserting(prims)
+    bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called or gvar in asserting}
     return (
         {gvar: func for gvar, func in prims.items() if gvar not in bound},
         {gvar: func for gvar, func in prims.items() if gvar in bound},
     )
+
+
+def _asserting(prims: Functions) -> set[tvm.ir.GlobalVar]:
+    """Those with assertions of their own, which must stay."""
+    without = tirx.transform.SkipAssert()(tvm.IRModule(prims))
+    return {gvar for gvar, func in prims.items() if not without[gvar].body.same_as(func.body)}
 
 
 def _load(functions: Functions, target: tvm.target.Target) -> tvm.runtime.Module:
@@ -137,7 +147,14 @@ def _named(prims: Mapping[str, tirx.PrimFunc]) -> Functions:
     }
 
 
-def _register(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, compiled: tvm_ffi.Function) -> None:
+def _alone(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, target: tvm.target.Target) -> Function:
+    """One function with its checks, under its own name, which they mention."""
+    symbol = _symbol(gvar, func)
+    function: Function = _load({gvar: func.with_attr("global_symbol", symbol)}, target)[symbol]
+    return function
+
+
+def _register(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, compiled: Function) -> None:
     """Under the names by which the VM's instructions call it."""
     for name in {str(gvar.name_hint), _symbol(gvar, func)}:
         tvm_ffi.register_global_func(name, compiled, override=True)

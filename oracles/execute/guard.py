@@ -1,0 +1,110 @@
+"""The checks of a PrimFunc's arguments, made before the call instead of in the code.
+
+They are most of what LLVM emits for a small PrimFunc. So PrimFuncs are compiled without them, and
+called so where the arguments are in order beyond doubt; otherwise the PrimFunc is compiled with
+its checks after all, which say what they always say.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+Function = Callable[..., Any]
+
+
+def guarded(func: tirx.PrimFunc, unchecked: Function, checked: Callable[[], Function]) -> Function:
+    """The compiled function without checks for arguments that need none, else the other one.
+
+    Args:
+        checked: makes it; called once at the most.
+    """
+    params = list(func.params)
+    checked = functools.cache(checked)
+
+    def call(*args: Any) -> Any:
+        return (unchecked if _in_order(params, args) else checked())(*args)
+
+    return call
+
+
+def _in_order(params: Sequence[Any], args: Sequence[Any]) -> bool:
+    """The arguments pass every check that a compiled function makes, and perhaps stricter ones."""
+    if len(params) != len(args):
+        return False
+    known: dict[int, int] = {}
+    sizes: list[tuple[Any, int]] = []
+    for param, arg in zip(params, args, strict=True):
+        ty = param.ty
+        if isinstance(ty, tirx.BufferType):
+            if not isinstance(arg, tvm.runtime.Tensor) or not _plain(ty, arg):
+                return False
+            sizes += zip(ty.shape, arg.shape, strict=True)
+        elif type(arg) is int and str(ty) == "int64":
+            known[param.__chandle__()] = arg
+        else:
+            return False
+    for dim, size in sizes:
+        if isinstance(dim, tirx.Var):
+            known.setdefault(dim.__chandle__(), size)
+    return all(_value(dim, known) == size for dim, size in sizes)
+
+
+_CPU = tvm.cpu()
+
+
+def _plain(ty: Any, tensor: tvm.runtime.Tensor) -> bool:
+    """Of the buffer's dtype and rank, compact from its first byte on, aligned, on the CPU."""
+    shape = tensor.shape
+    address = tensor.data_ptr()
+    return (
+        not ty.strides
+        and isinstance(ty.elem_offset, tirx.IntImm)
+        and ty.elem_offset.value == 0
+        and len(ty.shape) == len(shape)
+        and str(tensor.dtype) == str(ty.dtype)
+        and tensor.device == _CPU
+        and tensor.strides == tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        and address % ty.data_alignment == 0
+        and (address != 0 or 0 in shape)
+        and _byte_offset(tensor) == 0
+    )
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+_BYTE_OFFSET = 40
+"""Where DLPack's DLTensor has it: behind data, device, ndim, dtype, shape and strides."""
+
+
+def _byte_offset(tensor: tvm.runtime.Tensor) -> int:
+    capsule = tensor.__dlpack__()
+    return ctypes.c_uint64.from_address(_pointer(capsule, b"dltensor") + _BYTE_OFFSET).value
+
+
+_ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
+    tirx.Add: operator.add,
+    tirx.Sub: operator.sub,
+    tirx.Mul: operator.mul,
+}
+
+
+def _value(dim: tirx.PrimExpr, known: Mapping[int, int]) -> int | None:
+    """A dim; None where it is of a kind that is left to the compiled checks."""
+    if isinstance(dim, tirx.IntImm):
+        return int(dim.value)
+    if isinstance(dim, tirx.Var):
+        return known.get(dim.__chandle__())
+    combine = _ARITHMETIC.get(type(dim))
+    if combine is None:
+        return None
+    a, b = _value(dim.a, known), _value(dim.b, known)
+    return None if a is None or b is None else combine(a, b)
