@@ -11,7 +11,7 @@ from typing import Any
 import tvm
 
 from .execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
-from .executed_text import PIPELINE_TEXTS, assert_close, literal
+from .executed_text import assert_close, literal, remaining_text
 from .expectation import expectations
 from .oracle import Case, Journal, Oracle, Problem, Violation
 from .pipeline_values import CODE_GENERATION, REFUSALS
@@ -79,7 +79,9 @@ def _snippet(case: Case) -> str:
     """Each call in both modes, and a comparison."""
     parts = [
         standalone(from_numpy, to_numpy, assert_close),
-        _TEXT.format(pipeline=PIPELINE_TEXTS[case.pipeline or "default"], devices=DEVICES),
+        _TEXT.format(
+            pipeline=remaining_text(case.mod, case.pipeline or "default"), devices=DEVICES
+        ),
     ]
     parts += [
         f"args = {literal(e.args)}\n"

@@ -30,7 +30,7 @@ def executed_text(
     """Statements that build `apply(mod)`, or `mod` by a pipeline, and fail where a value is wrong.
 
     Args:
-        after: what `apply(mod)` gives: it tells which passes are still to come.
+        after: what is built, `apply(mod)` or `mod`: it tells which passes are still to come.
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
         tolerance: see `Expectation.bounds`.
     """
@@ -76,24 +76,26 @@ def built_text(
         after: see `executed_text`.
     """
     template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
-    passes = PIPELINE_TEXTS[pipeline or "default"] if after is None else _remaining(after)
+    name = pipeline or "default"
+    passes = PIPELINE_TEXTS[name] if after is None else remaining_text(after, name)
     build = template.format(mod=mod, pipeline=passes)
     build += _RUN.format(devices=DEVICES)
     return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n\n{build}"
 
 
-def _remaining(mod: tvm.IRModule) -> str:
-    """The passes that `execute` takes a module through, spelled out."""
+def remaining_text(mod: tvm.IRModule, pipeline: str) -> str:
+    """The passes that `execute` takes a module through, spelled out for `relax.build`."""
     seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
     done = {name for name, shows in DONE.items() if shows(seen)}
-    passes = ['relax.get_pipeline("default")']
+    whole = PIPELINE_TEXTS[pipeline]
+    passes = ['relax.get_pipeline("default")' if pipeline == "default" else whole]
     if done:
         exprs = [call.expr for call in steps("default") if call.name not in done]
         passes = [e if e.startswith("relax.") else f"relax.transform.{e}" for e in exprs]
     if local_functions(mod):
         passes.insert(0, "relax.transform.LambdaLift()")
     if len(passes) == 1:
-        return PIPELINE_TEXTS["default"]
+        return whole
     lines = "".join(f"        {expression},\n" for expression in passes)
     return f"tvm.transform.Sequential([\n{lines}    ])"
 

@@ -163,7 +163,7 @@ def _snippet(case: Case) -> str:
         pairs = zip(expected, actual, strict=True)
         expected = [e for e, value in pairs if e.differs(value) is not None][:MOST]
     texts = [f"actual = run({e.function!r}, args)" for e in expected]
-    return executed_text(expected, texts, pipeline=case.pipeline)
+    return executed_text(expected, texts, pipeline=case.pipeline, after=case.mod)
 
 
 ORACLE = Oracle(

@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from ..generators.ops.record import Tolerance
-from .execute import Failure, execute
+from .execute import Death, Failure, execute
 from .expectation import Expectation
 from .keys import headline
 
@@ -40,6 +40,8 @@ def vote(
         ran = execute(e.mod, [e.plan()])
         if ran is None:
             return Verdict.NONE, f"running the {side} takes too long"
+        if isinstance(ran, Death):
+            return Verdict.NONE, f"the process of the {side} dies ({ran.step}): {ran.error}"
         if isinstance(ran, Failure):
             return Verdict.NONE, f"it cannot build the {side} ({ran.error}: {headline(ran.text)})"
         (value,) = ran

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import tvm
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -69,3 +70,15 @@ def test_modes_that_differ_are_told(
 
 def test_what_neither_mode_can_build_is_left_alone() -> None:
     assert check(Case(Unbuilt, pipeline="default"), oracles=["exec-modes"]) == []
+
+
+@pytest.mark.parametrize("pipeline", ["zero", "default", "cpu_generic"])
+@pytest.mark.parametrize("oracle", ["exec-modes", "executed-by-pipeline"])
+def test_snippets_lift_local_functions(oracle: str, pipeline: str) -> None:
+    builder = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorType((2,), "float32")) for name in "xy")
+    inner = relax.Function([y], relax.SeqExpr([], y), relax.TensorType((2,), "float32"))
+    with builder.function("main", [x]):
+        local = builder.emit(builder.normalize(inner))
+        builder.emit_func_output(builder.emit(relax.Call(local, [x])))
+    run_snippet(oracle, Case(builder.get(), pipeline=pipeline))

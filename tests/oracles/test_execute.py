@@ -29,8 +29,10 @@ from relaxfuzz.oracles.execute import (
     linker,
     lower,
 )
+from relaxfuzz.oracles.expectation import Expectation
 from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.votes import Verdict, vote
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 EXPECTED = (np.square(X + 1), (X + 1).T)
@@ -280,3 +282,12 @@ def constant(value: float) -> Any:
         out[0] = T.float32(value)
 
     return func
+
+
+def test_a_vote_says_that_a_side_dies() -> None:
+    one, zero = np.ones(1, "int32"), np.zeros(1, "int32")
+    module, result = (Expectation(Quotient, "main", [one, by], one) for by in (one, zero))
+    assert vote(module, result, None) == (
+        Verdict.NONE,
+        "the process of the result dies (run): SIGFPE",
+    )
