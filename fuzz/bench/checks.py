@@ -29,6 +29,8 @@ class Throughput:
     cpu: float = 0.0
     wall: float = 0.0
     by_item: Counter[str] = field(default_factory=Counter)
+    executions: list[tuple[float, float]] = field(default_factory=list)
+    """CPU seconds of executions in the VM, at first and again, where they are watched."""
 
     @property
     def rate(self) -> float:
@@ -53,24 +55,33 @@ def measure(seed: int, modules: int) -> tuple[Throughput, Throughput, Costs]:
     worker.warm_up()
     alone, sampled, costs = Throughput(), Throughput(), Costs()
     for number, (start, count) in enumerate(schedule.blocks(modules)):
-        block = Block(
-            seed=seed,
-            start=start,
-            count=count,
-            subjects=tuple(Subject(name) for name in catalogue),
-            disabled=schedule.disabled(seed, number),
-        )
-        _block(block, _no_samples, alone)
-        _block(block, lambda tell: None, sampled)
-        _block(block, _watch, Throughput(), costs)
+        block = block_of(seed, number, start, count)
+        run_block(block, _no_samples, alone)
+        run_block(block, lambda tell: None, sampled)
+        run_block(block, _watch, Throughput(), costs)
     return alone, sampled, costs
+
+
+def block_of(seed: int, number: int, start: int, count: int) -> Block:
+    """A block of a campaign with the whole catalogue."""
+    return Block(
+        seed=seed,
+        start=start,
+        count=count,
+        subjects=tuple(Subject(name) for name in catalogue),
+        disabled=schedule.disabled(seed, number),
+    )
 
 
 Prepare = Callable[[Tell], None]
 
 
-def _block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None = None) -> None:
-    """Run a block in forks; where one dies, another goes on with the next module."""
+def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None = None) -> None:
+    """Run a block in forks; where one dies, another goes on with the next module.
+
+    Args:
+        prepare: changes the process in which the block runs, and may tell of more.
+    """
     checked: Counter[str] = Counter()
     start, end = block.start, block.start + block.count
     while start < end:
@@ -87,6 +98,8 @@ def _block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None
                 into.checks += sum(value.values())
             elif kind == "module":
                 into.modules += 1
+            elif kind == "executed":
+                into.executions.append(value)
             elif kind == "costs" and costs is not None:
                 for name, seconds in value["spent"].items():
                     costs.spent[name] += seconds
@@ -116,7 +129,7 @@ def _run(tell: Tell, part: Block, journal: Journal, prepare: Prepare) -> None:
 
 def _no_samples(tell: Tell) -> None:
     # The sample is the last thing that a check draws: without it all else stays as it is.
-    _replace(schedule, "oracles", lambda original: lambda random: ())
+    replace(schedule, "oracles", lambda original: lambda random: ())
 
 
 def _watch(tell: Tell) -> None:
@@ -147,14 +160,14 @@ def _watch(tell: Tell) -> None:
         clock.spent.clear()
         clock.calls.clear()
 
-    _replace(Case, "attempt", lambda original: watched_attempt)
-    _replace(worker._Block, "_check", lambda original: watched_check)
-    _replace(worker._Block, "_module", lambda original: watched_module)
-    _replace(worker._Block, "_advance", functools.partial(clock.watch, "advance"))
-    _replace(worker._Block, "_prepare", functools.partial(clock.watch, "choose"))
-    _replace(worker._Block, "_report", functools.partial(clock.watch, "report"))
-    _replace(worker, "example", functools.partial(clock.watch, "generate"))
-    _replace(
+    replace(Case, "attempt", lambda original: watched_attempt)
+    replace(worker._Block, "_check", lambda original: watched_check)
+    replace(worker._Block, "_module", lambda original: watched_module)
+    replace(worker._Block, "_advance", functools.partial(clock.watch, "advance"))
+    replace(worker._Block, "_prepare", functools.partial(clock.watch, "choose"))
+    replace(worker._Block, "_report", functools.partial(clock.watch, "report"))
+    replace(worker, "example", functools.partial(clock.watch, "generate"))
+    replace(
         checks,
         "STRUCTURAL",
         lambda oracles: tuple(
@@ -164,6 +177,6 @@ def _watch(tell: Tell) -> None:
     )
 
 
-def _replace(owner: object, name: str, change: Callable[[Any], object]) -> None:
+def replace(owner: object, name: str, change: Callable[[Any], object]) -> None:
     """Change what the running process knows under a name."""
     setattr(owner, name, change(getattr(owner, name)))

@@ -1,4 +1,4 @@
-"""Tiers 3 and 4: modules evaluated and executed, and the naive way to execute them."""
+"""Modules evaluated as tier 3 does it, and executed the naive way."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import tvm
-from tvm import relax
 
 from ...generators.modules import ir_modules
 from ...oracles.catalogue import catalogue
 from ...oracles.evaluated import evaluated as tier_3
-from ...oracles.execute import Plan, execute, from_numpy, to_numpy
+from ...oracles.execute import from_numpy, to_numpy
 from ...oracles.inputs import arguments
 from ...oracles.inspect import public_functions
 from ...oracles.sides import sides
@@ -54,19 +52,6 @@ def evaluated(seed: int, seconds: float) -> Rates:
                 yield seconds[0] / 2, seconds[1] / 2
 
     return _rates(each, seed, seconds, per_check=2)
-
-
-def executed(seed: int, seconds: float) -> Rates:
-    """Modules that were built, loaded and run as tier 4 does it."""
-
-    def each(mod: tvm.IRModule, index: int) -> Iterator[tuple[float, float]]:
-        plans = [_call(str(gvar.name_hint), func) for gvar, func in public_functions(mod)]
-        done: list[Any] = []
-        seconds = [_cpu(lambda: done.append(execute(mod, plans))) for _ in range(2)]
-        if all(isinstance(result, list) for result in done):
-            yield seconds[0], seconds[1]
-
-    return _rates(each, seed, seconds)
 
 
 def naively_executed(seed: int, seconds: float) -> Rates:
@@ -115,8 +100,3 @@ def _cpu(work: Callable[[], object]) -> float:
     begin = cpu_of_all()
     work()
     return cpu_of_all() - begin
-
-
-def _call(name: str, func: relax.Function) -> Plan:
-    args = arguments(func, 0)
-    return lambda run: run(name, args)
