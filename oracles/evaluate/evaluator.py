@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst, GlobalVar
 
-from ..errors import Mismatch, Unsupported
+from ..errors import Mismatch, Undefined, Unsupported
 from ..tensorir import translate
 from .frame import Frame
 from .packed import packed
@@ -133,8 +133,10 @@ class Evaluator:
             self._depth -= 1
 
     def _call_prim(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
-        whole = [_contiguous(arg) for arg in args]
         program = translate(func)
+        for position in program.writes:
+            self._refuse_constant(args[position])
+        whole = [_contiguous(arg) for arg in args]
         if self._prim is None:
             result = program(*whole)
         else:
@@ -150,8 +152,18 @@ class Evaluator:
             self.written = [args[position] for position in program.writes]
         return () if result is None else result
 
+    def _refuse_constant(self, value: Any) -> None:
+        """Whoever writes to a constant changes what the next call of the function gives.
+
+        Raises:
+            Undefined: the tensor is a constant, or a view of one.
+        """
+        for constant in self._constants.values():
+            if isinstance(constant, np.ndarray) and np.may_share_memory(value, constant):
+                raise Undefined("a constant is updated in place")
+
     def constant(self, expr: GenericConst) -> Any:
-        """A constant's value: the same array each time, so that a write to it is seen.
+        """A constant's value: the same array each time.
 
         Raises:
             Unsupported: a constant that is neither a tensor nor a dtype.

@@ -93,6 +93,34 @@ def nan() -> tvm.IRModule:
     return Nan
 
 
+@I.ir_module
+class Counter:
+    """A new tensor is updated."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def next_in_place(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("next"):
+                v = T.axis.spatial(4, i)
+                A[v] = A[v] + T.float32(1)
+
+    @R.function
+    def main() -> R.Tensor((4,), "float32"):
+        cls = Counter
+        with R.dataflow():
+            a = R.zeros((4,), "float32")
+            b = R.add(a, R.const(2, "float32"))
+            gv = R.call_tir_inplace(
+                cls.next_in_place, (b,), out_ty=R.Tensor((4,), "float32"), inplace_indices=[0]
+            )
+            R.output(gv)
+        return gv
+
+
+def counter() -> tvm.IRModule:
+    return Counter
+
+
 def loss() -> tvm.IRModule:
     """A function that can be differentiated."""
 
@@ -236,6 +264,19 @@ def folds_without_nan() -> Pass:
 
 def folds() -> Pass:
     return _folding(lambda value: value)
+
+
+def folds_what_is_updated() -> Pass:
+    return _constant_for("b", 2)
+
+
+def folds_what_is_read() -> Pass:
+    return _constant_for("a", 0)
+
+
+def _constant_for(name: str, number: float) -> Pass:
+    constant = relax.const(np.full(4, number, "float32"))
+    return _rewriting(lambda var, value: constant if var == name else None)
 
 
 def _differentiating(factor: float) -> Pass:

@@ -18,6 +18,7 @@ from relaxfuzz.oracles import votes
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.contract import PassContract, Relation
+from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.execute import Failure
 from relaxfuzz.oracles.oracle import Case, Problem
 from relaxfuzz.oracles.passcall import PassCall
@@ -111,6 +112,16 @@ def test_a_read_past_the_end_is_caught_though_no_value_shows_it() -> None:
 def test_a_read_up_to_the_end_is_left_alone() -> None:
     correct = memory_case(memory.live(), memory.reads_up_to_the_end)
     assert check(correct, oracles=["sanitized", "evaluated"]) == []
+
+
+def test_a_constant_that_is_updated_is_caught_though_the_first_call_is_right() -> None:
+    faulty = memory_case(memory.counter(), memory.folds_what_is_updated)
+    (violation,) = check(faulty, oracles=["evaluated"])
+    assert violation.key == ("the result does what has no meaning: a constant is updated in place",)
+    with pytest.raises(Undefined, match="a constant is updated in place"):
+        run_snippet("evaluated", faulty, ours=True)
+    correct = memory_case(memory.counter(), memory.folds_what_is_read)
+    assert check(correct, oracles=["evaluated"]) == []
 
 
 def adjoint(factory: str) -> tuple[Case, PassContract]:

@@ -16,7 +16,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.errors import Mismatch, Unsupported
+from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 
 X = np.array([1, 2, 3], "float32")
@@ -91,6 +91,34 @@ class Module:
             cls.double, (x,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
         )
         return (y, transposed)
+
+    @R.function
+    def updates_a_constant() -> R.Tensor((3,), "float32"):
+        cls = Module
+        x = R.const([1, 2, 3], "float32")
+        y = R.call_tir_inplace(
+            cls.double, (x,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
+        )
+        return y
+
+    @R.function
+    def updates_its_view() -> R.Tensor((3,), "float32"):
+        cls = Module
+        x = R.const([[1, 2, 3]], "float32")
+        flat = R.reshape(x, (3,))
+        y = R.call_tir_inplace(
+            cls.double, (flat,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
+        )
+        return y
+
+    @R.function
+    def updates_its_copy() -> R.Tensor((3,), "float32"):
+        cls = Module
+        x = R.astype(R.const([1, 2, 3], "float32"), "float32")
+        y = R.call_tir_inplace(
+            cls.double, (x,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
+        )
+        return y
 
     @R.function
     def constant(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
@@ -175,6 +203,16 @@ def test_results_of_operators_have_their_own_memory() -> None:
     updated, transposed = run("views", X)
     np.testing.assert_array_equal(updated, [2, 4, 6])
     np.testing.assert_array_equal(transposed, [1, 2, 3])
+
+
+@pytest.mark.parametrize("name", ["updates_a_constant", "updates_its_view"])
+def test_an_update_of_a_constant_has_no_meaning(name: str) -> None:
+    with pytest.raises(Undefined, match="a constant is updated in place"):
+        run(name)
+
+
+def test_a_copy_of_a_constant_may_be_updated() -> None:
+    np.testing.assert_array_equal(run("updates_its_copy"), [2, 4, 6])
 
 
 def test_arguments_are_not_changed() -> None:
