@@ -19,7 +19,7 @@ from ..generators.modules import ir_modules
 from ..generators.stages import STEPS, Stage
 from ..generators.tvm_api import load_json, save_json
 from ..oracles.catalogue import catalogue
-from ..oracles.check import VALUES, check
+from ..oracles.check import BUILDS, VALUES, check
 from ..oracles.contract import Exemption, PassContract
 from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall
@@ -64,7 +64,9 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             if job.exempt:
                 contract = contract_of(Subject(job.calls[0].name, job.calls[0], (), job.exempt))
             case = Case(load_json(job.module), job.calls, job.pipeline)
-            besides = VALUES if job.oracles is None else ()
+            besides: tuple[str, ...] = ()
+            if job.oracles is None:
+                besides = VALUES if job.pipeline is None else BUILDS
             say(Checked(id, tuple(_check(case, job.oracles, contract, journal, besides))))
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)

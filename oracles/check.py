@@ -13,11 +13,14 @@ from .pairs import oracles as pairs
 from .subject import Given, Subject, given
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 
-__all__ = ["ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
+__all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 
 
 VALUES = tuple(oracle.name for oracle in EVALUATED)
 """The oracles of values that are cheap enough for every check."""
+
+BUILDS = (pipeline_values.ORACLE.name, exec_modes.ORACLE.name)
+"""The oracles of values of whole builds that need no second module."""
 
 THOROUGH = {mutation.ORACLE.name, *VALUES}
 """Asked for by name, they look at all that they otherwise look at in turn."""

@@ -147,7 +147,15 @@ def json(subject: Subject) -> Problem | None:
     if not equivalent(expected, actual):
         what = "gives something else for the same module saved and loaded"
         return keys.mismatch(canonical(expected), canonical(actual), what)
-    again = load_json(save_json(expected))
+    text = save_json(expected)
+    try:
+        again = load_json(text)
+    except Exception as error:
+        said = keys.exception(error)
+        what = "what is saved does not load"
+        return Problem(
+            f"{what}: {said.title}", said.detail, (what, *said.key), (what, *said.fingerprint)
+        )
     return keys.mismatch(expected, again, "saving and loading changes the result")
 
 
@@ -175,7 +183,7 @@ def _said(error: Exception) -> str:
     """What the parser says, without the names in it and the advice after it."""
     found = re.search(r"error: (.*)", str(error))
     text = found.group(1) if found else f"{type(error).__name__}: {error}"
-    text = re.sub(r"(Undefined variable): .*", r"\1", text.split(". ", 1)[0])
+    text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
     return keys.message(text).splitlines()[0][:150]
 
 

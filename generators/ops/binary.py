@@ -44,8 +44,7 @@ ROWS = (
     Row("atan2", np.arctan2, (*WIDE, *BRAIN)),
     Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False),
     Row("equal", np.equal),
-    # Generated code compares for "less or greater", of which a NaN is neither.
-    Row("not_equal", np.not_equal, nonfinite=False),
+    Row("not_equal", np.not_equal),
     Row("less", np.less),
     Row("less_equal", np.less_equal),
     Row("greater", np.greater),
