@@ -1,0 +1,107 @@
+# x - x of NaN and of infinity is 0 where a fused PrimFunc reads x twice, and NaN elsewhere: StmtSimplify takes floats for exact, x * 0 too
+#
+# pass: relax.build
+# oracle: executed-by-pipeline
+# fingerprint: ["executed-by-pipeline", "cpu_generic (a combination of operators)", "values"]
+# tvm: fails on 0.27.0.post1
+# promise: IEEE 754: NaN - NaN is NaN; docstring of relax.op.subtract: 'Subtraction with numpy-style broadcasting'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule': the default pipeline gives NaN
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs
+from tvm.script import relax as R
+
+TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+shape = relax.ShapeExpr([3])
+x = relax.Var("x", R.Tensor((3,), "float32"))
+a = relax.DataflowVar("a", TensorType(shape, "float32"))
+gv = relax.Var("gv", TensorType(shape, "float32"))
+main = relax.Function(
+    [x],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(a, relax.op.subtract(x, x)), bind(gv, relax.op.negative(a))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+if __name__ == "__main__":
+    import numpy as np
+    import tvm
+    import tvm_ffi
+
+
+    def from_numpy(value):
+        """An argument for the VM: ndarray to tensor, tuple of int to shape, list or tuple to tuple.
+
+        A function becomes one that the VM can call; it is given NumPy values, and gives some.
+        """
+        if callable(value):
+            return tvm_ffi.convert(lambda *args: from_numpy(value(*map(to_numpy, args))))
+        if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
+            return tvm.runtime.ShapeTuple(value)
+        if isinstance(value, tuple | list):
+            return tuple(map(from_numpy, value))
+        if isinstance(value, int | float):
+            return value
+        return tvm.runtime.tensor(value)
+
+
+    def to_numpy(value):
+        """A result of the VM: tensors to ndarrays, arrays to tuples, shapes to tuples of int."""
+        if isinstance(value, tvm.runtime.Tensor):
+            return value.numpy()
+        if isinstance(value, tvm.runtime.ShapeTuple):
+            return tuple(int(dim) for dim in value)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, tuple | list) or hasattr(value, "__len__"):
+            return tuple(map(to_numpy, value))
+        return value
+
+
+    def assert_close(actual, expected, rtol, atol):
+        """Tuples element by element; shapes and dtypes exactly; floats up to rounding."""
+        if isinstance(expected, tuple | list):
+            assert len(actual) == len(expected), f"expected {len(expected)} results: {actual}"
+            for one, other in zip(actual, expected, strict=True):
+                assert_close(one, other, rtol, atol)
+            return
+        actual, expected = np.asarray(actual), np.asarray(expected)
+        assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}"
+        if expected.dtype.kind in "iub":
+            np.testing.assert_array_equal(actual, expected, strict=True)
+        else:
+            actual, expected = actual.astype("float64"), expected.astype("float64")
+            np.testing.assert_allclose(actual, expected, rtol, atol, strict=True)
+
+
+    target = tvm.target.Target({"kind": "llvm", "opt-level": 0})
+    built = relax.build(mod, target, relax_pipeline=relax.get_default_pipeline(target))
+    machine = relax.VirtualMachine(built, [tvm.cpu()] * 4)
+
+
+    def run(name, args):
+        return to_numpy(machine[name](*map(from_numpy, args)))
+
+
+
+    args = [np.array([-1.,  1., np.nan], "float32")]
+    actual = run('main', args)
+    assert_close(actual, np.array([-0., -0., np.nan], "float32"), rtol=0.001, atol=0.001)

@@ -1,0 +1,70 @@
+# index_put with accumulate adds in a parallel loop, and an index may come twice: sums get lost
+#
+# pass: LegalizeOps
+# oracle: sanitized
+# fingerprint: ["sanitized", "LegalizeOps", "race by function index_put"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of relax.op.index_put: 'When `accumulate` is True, the operation performs accumulation (addition) rather than replacement'
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+x = relax.Var("x", R.Tensor((4,), "float32"))
+i = relax.Var("i", R.Tensor((3,), "int64"))
+v = relax.Var("v", R.Tensor((3,), "float32"))
+gv = relax.Var("gv", R.Tensor((4,), "float32"))
+main = relax.Function(
+    [x, i, v],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv, op(
+            "index_put",
+            [x, relax.Tuple([i]), v],
+            "IndexPutAttrs",
+            accumulate=True,
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    # Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.
+    from relaxfuzz import sanitize
+
+    args = [np.array([2., 2., 3., 3.], "float32"), np.array([1, 1, 3], "int64"), np.array([3., 1., 1.], "float32"), np.array([0., 0., 0., 0.], "float32")]
+    func = apply(mod)['index_put']
+    fault = sanitize(func, args, outputs=[3])
+    assert fault is None, f"{func}\n{fault}"
