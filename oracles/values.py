@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from ..generators.ops.record import Tolerance
+from .errors import Unsupported
 
 SENSITIVITY = 16
 """How many times the effect of the smallest perturbation is still rounding."""
@@ -20,6 +21,9 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     Args:
         phase: another one moves others up.
         coarse: units of float16 for every float, as a cast to it would move them.
+
+    Raises:
+        Unsupported: a cast to float16 would make a number infinite.
     """
     if isinstance(value, tuple | list):
         return tuple(perturbed(item, phase, coarse=coarse) for item in value)
@@ -29,7 +33,10 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
     unit = float(_info(value.dtype).eps)
     step = 4 * (max(unit, float(_info(np.float16).eps)) if coarse else unit)
-    return (value.astype("float64") * (1 + step * signs)).astype(value.dtype)
+    moved = value.astype("float64") * (1 + step * signs)
+    if coarse and (np.abs(moved[np.isfinite(moved)]) > float(_info(np.float16).max)).any():
+        raise Unsupported("numbers beyond those of float16")
+    return moved.astype(value.dtype)
 
 
 def finite(value: Any) -> bool:

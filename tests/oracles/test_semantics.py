@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles import votes
@@ -197,6 +199,33 @@ def test_what_the_vm_computes_otherwise_is_not_told(monkeypatch: pytest.MonkeyPa
 def test_a_loose_relation_allows_less_precision() -> None:
     call = PassCall("ToMixedPrecision()")
     assert check(Case(faults.module(), (call,)), oracles=["executed"]) == []
+
+
+def test_numbers_too_large_for_float16_are_left_alone() -> None:
+    @I.ir_module
+    class Large:
+        @R.function
+        def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+            with R.dataflow():
+                a = R.matmul(R.const([[3, 3], [3, 3]], "float32"), x)
+                gv = R.exp(a)
+                R.output(gv)
+            return gv
+
+    call = PassCall("ToMixedPrecision(out_dtype='float16')")
+    for oracle in ("evaluated", "executed"):
+        assert check(Case(Large, (call,)), oracles=[oracle]) == []
+
+
+def test_less_precision_is_no_excuse_for_other_values() -> None:
+    wrong = case("swaps_operands")
+    call = wrong.calls[0]
+    loose = PassContract(
+        name=call.name, variants=lambda choices, mod: call, relation=Relation.LOOSE
+    )
+    for oracle in ("evaluated", "executed"):
+        (violation,) = check(wrong, oracles=[oracle], contract=loose)
+        assert violation.key[0] == "values"
 
 
 def test_the_pass_is_not_blamed_for_what_the_evaluator_gets_wrong(
