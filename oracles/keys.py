@@ -25,7 +25,7 @@ LONGEST = 200
 """Characters of a normalized message that count: beyond them is what the compiler printed."""
 
 READ = 3_000
-"""Characters of a message that are looked at: TVM prints whole functions into some."""
+"""Characters of a message that are looked at, printed functions left out: TVM prints much."""
 
 
 def exception(error: BaseException) -> Problem:
@@ -84,6 +84,7 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # Metadata of printed constants, which comes with some modules only.
         (r"\s*# Metadata omitted\. Use show_meta=True in script\(\) method to show it\.", ""),
         (r"\b(buffers) \S+ and \S+", r"\1 <name> and <name>"),
+        (r"\b(mapped to the same relax var:) \S+", r"\1 <n>"),
         # After "but got" comes whatever the module happened to have there.
         (
             r"(\b(?:but|however|instead|,)[, ]+(?:it |we |the \w+ )?"
@@ -113,10 +114,11 @@ def message(text: str, *, ops: bool = False) -> str:
     Args:
         ops: keep the names of the compiler's own operators in printed expressions.
     """
-    text = _APPENDED.sub("", re.sub(r"[^\s -~]+", "", text[:READ]))
-    condition = _CONDITION.match(text)
+    text = _APPENDED.sub("", re.sub(r"[^\s -~]+", "", text))
+    condition = _CONDITION.match(text[:READ])
     head = condition.group() if condition else ""
-    text = _LISTING.sub("<function>", text[len(head) :])
+    # What is wrong with a printed function stands behind it, however long it is.
+    text = _LISTING.sub("<function>", text[len(head) :])[:READ]
     text = _without_nodes(text, ops)
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)

@@ -58,6 +58,18 @@ SAME = [
         "Inconsistent buffers compute and B mapped to the same relax var: gv2",
     ),
     (
+        "Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: "
+        "Inconsistent buffers flatten and lv0 mapped to the same relax var: gv",
+        "Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: "
+        "Inconsistent buffers T_add and A mapped to the same relax var: lv27",
+    ),
+    (
+        "Function # from tvm.script import relax as R\n\n@R.function\ndef main(x: R.Tensor((2,)))"
+        f"{'    lv = R.add(x, x)' * 1_000} has true for relax.force_pure but false for is_pure",
+        "Function # from tvm.script import tirx as T\n\n@R.function\ndef f(n: T.int64)\n    pass"
+        " has true for relax.force_pure but false for is_pure",
+    ),
+    (
         "error: 'Var' object has no attribute 'get_symbolic_vars'\n --> <str>:8:5\n   |  \n"
         " 8 |  def f(x):\n   |  ^^^^^^",
         "error: 'Op' object has no attribute 'get_symbolic_vars'\n --> <str>:12:9\n   |  \n"
