@@ -1,0 +1,64 @@
+# LegalizeOps: split of an axis without elements into two sections: "split_indices must be sorted"
+#
+# pass: LegalizeOps
+# oracle: crash
+# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: idx_node->value > back_node->value: split_indices must be sorted"]
+# tvm: fails on 0.27.0.post1
+# promise: docstring of relax.op.split: 'If indices_or_sections is an integer, the input will be divided equally along given axis (if possible)', and its type has two parts of 0; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
+
+import tvm
+from tvm import relax, tirx
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R, tirx as T
+
+TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+x0 = relax.Var("x0", R.Tensor((0, 0), "float32"))
+gv4 = relax.Var("gv4", TupleType([R.Tensor((0, 0), "float32"), R.Tensor((0, 0), "float32")]))
+main = relax.Function(
+    [x0],
+    relax.SeqExpr(
+        [relax.DataflowBlock([bind(gv4, op(
+            "split",
+            [x0],
+            "SplitAttrs",
+            indices_or_sections=T.int64(2),
+            axis=0,
+        ))])],
+        gv4,
+    ),
+    type_of(gv4),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv4))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+
+
+if __name__ == "__main__":
+    passes = [
+        LegalizeOps(),
+    ]
+    the_pass = passes[0]
+
+    for p in passes:
+        mod = apply(mod, p)
