@@ -1,4 +1,4 @@
-# RealizeVDevice: a local function that uses a tensor with a virtual device: the body gets the device, the argument does not, and inferring the type of the call raises
+# RealizeVDevice: a local function that uses a tensor with a virtual device: its parameter gets the device, the argument of the call does not, and inferring the type of the call raises
 #
 # pass: RealizeVDevice
 # oracle: crash
