@@ -31,6 +31,21 @@ def first_difference(before: Expectation, after: Expectation) -> str:
     return _computes(before.mod, before.function, path)
 
 
+ALIKE = frozenset(
+    (
+        *("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination"),
+        *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams"),
+    )
+)
+"""Passes to which one operator is like another: where a difference begins is up to the module, and
+no sign of another bug."""
+
+
+def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
+    """What is the same for all differences that come of one bug."""
+    return (kind,) if pass_name in ALIKE else (kind, where)
+
+
 def kind_of(value: Any) -> str:
     """The operator that a binding's value calls, or what else it is.
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..generators.ops.record import Tolerance
-from . import keys, well_formed
-from .blame import first_difference
+from . import blame, keys, well_formed
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .executed_text import evaluated_text, executed_text
@@ -64,7 +63,8 @@ def evaluated(subject: Subject) -> Problem | None:
         subject.tell("ask the VM")
         verdict, reason = vote(difference.before, difference.after, tolerance)
         if verdict is Verdict.SAME:
-            return replace(_problem(difference), culprit=_inside(subject))
+            culprit = _inside(subject)
+            return replace(_problem(difference, culprit or subject.call.name), culprit=culprit)
         if difference.undefined:
             # Compiled code does not check what it reads.
             reason = reason or "not observable in the VM"
@@ -72,7 +72,7 @@ def evaluated(subject: Subject) -> Problem | None:
             continue
         first = unconfirmed.setdefault(difference.what, difference)
         if first is not difference:  # a second set of arguments shows it
-            return _problem(first, f"The VM has no say: {reason}")
+            return _problem(first, subject.call.name, f"The VM has no say: {reason}")
     return None
 
 
@@ -133,7 +133,7 @@ def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
     return e.differs(result, far) is not None
 
 
-def _problem(difference: Difference, *notes: str) -> Problem:
+def _problem(difference: Difference, blamed: str, *notes: str) -> Problem:
     detail = "\n".join([f"{difference.before.function}: {difference.wrong}", *notes])
     if difference.undefined:
         what = f"the result does what has no meaning: {keys.message(difference.wrong)}"
@@ -141,8 +141,8 @@ def _problem(difference: Difference, *notes: str) -> Problem:
     if difference.after.result is REFUSED:
         what = "the result refuses arguments that the module takes"
         return Problem(what, detail, (what,), (what,))
-    where = first_difference(difference.before, difference.after)
-    key = (difference.kind, where)
+    where = blame.first_difference(difference.before, difference.after)
+    key = blame.key(difference.kind, where, blamed)
     title = f"the result computes other {difference.kind} than the module, from {where} on"
     return Problem(title, detail, key, key)
 

@@ -12,21 +12,31 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from .inspect import calls_of
+from .inspect import bindings_of, calls_of, op_name
 
 
 def aliased_operands(mod: tvm.IRModule) -> Iterator[str]:
-    """In-place calls that write to a tensor which the PrimFunc gets as another operand, too.
+    """In-place calls that write to a tensor of which another operand is a view.
 
     Only of PrimFuncs whose attribute `tirx.noalias` promises that there is none.
     """
+    values: dict[Any, Any] = {b.var: getattr(b, "value", None) for b in bindings_of(mod)}
+
+    def memory(var: Any) -> Any:
+        while op_name(values.get(var)) == "relax.reshape":
+            var = values[var].args[0]
+        return var
+
     for call in calls_of(mod, "relax.call_tir_inplace"):
         gvar, operands = call.args[:2]
         attrs = mod[gvar].attrs
+        if attrs is None or not attrs.get("tirx.noalias"):
+            continue
         for place in map(int, call.attrs.inplace_indices):
-            again = [i for i, x in enumerate(operands) if i != place and x.same_as(operands[place])]
-            if again and attrs is not None and attrs.get("tirx.noalias"):
-                yield f"{gvar.name_hint} writes to operand {place}, which is operand {again[0]} too"
+            written = operands[place]
+            for i, x in enumerate(operands):
+                if not x.same_as(written) and memory(x).same_as(memory(written)):
+                    yield f"{gvar.name_hint} writes to operand {place}, which operand {i} views"
 
 
 def accesses_outside(func: tirx.PrimFunc, args: Sequence[Any]) -> Iterator[str]:

@@ -153,7 +153,7 @@ def _fault(
     if key in _clean and not afresh:
         return None
     try:
-        fault = sanitize(func, args, BUDGET, outputs)
+        fault = sanitize(func, _apart(args), BUDGET, outputs)
     except (Unsupported, Mismatch, Undefined):
         return None
     if fault is None:
@@ -161,6 +161,17 @@ def _fault(
         if len(_clean) > REMEMBERED:
             _clean.popitem(last=False)
     return fault
+
+
+def _apart(args: list[Any]) -> list[Any]:
+    """A tensor that is given twice as two tensors; two names of one memory stay what they are.
+
+    src/relax/transform/dataflow_inplace.cc: 'Same var twice (e.g. add(z, z)) is allowed.' What
+    values come of it the evaluator says.
+    """
+    return [
+        copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)
+    ]
 
 
 def _key(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import functools
 from typing import Any
 
 from ..generators.ops.record import Tolerance
-from .blame import first_difference
+from . import blame
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .execute import Death, Failure, execute
@@ -65,13 +65,10 @@ def executed(subject: Subject) -> Problem | None:
             return Problem(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,), (what,))
         kind = wrong.split(":", 1)[0]
         side.result = value
-        where = first_difference(e, side)
-        return Problem(
-            f"the result computes other {kind} than the module, from {where} on",
-            f"{e.function}: {wrong}",
-            (kind, where),
-            (kind, where),
-        )
+        where = blame.first_difference(e, side)
+        key = blame.key(kind, where, subject.call.name)
+        title = f"the result computes other {kind} than the module, from {where} on"
+        return Problem(title, f"{e.function}: {wrong}", key, key)
     return None
 
 

@@ -2,7 +2,7 @@
 #
 # pass: EliminateCommonSubexpr
 # oracle: evaluated
-# fingerprint: ["evaluated", "EliminateCommonSubexpr", "values", "relax.add"]
+# fingerprint: ["evaluated", "EliminateCommonSubexpr", "values"]
 # tvm: fails on 0.27.0.post1
 # promise: docstring of relax.op.call_tir_inplace: it 'actually mutates the arguments specified by `inplace_indices`'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tvm
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -38,6 +39,38 @@ class Module:
             z = R.call_tir(cls.pick, (y, indices), out_ty=R.Tensor((4,), "int8"))
             R.output(z)
         return z
+
+
+@I.ir_module
+class Twice:
+    """Sums of a tensor and a view of it, and of a tensor and itself."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def sum(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8"), C: T.Buffer((4,), "int8")):
+        for i in range(4):
+            with T.sblock("sum"):
+                v = T.axis.spatial(4, i)
+                C[v] = A[v] + B[v]
+
+    @R.function
+    def main(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        cls = Twice
+        with R.dataflow():
+            y = R.add(x, x)
+            view = R.reshape(y, (4,))
+            viewed = R.call_tir(cls.sum, (y, view), out_ty=R.Tensor((4,), "int8"))
+            itself = R.call_tir(cls.sum, (viewed, viewed), out_ty=R.Tensor((4,), "int8"))
+            R.output(itself)
+        return itself
+
+
+@T.prim_func(private=True, s_tir=True)
+def add(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
+    T.func_attr({"tirx.noalias": True})
+    for i in range(4):
+        with T.sblock("sum"):
+            v = T.axis.spatial(4, i)
+            A[v] = A[v] + B[v]
 
 
 @T.prim_func(private=True, s_tir=True)
@@ -105,6 +138,36 @@ def goes_backwards() -> Pass:
 
 def picks_outside() -> Pass:
     return _replacing("pick", picks_anything)
+
+
+def _in_place(name: str) -> Pass:
+    """`add` for `sum`, where a variable is bound; it is new in the result."""
+
+    @relax.expr_functor.mutator
+    class Mutator(relax.PyExprMutator):
+        def visit_var_binding_(self, binding: relax.VarBinding) -> None:
+            if binding.var.name == name:
+                new = self.builder_.add_func(add, "add")
+                operands = binding.value.args[1]
+                value = relax.op.call_tir_inplace(new, operands, 0, binding.var.ty)
+                binding = relax.VarBinding(binding.var, value)
+            super().visit_var_binding_(binding)
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        mutator = Mutator(mod)
+        main = mod.get_global_var("main")
+        mutator.builder_.update_func(main, mutator.visit_expr(mod[main]))
+        return mutator.builder_.get()
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="InPlace")
+
+
+def overwrites_what_it_views() -> Pass:
+    return _in_place("viewed")
+
+
+def overwrites_both_of_one() -> Pass:
+    return _in_place("itself")
 
 
 FAULTS = {

@@ -48,9 +48,9 @@ INSIDE = np.array([0, 1, 2, 3], "int8")
 OUTSIDE = np.array([0, 1, 2, 4], "int8")
 
 
-def case(factory: Any) -> Case:
+def case(factory: Any, mod: tvm.IRModule = faults.Module) -> Case:
     name = factory.__name__
-    return Case(faults.Module, (PassCall(f"{name}()", factory=f"{FILE}:{name}"),))
+    return Case(mod, (PassCall(f"{name}()", factory=f"{FILE}:{name}"),))
 
 
 def found(monkeypatch: pytest.MonkeyPatch, factory: Any, *calls: list[Any]) -> Any:
@@ -75,6 +75,19 @@ def found(monkeypatch: pytest.MonkeyPatch, factory: Any, *calls: list[Any]) -> A
 def test_the_fault_is_caught(factory: Any) -> None:
     (violation,) = check(case(factory), oracles=["sanitized"])
     assert violation.key == (faults.FAULTS[factory],)
+
+
+def test_two_names_of_one_memory_are_caught() -> None:
+    whole = case(faults.overwrites_what_it_views, faults.Twice)
+    (violation,) = check(whole, oracles=["sanitized"])
+    assert violation.key == ("aliased parameters by a new PrimFunc",)
+    with pytest.raises(AssertionError, match="writes to operand 0, which operand 1 views"):
+        run_snippet("sanitized", whole)
+
+
+def test_a_tensor_may_be_given_twice() -> None:
+    whole = case(faults.overwrites_both_of_one, faults.Twice)
+    assert check(whole, oracles=["sanitized", "evaluated"]) == []
 
 
 def test_a_correct_pass_is_left_alone() -> None:

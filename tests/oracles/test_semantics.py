@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -124,6 +125,24 @@ def test_a_constant_that_is_updated_is_caught_though_the_first_call_is_right() -
         run_snippet("evaluated", faulty, ours=True)
     correct = memory_case(memory.counter(), memory.folds_what_is_read)
     assert check(correct, oracles=["evaluated"]) == []
+
+
+@pytest.mark.parametrize("op", ["add", "multiply"])
+def test_passes_that_treat_all_operators_alike_have_one_key(op: str) -> None:
+    x, block = relax.Var("x", relax.TensorType((4,), "float32")), relax.BlockBuilder()
+    bump = block.add_func(memory.Counter["next_in_place"], "bump")
+    with block.function("main", [x]):
+        with block.dataflow():
+            first = block.emit(getattr(relax.op, op)(x, x))
+            updated = block.emit(relax.op.call_tir_inplace(bump, [first], 0, first.ty))
+            second = block.emit(getattr(relax.op, op)(x, x))
+            out = block.emit_output(relax.Tuple([updated, second]))
+        block.emit_func_output(out)
+    (violation,) = check(
+        Case(block.get(), (PassCall("EliminateCommonSubexpr()"),)), oracles=["evaluated"]
+    )
+    assert violation.key == ("values",)
+    assert f"from relax.{op} on" in violation.title
 
 
 def adjoint(factory: str) -> tuple[Case, PassContract]:
