@@ -163,6 +163,8 @@ def _conv(n: int) -> Op:
             for size, k, d, s in zip(x.shape[2:], kernel, dilation, strides, strict=True)
         ]
         groups = int(attrs.groups)
+        if x.shape[1] != groups * weight.shape[1]:
+            raise ValueError(f"{x.shape[1]} channels in {groups} groups of {weight.shape[1]}")
         x = _grouped(_wide(x, dtype), 1, groups)
         weight = _grouped(_wide(weight, dtype), 0, groups)
         out = np.zeros((x.shape[0], groups, weight.shape[1], *out_dims), x.dtype)

@@ -19,6 +19,8 @@ def from_numpy(value: Any) -> Any:
         return tvm.runtime.ShapeTuple(value)
     if isinstance(value, tuple | list):
         return tuple(map(from_numpy, value))
+    if isinstance(value, int | float):
+        return value
     return tvm.runtime.tensor(value)
 
 
