@@ -17,12 +17,15 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.generators.ops import table
-from relaxfuzz.oracles import votes
+from relaxfuzz.oracles import pipeline_values, votes
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.contract import PassContract, Relation
 from relaxfuzz.oracles.errors import Undefined
+from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure
+from relaxfuzz.oracles.expectation import expectations
+from relaxfuzz.oracles.inputs import Kind
 from relaxfuzz.oracles.oracle import Case, Problem
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.sides import sides
@@ -272,6 +275,37 @@ def test_a_right_pipeline_is_left_alone(pipeline: str) -> None:
     whole = Case(faults.module(), pipeline=pipeline)
     assert check(whole, oracles=["executed-by-pipeline"]) == []
     run_snippet("executed-by-pipeline", whole)
+
+
+def over(op: Any) -> tvm.IRModule:
+    ty = relax.TensorType((2, tvm.tirx.Var("n", "int64")), "float32")
+    x, block = relax.Var("x", ty), relax.BlockBuilder()
+    with block.function("main", [x]):
+        block.emit_func_output(block.emit(op(x)))
+    return block.get()
+
+
+@pytest.mark.parametrize(
+    ("op", "told"),
+    [(lambda x: relax.op.sum(x, axis=1), 0), (lambda x: relax.op.zeros((2,), "float32"), 1)],
+    ids=["left to chance", "wrong"],
+)
+def test_what_nobody_wrote_is_no_wrong_value(
+    monkeypatch: pytest.MonkeyPatch, op: Any, told: int
+) -> None:
+    """A sum over nothing has no initial value: what the VM gives is left to chance."""
+    mod = over(op)
+    asked = [e.args for e in expectations(mod, kinds=tuple(Kind))]
+    assert any(0 in args[0].shape for args in asked)
+
+    def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:
+        results = [plan(Evaluator(mod).run) for plan in plans]
+        pairs = zip(results, asked, strict=False)  # one where an operator is tried alone
+        return [value + 1 if 0 in args[0].shape else value for value, args in pairs]
+
+    monkeypatch.setattr(pipeline_values, "execute", execute)
+    found = check(Case(mod, pipeline="default"), oracles=["executed-by-pipeline"])
+    assert len(found) == told
 
 
 def test_named_inputs_of_mixed_precision_are_cast() -> None:
