@@ -61,12 +61,10 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
             continue
         culprit = _culprit(mod, e, pipeline)
         kind = wrong.split(":", 1)[0]
-        return Problem(
-            f"a build computes other {kind} than documented",
-            f"{e.function}: {wrong}",
-            (kind,),
-            (kind,),
-        ).blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+        key = (kind, str(e.kind)) if culprit is None and e.kind is Kind.SPECIAL else (kind,)
+        title = f"a build computes other {kind} than documented"
+        problem = Problem(title, f"{e.function}: {wrong}", key, key)
+        return problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
     return None
 
 

@@ -308,6 +308,20 @@ def test_what_nobody_wrote_is_no_wrong_value(
     assert len(found) == told
 
 
+def test_special_values_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code generation that takes floats for exact is another bug than one that adds wrongly."""
+    mod = over(lambda x: relax.op.subtract(x, x))
+
+    def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:
+        results = [plan(Evaluator(mod).run) for plan in plans]
+        return results if len(results) == 1 else [np.nan_to_num(value) for value in results]
+
+    monkeypatch.setattr(pipeline_values, "execute", execute)
+    (violation,) = check(Case(mod, pipeline="cpu_generic"), oracles=["executed-by-pipeline"])
+    assert violation.pass_name == "cpu_generic (a combination of operators)"
+    assert violation.key == ("values", "special values")
+
+
 def test_named_inputs_of_mixed_precision_are_cast() -> None:
     call = PassCall("ToMixedPrecision(fp16_input_names=['y'])")
     whole = Case(faults.module(), (call,))
