@@ -60,12 +60,27 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
         if wrong is None or (e.kind is Kind.EMPTY and _left_to_chance(mod)):
             continue
         culprit = _culprit(mod, e, pipeline)
-        kind = wrong.split(":", 1)[0]
-        key = (kind, str(e.kind)) if culprit is None and e.kind is Kind.SPECIAL else (kind,)
-        title = f"a build computes other {kind} than documented"
-        problem = Problem(title, f"{e.function}: {wrong}", key, key)
+        if isinstance(value, Failure):
+            problem = _raised(e, value)
+        else:
+            kind = wrong.split(":", 1)[0]
+            key = (kind, str(e.kind)) if culprit is None and e.kind is Kind.SPECIAL else (kind,)
+            title = f"a build computes other {kind} than documented"
+            problem = Problem(title, f"{e.function}: {wrong}", key, key)
         return problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
     return None
+
+
+def _raised(e: Expectation, failure: Failure) -> Problem:
+    """The VM gives up on arguments that the function is defined for."""
+    said = failure.problem
+    what = "a build raises in the VM"
+    return Problem(
+        f"{what}: {said.title}",
+        f"{e.function}: {said.detail}",
+        (what, *said.key),
+        (what, *said.fingerprint),
+    )
 
 
 def _left_to_chance(mod: tvm.IRModule) -> bool:
