@@ -35,6 +35,7 @@ class Relation(enum.StrEnum):
     BOUND_SIZES = "bound sizes"  # main(x) == main(x) for an x of the sizes that are bound
     LAZY_INPUT = "lazy input"  # main(x, get) == main(x, *w), where get(i, name) is w[i]
     LAZY_OUTPUT = "lazy output"  # main(x, set) sets what main(x) gives
+    LAZY_PARAMS = "lazy params"  # transform() gets weights by get_item and gives them to set_item
     WORKSPACE = "workspace"  # external functions take a workspace besides
     LOOSE = "loose"  # same signature, values to a loose tolerance (mixed precision, fast math)
     ADJOINT = "adjoint"  # adds <fn>_adjoint, keeps the rest

@@ -130,8 +130,8 @@ from relaxfuzz import evaluate
 after = apply(mod)
 
 
-def run(name, args):
-    return evaluate(after, name, args)
+def run(name, args, functions={}):
+    return evaluate(after, name, args, functions)
 
 """
 

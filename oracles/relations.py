@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.ir import PrimType
 
 from .catalogue.reading import argument
 from .contract import Relation
@@ -56,6 +57,8 @@ def rule(
             return _lazy_input(before, after)
         case Relation.LAZY_OUTPUT:
             return _lazy_output(before, after)
+        case Relation.LAZY_PARAMS:
+            return _lazy_params(before, after, call)
         case Relation.WORKSPACE:
             return _workspace(before, after)
         case _:
@@ -257,6 +260,69 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
             "    return ()\n\n\n"
             f"run({name!r}, [*args[:{at}], store, *args[{at}:]])\n"
             f"actual = {actual}"
+        )
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
+    """`transform()` calls `set_item(i, value)` for each element of what `transform(w)` gives.
+
+    It takes the weights by `get_item(i)`; of what the tuple of weights has, shapes and numbers are
+    still handed over, if a dimension may come from them.
+    """
+    if _calls_public(before):
+        return None
+    get_item = argument(call, "fget_item") or "get_item"
+    set_item = argument(call, "fset_item") or "set_item"
+
+    def lazy(name: str) -> bool:
+        return name.endswith("transform_params")
+
+    def places(name: str) -> tuple[int, int, list[int]]:
+        """The inputs, what the callbacks take besides, and the weights handed over: how many."""
+        func = before[name]
+        number = _inputs(before, name) or 0
+        fields = func.params[number].ty.fields
+        held = [i for i, ty in enumerate(fields) if isinstance(ty, relax.ShapeType | PrimType)]
+        if not relax.analysis.defined_symbolic_vars(func):
+            held = []
+        return number, len(after[name].params) - number - len(held), held
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        if not lazy(name):
+            return lambda run: run(name, args)
+        number, extra, held = places(name)
+        weights = args[number]
+
+        def called(run: Run) -> Any:
+            outputs: dict[int, Any] = {}
+
+            def store(*given: Any) -> tuple[()]:
+                outputs[given[-2]] = given[-1]
+                return ()
+
+            callbacks = {get_item: lambda *given: weights[given[-1]], set_item: store}
+            handed = [*args[:number], *[()] * extra, *(weights[i] for i in held)]
+            run(name, handed, callbacks)
+            return tuple(map(outputs.get, range(len(outputs))))
+
+        return called
+
+    def text(name: str) -> str:
+        if not lazy(name):
+            return f"actual = run({name!r}, args)"
+        number, extra, held = places(name)
+        return (
+            "outputs = {}\n\n\n"
+            f"def get_item(*given, weights=args[{number}]):\n"
+            "    return weights[given[-1]]\n\n\n"
+            "def set_item(*given, outputs=outputs):\n"
+            "    outputs[given[-2]] = given[-1]\n"
+            "    return ()\n\n\n"
+            f"handed = [*args[:{number}], *[()] * {extra}, *(args[{number}][i] for i in {held})]\n"
+            f"run({name!r}, handed, {{{get_item!r}: get_item, {set_item!r}: set_item}})\n"
+            "actual = tuple(map(outputs.get, range(len(outputs))))"
         )
 
     return Rule(lambda name: name in after, plan, text)

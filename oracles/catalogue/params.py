@@ -471,7 +471,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: ToNonDataflow and RemovePurityTracking should be invoked before this pass.
         stages=(Stage.IMPERATIVE,),
         requires=_without_transforms,
-        relation=Relation.NEW_SIGNATURE,
+        relation=Relation.LAZY_PARAMS,
         post=_transforms_lazily,
         exemptions=(
             Exemption(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,12 @@ MAX_DEPTH = 20
 """Bounds on all calls of Relax functions, and on calls inside calls, so that recursion ends."""
 
 
-def evaluate(mod: tvm.IRModule, name: str, args: Sequence[Any]) -> Any:
+def evaluate(
+    mod: tvm.IRModule,
+    name: str,
+    args: Sequence[Any],
+    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+) -> Any:
     """What a module's function gives, in NumPy: no compiler is used.
 
     It knows modules at every stage of lowering, and what compiled code hides: memory that nobody
@@ -33,6 +39,7 @@ def evaluate(mod: tvm.IRModule, name: str, args: Sequence[Any]) -> Any:
         name: of a Relax function in it.
         args: ndarrays, numbers, tuples of these, shapes as tuples of int, functions for callbacks.
             They are not changed.
+        functions: packed functions that the module may call, by their names.
 
     Returns:
         The same kinds of values; () if the function gives nothing.
@@ -43,7 +50,7 @@ def evaluate(mod: tvm.IRModule, name: str, args: Sequence[Any]) -> Any:
             module that fails.
         Undefined: the module does what has no meaning.
     """
-    return Evaluator(mod).run(name, args)
+    return Evaluator(mod).run(name, args, functions)
 
 
 class Evaluator:
@@ -80,15 +87,25 @@ class Evaluator:
         """What the latest call of a PrimFunc has written to, until it is told."""
         self._mod = mod
         self._prim = prim
+        self._functions: Mapping[str, Callable[..., Any]] = {}
         self._calls = 0
         self._depth = 0
         self._constants: dict[int, Any] = {}
 
-    def run(self, name: str, args: Sequence[Any]) -> Any:
+    def run(
+        self,
+        name: str,
+        args: Sequence[Any],
+        functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+        /,
+    ) -> Any:
         """The result of a function: ndarrays, numbers, tuples of results, shapes as tuples of int.
 
         The arguments are not changed. Callables among them are callbacks of the module. A function
         that gives nothing gives ().
+
+        Args:
+            functions: packed functions that the module may call, by their names.
 
         Raises:
             Unsupported: an operator or expression that the evaluator does not know.
@@ -100,6 +117,7 @@ class Evaluator:
         func = self._mod[name]
         if not isinstance(func, relax.Function):
             raise Unsupported(f"{name} is a {type(func).__name__}")
+        self._functions = functions
         with np.errstate(all="ignore"):
             own = copied(args) if self.writes else args
             return self.call_function(func, [_callback(arg) for arg in own], {})
@@ -112,8 +130,13 @@ class Evaluator:
         if isinstance(func, tirx.PrimFunc):
             return self._call_prim(func, list(args))
         if isinstance(func, relax.ExternFunc):
-            return packed(str(func.global_symbol), args)
+            return self.call_packed(str(func.global_symbol), args)
         raise Unsupported(f"call of {gvar.name_hint}, a {type(func).__name__}")
+
+    def call_packed(self, name: str, args: Sequence[Any]) -> Any:
+        """What a packed function gives: one that the caller has, or one that is known."""
+        function = self._functions.get(name)
+        return packed(name, args) if function is None else function(*args)
 
     def call_function(
         self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]

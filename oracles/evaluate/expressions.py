@@ -15,7 +15,6 @@ from .calls import CALLS
 from .matching import match, settle
 from .memory import KILLED, MEMORY
 from .operators import operator
-from .packed import packed
 from .poison import fresh
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def _global(frame: Frame, expr: GlobalVar) -> Callable[[list[Any]], Any]:
 
 
 def _extern(frame: Frame, expr: relax.ExternFunc) -> Callable[[list[Any]], Any]:
-    return functools.partial(packed, str(expr.global_symbol))
+    return functools.partial(frame.evaluator.call_packed, str(expr.global_symbol))
 
 
 VISIT: Mapping[type, Callable[[Frame, Any], Any]] = {

@@ -6,21 +6,25 @@ costs half of what just-in-time compilation does; only bytecode is made for each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import tvm
 from tvm import relax
 from tvm.relax import vm_build
 
 from .. import keys
+from ..errors import Unsupported
 from ..oracle import Problem
 from . import kernels
 from .convert import from_numpy, to_numpy
 from .fork import LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
+
+NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 __all__ = [
     "DEVICES",
@@ -36,8 +40,19 @@ __all__ = [
     "to_numpy",
 ]
 
-Run = Callable[[str, Sequence[Any]], Any]
-"""Calls a function of a module by its name: NumPy arguments, NumPy results."""
+
+class Run(Protocol):
+    """Calls a function of a module by its name: NumPy arguments, NumPy results."""
+
+    def __call__(
+        self, name: str, args: Sequence[Any], functions: Mapping[str, Callable[..., Any]] = NONE, /
+    ) -> Any:
+        """
+        Args:
+            functions: packed functions that the module may call, by their names. The VM looks
+                functions up when it starts, and so takes none here.
+        """
+
 
 Plan = Callable[[Run], Any]
 """What is to be called: `lambda run: run("main", args)`."""
@@ -152,7 +167,11 @@ def _machine(mod: tvm.IRModule, mode: str) -> Run:
     # The module itself: an Executable would have its empty source of host code compiled by gcc.
     machine = relax.VirtualMachine(executable.mod, [tvm.cpu()] * DEVICES)
 
-    def run(name: str, args: Sequence[Any]) -> Any:
+    def run(
+        name: str, args: Sequence[Any], functions: Mapping[str, Callable[..., Any]] = NONE, /
+    ) -> Any:
+        if functions:
+            raise Unsupported(f"packed functions {', '.join(functions)} in the VM")
         return to_numpy(machine[name](*map(from_numpy, args)))
 
     return run
