@@ -18,6 +18,7 @@ from ..generators.choices import Choices
 from ..generators.modules import ir_modules
 from ..generators.stages import STEPS, Stage
 from ..generators.tvm_api import load_json, save_json
+from ..oracles import composition
 from ..oracles.catalogue import catalogue
 from ..oracles.check import BUILDS, VALUES, check
 from ..oracles.contract import Exemption, PassContract
@@ -91,13 +92,12 @@ def contract_of(subject: Subject) -> PassContract:
     Raises:
         ValueError: not in the catalogue, and no call to make it from.
     """
-    contract = catalogue.get(subject.name)
     if subject.call is None:
-        if contract is None:
+        if subject.name not in catalogue:
             raise ValueError(f"Expected a pass of the catalogue or a call but got {subject!r}")
-        return contract
+        return catalogue[subject.name]
     call = subject.call
-    base = contract or PassContract(name=subject.name, variants=lambda choices, mod: call)
+    base = composition.contract_of(call)
     exemptions = tuple(Exemption(name, "its author says so", "") for name in subject.exempt)
     return dataclasses.replace(
         base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import tvm
@@ -21,7 +22,11 @@ DISABLED = "Sequential does not leave out exactly the passes that the context di
 
 
 def contract_of(call: PassCall) -> PassContract:
-    """What the catalogue says of the pass; else the strict contract."""
+    """What the catalogue says of the pass, or of the one it is like; else the strict contract."""
+    if call.like is not None:
+        return dataclasses.replace(
+            catalogue[call.like], name=call.name, variants=lambda choices, mod: call
+        )
     if documented(call):
         return catalogue[call.name]
     return PassContract(name=call.name, variants=lambda choices, mod: call)

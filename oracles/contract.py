@@ -65,6 +65,18 @@ class Rejection:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The right behaviour of a pass, written down a second time; see `oracles/reference`."""
+
+    make: Callable[[PassCall], tvm.transform.Pass | None]
+    """The reference pass for these arguments; None where it does not know them."""
+    unique: bool
+    """There is one right answer: both results are equal but for the names of private functions.
+    Otherwise the pass must do what the reference shows to be possible: give a result that keeps the
+    post-condition, wherever the reference gives one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassContract:
     """What a pass promises. The defaults are the strict contract of a pass nobody described."""
@@ -75,6 +87,10 @@ class PassContract:
     requires: Requires = lambda mod: None
     relation: Relation = Relation.SAME
     post: Post = lambda before, after, call: None
+    reference: Reference | None = None
+    lowers: bool = False
+    """It is to leave nothing that neither the virtual machine's code generator nor a later pass of
+    the pipeline can handle."""
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     cost: float = 1.0

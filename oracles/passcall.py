@@ -70,6 +70,8 @@ class PassCall:
     imports: tuple[str, ...] = ()
     """Import statements that `expr` needs besides, e.g. "from tvm.relax.dpl import is_op"."""
     factory: str | None = None
+    like: str | None = None
+    """The pass of the catalogue whose contract a user's own pass keeps; None: the strict one."""
 
     @property
     def name(self) -> str:

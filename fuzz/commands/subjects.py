@@ -18,7 +18,7 @@ RELAXES: Mapping[str, tuple[str, ...]] = {
     "changes_functions": ("functions",),
     "changes_signature": ("signature",),
     "changes_attributes": ("attributes",),
-    "changes_values": ("execution",),
+    "changes_values": ("values",),
 }
 """What each option keeps silent, by the name of its field in `Relaxations`."""
 

@@ -1,0 +1,94 @@
+"""What the passes of the zoo are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+Transform = Callable[[tvm.IRModule], tvm.IRModule]
+Change = Callable[[relax.Call], relax.Expr | None]
+
+
+def made(name: str, transform: Transform, opt_level: int = 0) -> tvm.transform.Pass:
+    """A module pass that does this."""
+    return tvm.transform.module_pass(
+        lambda mod, context: transform(mod), opt_level=opt_level, name=name
+    )
+
+
+def with_functions(
+    mod: tvm.IRModule, functions: dict[tvm.ir.GlobalVar, tvm.ir.BaseFunc]
+) -> tvm.IRModule:
+    """A new module of these functions, with the attributes and global infos of the old one."""
+    return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+def on_functions(
+    mod: tvm.IRModule, change: Callable[[relax.Function], relax.Function]
+) -> tvm.IRModule:
+    """A new module in which each Relax function is changed; signatures stay, so GlobalVars do."""
+    return with_functions(
+        mod,
+        {g: change(f) if isinstance(f, relax.Function) else f for g, f in mod.functions_items()},
+    )
+
+
+def on_prim_funcs(
+    mod: tvm.IRModule, change: Callable[[tirx.PrimFunc], tirx.PrimFunc]
+) -> tvm.IRModule:
+    """A new module in which each PrimFunc is changed."""
+    return with_functions(
+        mod,
+        {g: change(f) if isinstance(f, tirx.PrimFunc) else f for g, f in mod.functions_items()},
+    )
+
+
+def rebuilt(
+    func: relax.Function,
+    *,
+    params: Iterable[relax.Var] | None = None,
+    body: relax.Expr | None = None,
+    ret_ty: relax.Type | None = None,
+) -> relax.Function:
+    """The function with another part; purity and attributes stay."""
+    return relax.Function(
+        list(func.params if params is None else params),
+        func.body if body is None else body,
+        func.ret_ty if ret_ty is None else ret_ty,
+        func.is_pure,
+        func.attrs,
+    )
+
+
+def on_calls(mod: tvm.IRModule, change: Change, *ops: str) -> tvm.IRModule:
+    """A new module where `change` says what stands in place of each call of these operators.
+
+    It is given the call after its own arguments were changed; None leaves it as it is. Without
+    `ops`, it is asked of every call of an operator. Functions in which nothing changes stay the
+    same objects.
+    """
+
+    @relax.expr_functor.mutator
+    class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+        changed = False
+
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            call = super().visit_call_(call)
+            if isinstance(call.op, tvm.ir.Op) and (not ops or call.op.name in ops):
+                new = change(call)
+                if new is not None:
+                    self.changed = True
+                    return new
+            return call
+
+    functions: dict[Any, Any] = dict(mod.functions_items())
+    for gvar, func in functions.items():
+        if isinstance(func, relax.Function):
+            mutator = Mutator(mod)
+            new = mutator.visit_expr(func)
+            if mutator.changed:
+                functions[gvar] = new
+    return with_functions(mod, functions)
