@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from ..oracles.oracle import Violation
@@ -82,8 +82,8 @@ class CampaignConfig:
 
 def run(
     config: CampaignConfig, executor: Executor, stop: threading.Event | None = None
-) -> Iterator[Event]:
-    """Run a campaign; the last event is `Finished`.
+) -> Generator[Event, None, None]:
+    """Run a campaign; the last event is `Finished`. Closing it ends what is under way.
 
     With a budget of modules the events but `Progress` are the same for any number of workers:
     blocks are committed in order, and each is a function of the seed and its number.
@@ -180,7 +180,7 @@ class _Campaign:
         self._faults: set[str] = set()
         self._begin = time.monotonic()
 
-    def run(self) -> Iterator[Event]:
+    def run(self) -> Generator[Event, None, None]:
         names = tuple(subject.name for subject in self._config.subjects)
         yield Started(self._config.seed, self._executor.workers, names)
         try:

@@ -56,6 +56,14 @@ Stages = Annotated[
         "may be repeated.",
     ),
 ]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PASS",
+        help="Your own pass keeps the contract of this one, at its stages. Default: the strict "
+        "contract of a pass that nobody described.",
+    ),
+]
 NotIdempotent = Annotated[
     bool, typer.Option("--not-idempotent", help="Your own pass may change its own result.")
 ]
@@ -96,6 +104,7 @@ def run(
     oracle: Oracles = None,
     out: Out = OUT,
     json: Json = False,
+    like: Like = None,
     stage: Stages = None,
     not_idempotent: NotIdempotent = False,
     changes_functions: ChangesFunctions = False,
@@ -120,6 +129,7 @@ def run(
                 out=out,
                 json=json,
                 relaxations=Relaxations(
+                    like=like,
                     stages=tuple(stage or ()),
                     not_idempotent=not_idempotent,
                     changes_functions=changes_functions,
@@ -168,6 +178,7 @@ def check(
     oracle: Oracles = None,
     out: Out = OUT,
     json: Json = False,
+    like: Like = None,
     not_idempotent: NotIdempotent = False,
     changes_functions: ChangesFunctions = False,
     changes_signature: ChangesSignature = False,
@@ -191,6 +202,7 @@ def check(
                 out=out,
                 json=json,
                 relaxations=Relaxations(
+                    like=like,
                     not_idempotent=not_idempotent,
                     changes_functions=changes_functions,
                     changes_signature=changes_signature,
@@ -226,6 +238,58 @@ def replay(
         from .commands import replay as command
 
         return command.run(paths, workers or cores(), json=json)
+
+    _finish(command)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz zoo\n\n"
+    "  relaxfuzz zoo lift_forgets_returned --seed 3\n\n"
+    "  relaxfuzz zoo --budget 20s --modules 50 --json"
+)
+def zoo(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Only these passes of the zoo.", show_default=False
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to look for each fault, on one core.")
+    ] = "60s",
+    modules: Annotated[
+        int, typer.Option(min=1, help="How many modules each correct pass gets, with all oracles.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same modules.")] = 0,
+    workers: Workers = None,
+    out: Out = Path("relaxfuzz-zoo"),
+    json: Json = False,
+) -> None:
+    """Judge the harness: does it find known faults, and leave correct passes in peace?
+
+    The zoo holds faulty passes, each modelled on a bug of TVM, and correct ones that look
+    suspicious. The table says which were found, by which oracle and how fast.
+    """
+
+    def command() -> int:
+        from .commands import zoo as command
+        from .mistake import parse_budget
+        from .zoo import Budget
+
+        return command.run(
+            command.Request(
+                names=tuple(names or ()),
+                budget=Budget(
+                    seed=seed,
+                    seconds=parse_budget(budget),
+                    modules=modules,
+                ),
+                workers=workers or cores(),
+                out=out,
+                json=json,
+            )
+        )
 
     _finish(command)
 

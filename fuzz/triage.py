@@ -41,7 +41,13 @@ class Triage:
         store: Store,
         executor: Executor,
         publish: Callable[[Finding], None],
+        *,
+        seconds: float | None = None,
     ) -> None:
+        """
+        Args:
+            seconds: for all reduction; None: while a campaign goes on, little for each finding.
+        """
         self.published: list[Finding] = []
         self.unconfirmed = 0
         self.faults: list[str] = []
@@ -52,7 +58,7 @@ class Triage:
         self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
         self._number = itertools.count()
         self._seen: set[str] = set()
-        self._deadline: float | None = None
+        self._deadline = None if seconds is None else time.monotonic() + seconds
         self._stop = False
         self._narrowing = threading.Lock()  # the oracles are not made for threads
         self._threads: list[threading.Thread] = []

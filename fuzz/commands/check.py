@@ -14,6 +14,7 @@ import tvm
 from ...generators.choices import Choices
 from ...generators.tvm_api import load_json
 from ...oracles.catalogue import catalogue
+from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from ..executor import check
@@ -56,7 +57,7 @@ def run(request: Request) -> int:
         raise Mistake(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
     oracles = oracles_of(request.oracles)
     stage = stage_of(request.stage)
-    calls = calls_of(request.passes)
+    calls = calls_of(request.passes, request.relaxations.like)
     try:
         module = load(request.module)
     except BadModule as error:
@@ -69,7 +70,7 @@ def run(request: Request) -> int:
     for spelling, call in calls.items():
         fixed = call.factory is not None or not call.expr.endswith("()")
         variants = [call] if fixed else _variants(call.name, mod) or [call]
-        if (reason := _inapplicable(call.name, mod)) is not None:
+        if (reason := contract_of(call).requires(mod)) is not None:
             notes.append(f"{spelling} does not apply to this module: {reason}")
             continue
         exempt = request.relaxations.exempt if call.factory is not None else ()
@@ -80,7 +81,7 @@ def run(request: Request) -> int:
     if not request.passes and request.pipeline is None:
         jobs += (Check(module=module, pipeline=name, oracles=oracles) for name in PIPELINES)
         for name, contract in catalogue.items():
-            if stage in contract.stages and _inapplicable(name, mod) is None:
+            if stage in contract.stages and contract.requires(mod) is None:
                 jobs += (
                     Check(module=module, calls=(variant,), oracles=oracles)
                     for variant in _variants(name, mod)
@@ -89,10 +90,6 @@ def run(request: Request) -> int:
         for note in notes:
             made.display.line(note)
         return _run(jobs, made)
-
-
-def _inapplicable(name: str, mod: tvm.IRModule) -> str | None:
-    return catalogue[name].requires(mod) if name in catalogue else None
 
 
 def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:

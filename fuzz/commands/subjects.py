@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,8 +26,10 @@ RELAXES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxations:
-    """What a user's own pass does not promise."""
+    """What a user's own pass promises, and what it does not."""
 
+    like: str | None = None
+    """The pass of the catalogue whose contract it keeps."""
     stages: tuple[str, ...] = ()
     not_idempotent: bool = False
     changes_functions: bool = False
@@ -55,12 +58,12 @@ def subjects(spellings: Sequence[str], relaxations: Relaxations) -> tuple[Subjec
     if not spellings:
         if relaxations != Relaxations():
             raise Mistake(
-                "--stage and --not-... say what a pass of your own does not promise: "
+                "--like, --stage and --not-... say what a pass of your own promises: "
                 "name the pass as path/to/file.py:factory"
             )
         return tuple(Subject(name) for name in catalogue)
     named: dict[str, Subject] = {}
-    for spelling, call in calls_of(spellings).items():
+    for spelling, call in calls_of(spellings, relaxations.like).items():
         own = call.factory is not None
         plain = call.expr.endswith("()") and call.name in catalogue and not own
         subject = Subject(
@@ -77,12 +80,17 @@ def subjects(spellings: Sequence[str], relaxations: Relaxations) -> tuple[Subjec
     return tuple(named.values())
 
 
-def calls_of(spellings: Sequence[str]) -> Mapping[str, PassCall]:
+def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, PassCall]:
     """Each spelling's pass, built once in a process of its own.
+
+    Args:
+        like: the pass of the catalogue whose contract the user's own ones keep.
 
     Raises:
         Mistake: see `subjects`.
     """
+    if like is not None and like not in catalogue:
+        raise Mistake(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
     try:
         calls = {spelling: parse(spelling) for spelling in spellings}
     except BadSpelling as error:
@@ -90,7 +98,10 @@ def calls_of(spellings: Sequence[str]) -> Mapping[str, PassCall]:
     doubtful = [s for s, call in calls.items() if call.factory or not call.expr.endswith("()")]
     if doubtful:
         probe(doubtful)
-    return calls
+    return {
+        spelling: dataclasses.replace(call, like=like) if call.factory else call
+        for spelling, call in calls.items()
+    }
 
 
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -75,6 +75,8 @@ def module(tmp_path: Path) -> Path:
         (["run", "FuseOps", "--oracle", "idempotency"], "idempotent"),
         (["run", f"{USER}:correct", "--stage", "legalised"], "legalized"),
         (["run", "--not-idempotent"], "path/to/file.py:factory"),
+        (["run", "--like", "FuseOps"], "path/to/file.py:factory"),
+        (["run", f"{USER}:correct", "--like", "FuseOp"], "'FuseOps'"),
         (["check", "gone.json"], "gone.json"),
         (["check", str(USER)], "no IRModule"),
         (["check", str(USER), "--pipeline", "defualt"], "default"),
@@ -105,7 +107,7 @@ def test_foreign_out_is_refused_and_left_alone(tmp_path: Path, name: str) -> Non
 
 
 def test_help_teaches_with_examples() -> None:
-    for command in ("run", "check", "replay"):
+    for command in ("run", "check", "replay", "zoo"):
         result = CliRunner().invoke(app, [command, "--help"])
         assert result.exit_code == 0
         assert f"relaxfuzz {command}" in result.output
@@ -206,6 +208,16 @@ def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> N
     (summary,) = events(done.stdout)
     assert summary["findings"] == 0
     assert summary["modules"] == 3
+
+
+def test_a_pass_may_keep_the_contract_of_another_one(tmp_path: Path) -> None:
+    run = ("run", f"{USER}:attaches", "--modules", 16, "--seed", 1, "--json", "--out")
+    strict = relaxfuzz(*run, tmp_path / "strict")
+    assert strict.returncode == 1, strict.stderr
+    assert "functions" in {event.get("oracle") for event in events(strict.stdout)}
+    like = relaxfuzz(*run, tmp_path / "like", "--like", "AttachGlobalSymbol")
+    assert "functions" not in {event.get("oracle") for event in events(like.stdout)}
+    assert events(like.stdout)[-1]["modules"] == 16
 
 
 def wait_for_workers(process: subprocess.Popen[str]) -> None:
