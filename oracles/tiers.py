@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import (
+    agreement,
     crash,
     evaluated,
     exec_modes,
@@ -39,6 +40,8 @@ STRUCTURAL: tuple[Oracle, ...] = (
     interface.ATTRIBUTES,
     # What the pass left undone, the second run does: say the former, not both.
     postcondition.ORACLE,
+    # A result that breaks the post-condition differs from the right one, too: say the former.
+    agreement.ORACLE,
     idempotence.ORACLE,
 )
 """Tier 1: asked in every check."""

@@ -9,7 +9,7 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation
+from ..contract import Exemption, PassContract, Reference, Rejection, Relation
 from ..inspect import (
     attr,
     bindings_of,
@@ -23,6 +23,7 @@ from ..inspect import (
     relax_functions,
 )
 from ..passcall import PassCall
+from ..reference.attach_global_symbol import attach_global_symbol
 from .spelling import always
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
@@ -199,6 +200,10 @@ def _prefixed(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
     return None
 
 
+def _right_symbols(call: PassCall) -> tvm.transform.Pass:
+    return attach_global_symbol()
+
+
 def _has_system_lib_prefix(mod: tvm.IRModule, call: PassCall) -> bool:
     return bool(mod.attrs and mod.attrs.get("system_lib_prefix"))
 
@@ -276,6 +281,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("AttachGlobalSymbol()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
+        reference=Reference(_right_symbols, unique=True),
         exemptions=(
             Exemption(
                 "idempotent",

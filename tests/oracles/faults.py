@@ -335,6 +335,7 @@ FAULTS: dict[str, tuple[Callable[[], tvm.transform.Pass], ...]] = {
     "signature": (swaps_parameters, forgets_the_result_type),
     "attributes": (drops_module_attributes, drops_function_attributes),
     "postcondition": (),
+    "reference": (),
     "idempotent": (grows_with_every_run, raises_the_second_time),
 }
-"""For each oracle the passes that it must catch; a post-condition is broken by its contract."""
+"""For each oracle the passes it must catch; contracts bring post-conditions and references."""

@@ -1,0 +1,123 @@
+"""Reference: the pass does what the reference pass of its contract does."""
+
+from __future__ import annotations
+
+import tvm
+
+from . import keys, well_formed
+from .canonical import canonical, equivalent
+from .composition import contract_of
+from .contract import Reference
+from .inspect import is_public
+from .oracle import Case, Oracle, Problem
+from .reference.no_answer import NoAnswer
+from .standalone import standalone
+from .subject import Subject, attempt, digest
+
+DIFFERENT = "gives another result than the reference"
+REFUSED = "refuses a module for which the reference has a result"
+
+
+class ReferenceFault(RuntimeError):
+    """A reference that raises or breaks a promise itself: relaxfuzz's mistake, no finding."""
+
+
+def check(subject: Subject) -> Problem | None:
+    """Compare with the reference's result, where there is one right one.
+
+    Elsewhere the reference shows what is possible: a pass that refuses where it has a result, even
+    with a clean message, is reported. What else a pass owes there, the other oracles ask.
+
+    Raises:
+        ReferenceFault: the reference raises, or what it gives is wrong itself.
+    """
+    reference = subject.contract.reference
+    made = None if reference is None else reference.make(subject.call)
+    if reference is None or made is None:
+        return None
+    error, actual = subject.direct.error, subject.direct.mod
+    if error is not None and not subject.rejected(error):
+        return None  # a crash
+    if actual is not None and (not reference.unique or _breaks_contract(subject, actual)):
+        return None
+    expected = _expected(subject, made)
+    if expected is None:
+        return None
+    if error is not None:
+        said = keys.exception(error)
+        return Problem(
+            f"{REFUSED}: {said.title}",
+            f"{REFUSED}\n{said.detail}\n\nthe result:\n{keys.listing(expected)}",
+            (REFUSED, *said.key),
+            (REFUSED, *said.fingerprint),
+        )
+    assert actual is not None
+    if subject.direct.mark == digest(expected):
+        return None
+    expected, actual = keys.comparable(expected), keys.comparable(actual)
+    if equivalent(expected, actual):
+        return None
+    return keys.mismatch(canonical(expected), canonical(actual), DIFFERENT)
+
+
+def _breaks_contract(subject: Subject, mod: tvm.IRModule) -> bool:
+    return subject.contract.post(subject.mod, mod, subject.call) is not None
+
+
+def _expected(subject: Subject, made: tvm.transform.Pass) -> tvm.IRModule | None:
+    """What the reference gives for the module as it was before the runs; None: no answer."""
+    before = subject.mod if subject.intact else subject.given.copy()
+    outcome = subject.attempt("reference", subject.under(made), before)
+    if isinstance(outcome.error, NoAnswer):
+        return None
+    name = subject.call.name
+    if outcome.error is not None:
+        raise ReferenceFault(f"The reference of {name} raises") from outcome.error
+    assert outcome.mod is not None
+    if outcome.mark != subject.direct.mark:
+        flaw = well_formed.flaw(outcome.mod)
+        if flaw is not None:
+            raise ReferenceFault(f"The result of the reference of {name}: {flaw.detail}")
+        wrong = subject.contract.post(before, outcome.mod, subject.call)
+        if wrong is not None:
+            raise ReferenceFault(f"The result of the reference of {name}: {wrong}")
+    return outcome.mod
+
+
+def _snippet(case: Case) -> str:
+    """The check with the source text of the reference."""
+    (call,) = case.calls
+    reference = contract_of(call).reference
+    if reference is None:
+        return "# The contract of the pass has no reference."
+    given = f"expr={call.expr!r}, config={dict(call.config)!r}, name={call.name!r}"
+    make = reference.make
+    helpers = [make, canonical] if _private_names_matter(case, reference) else [make]
+    lines = [
+        "from types import SimpleNamespace\n",
+        f"{standalone(*helpers)}\n\n",
+        f"call = SimpleNamespace({given})",
+        f"expected = apply(mod, {make.__name__}(call))",
+        "actual = apply(mod)",
+    ]
+    if canonical in helpers:
+        lines.append("expected, actual = canonical(expected), canonical(actual)")
+    if reference.unique:
+        lines.append("tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)")
+    return "\n".join(lines)
+
+
+def _private_names_matter(case: Case, reference: Reference) -> bool:
+    """The results have private functions, whose names are up to the pass."""
+    result = attempt(case.calls[0].run, case.mod).mod if reference.unique else None
+    return result is not None and not all(map(is_public, result.functions.values()))
+
+
+ORACLE = Oracle(
+    name="reference",
+    tier=1,
+    promise="The pass does what an independent implementation of its documentation does.",
+    source="the docstring of the pass and what its reference in oracles/reference quotes",
+    check=check,
+    snippet=_snippet,
+)

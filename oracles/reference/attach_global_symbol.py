@@ -1,0 +1,78 @@
+"""AttachGlobalSymbol: every function gets the symbol by which generated code finds it.
+
+What is promised, and where:
+
+- "Attach global_symbol to Relax functions and TIR Primfuncs for codegen": the docstring. For an
+  external function no code is generated, and its symbol is its own already.
+- The symbol is the name of the GlobalVar: rule 3 of `relax.analysis.well_formed`. Relax' virtual
+  machine looks a PrimFunc up by its GlobalVar, and the library has it by its symbol.
+- With the module attribute `system_lib_prefix`, names of C linkage begin with the prefix, so that
+  two such libraries can be linked together: tvm/ir/module.h, kSystemLibPrefix. PrimFuncs that were
+  public before are among them (test_multi_systemlib in tests/python/relax/test_vm_build.py). Relax
+  functions, those that an external compiler will get too, are found in the executable by their own
+  names and keep them.
+- A symbol is unique: tvm/ir/function.h, kGlobalSymbol.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GlobalVar
+
+
+def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.Pass:
+    """The right behaviour of `relax.transform.AttachGlobalSymbol`.
+
+    Args:
+        leaves_global_vars: the fault that TVM had until apache/tvm#17202: with a prefix, a PrimFunc
+            gets another symbol, and its GlobalVar and all calls keep the old name.
+    """
+
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        symbols = _symbols(mod)
+        renamed = {} if leaves_global_vars else _renamed(symbols)
+        functions = {}
+        for gvar, func in mod.functions_items():
+            if gvar in symbols:
+                func = func.with_attr("global_symbol", symbols[gvar])
+            if renamed:
+                func = tvm_ffi.structural_map(func, (GlobalVar, lambda g: renamed.get(g, g)))
+            functions[renamed.get(gvar, gvar)] = func
+        return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="AttachGlobalSymbol")
+
+
+def _symbols(mod: tvm.IRModule) -> dict[GlobalVar, str]:
+    """The symbol of each function of the module that gets one."""
+    prefix = str(mod.attrs.get("system_lib_prefix") or "") if mod.attrs else ""
+    symbols = {
+        gvar: f"{prefix}{gvar.name_hint}" if isinstance(func, tirx.PrimFunc) else gvar.name_hint
+        for gvar, func in mod.functions_items()
+        if isinstance(func, relax.Function | tirx.PrimFunc)
+    }
+    # Whoever keeps a name has it; one that the prefix makes gets a number where it is taken.
+    taken = {
+        gvar.name_hint for gvar in mod.functions if symbols.get(gvar) in (None, gvar.name_hint)
+    }
+    for gvar, symbol in symbols.items():
+        if symbol != gvar.name_hint:
+            numbered = (f"{symbol}_{number}" for number in itertools.count(1))
+            symbols[gvar] = next(s for s in itertools.chain([symbol], numbered) if s not in taken)
+            taken.add(symbols[gvar])
+    return symbols
+
+
+def _renamed(symbols: dict[GlobalVar, str]) -> dict[GlobalVar, GlobalVar]:
+    """New GlobalVars for functions whose symbol is another name."""
+    renamed = {}
+    for gvar, symbol in symbols.items():
+        if symbol != gvar.name_hint:
+            new = renamed[gvar] = GlobalVar(symbol)
+            # The type is that of the function, which stays.
+            relax.expr._update_type(new, gvar.ty)
+    return renamed
