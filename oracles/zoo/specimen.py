@@ -38,7 +38,7 @@ class Specimen:
     like: str | None = None
     """The pass of the catalogue whose contract it is to keep; None: the strict contract."""
     stages: tuple[Stage, ...] = (Stage.RAW,)
-    """Where it is at home."""
+    """Where it is at home; none: where its contract is."""
     needs: tuple[str, ...] = ()
     """The features of a module that must meet for the fault to show, where they are two or more."""
     exempt: tuple[str, ...] = ()
