@@ -8,6 +8,8 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
+from ..inspect import ops_used
+
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
 Change = Callable[[relax.Call], relax.Expr | None]
 
@@ -92,3 +94,60 @@ def on_calls(mod: tvm.IRModule, change: Change, *ops: str) -> tvm.IRModule:
             if mutator.changed:
                 functions[gvar] = new
     return with_functions(mod, functions)
+
+
+Rewrite = Callable[[relax.BindingBlock, list[relax.Binding]], list[relax.Binding]]
+
+
+def on_blocks(func: relax.Function, rewrite: Rewrite) -> relax.Function:
+    """The function where `rewrite` says which bindings each block has, inner blocks first.
+
+    It is given the block and its bindings, in which branches and local functions are done. Types
+    of what is around the blocks stay. Where nothing changes the same objects come back.
+    """
+
+    def expression(expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, relax.SeqExpr):
+            blocks = [block(b) for b in expr.blocks]
+            if _same(blocks, expr.blocks):
+                return expr
+            return typed(relax.SeqExpr(blocks, expr.body), expr.ty)
+        if isinstance(expr, relax.If):
+            parts = expression(expr.true_branch), expression(expr.false_branch)
+            if _same(parts, (expr.true_branch, expr.false_branch)):
+                return expr
+            return typed(relax.If(expr.cond, *parts), expr.ty)
+        if isinstance(expr, relax.Function):
+            body = expression(expr.body)
+            return expr if body.same_as(expr.body) else rebuilt(expr, body=body)
+        return expr
+
+    def binding(old: relax.Binding) -> relax.Binding:
+        if not isinstance(old, relax.VarBinding):
+            return old
+        value = expression(old.value)
+        return old if value.same_as(old.value) else relax.VarBinding(old.var, value)
+
+    def block(old: relax.BindingBlock) -> relax.BindingBlock:
+        bindings = rewrite(old, [binding(b) for b in old.bindings])
+        return old if _same(bindings, old.bindings) else type(old)(bindings)
+
+    changed = expression(func)
+    assert isinstance(changed, relax.Function)
+    return changed
+
+
+def typed(expr: relax.Expr, ty: relax.Type) -> relax.Expr:
+    """A new node, which has no type yet, with its type."""
+    relax.expr._update_type(expr, ty)
+    return expr
+
+
+def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
+    new, old = list(new), list(old)
+    return len(new) == len(old) and all(a.same_as(b) for a, b in zip(new, old, strict=True))
+
+
+def writes_in_place(mod: tvm.IRModule) -> bool:
+    """Somewhere an operand is written into: then it matters who shares memory with whom."""
+    return bool(ops_used(mod) & {"relax.call_tir_inplace", "relax.call_inplace_packed"})
