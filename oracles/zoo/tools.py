@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import GenericConst
 
-from ..inspect import ops_used
+from ..inspect import op_name, ops_used, static
 
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
 Change = Callable[[relax.Call], relax.Expr | None]
@@ -151,3 +154,100 @@ def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
 def writes_in_place(mod: tvm.IRModule) -> bool:
     """Somewhere an operand is written into: then it matters who shares memory with whom."""
     return bool(ops_used(mod) & {"relax.call_tir_inplace", "relax.call_inplace_packed"})
+
+
+def function_of(call: relax.Call, operands: Iterable[relax.Var]) -> relax.Function:
+    """A private function of these operands that does this call of an operator.
+
+    Its types mention no symbolic variable: those of the call are static.
+    """
+    params = {var: relax.Var(f"p{i}", var.ty) for i, var in enumerate(operands)}
+    args = [params.get(arg, arg) for arg in call.args]
+    result = relax.Var("result", call.ty)
+    value = typed(relax.Call(call.op, args, call.attrs, call.ty_args), call.ty)
+    block = relax.BindingBlock([relax.VarBinding(result, value)])
+    body = typed(relax.SeqExpr([block], result), call.ty)
+    return relax.Function(list(params.values()), body, call.ty)
+
+
+def simple_body(mod: tvm.IRModule, callee: object) -> relax.Call | None:
+    """The call of an operator of which a private function of this module consists, if it does.
+
+    All types are static; its operands are parameters and constants.
+    """
+    func = mod[callee] if isinstance(callee, tvm.ir.GlobalVar) and callee in mod else None
+    if not isinstance(func, relax.Function) or func.attrs or not func.is_pure:
+        return None
+    bindings = [binding for block in func.body.blocks for binding in block.bindings]
+    if len(bindings) != 1 or not bindings[0].var.same_as(func.body.body):
+        return None
+    call = bindings[0].value
+    params = set(func.params)
+    fits = (
+        op_name(call) is not None
+        and all(arg in params or isinstance(arg, GenericConst) for arg in call.args)
+        and all(map(static_tensor, [*call.args, call]))
+        and bool(tvm_ffi.structural_equal(call.ty, func.ret_ty))
+    )
+    return call if fits else None
+
+
+def static_tensor(expr: relax.Expr) -> bool:
+    """It is a tensor of known shape and dtype."""
+    return isinstance(expr.ty, relax.TensorType) and static(expr.ty)
+
+
+Emit = Callable[[relax.Expr], relax.Var]
+"""Binds an expression to a fresh variable before the binding at hand; gives the variable."""
+
+Value = Callable[[relax.Var, relax.Expr, Emit], relax.Expr | None]
+
+
+def on_values(mod: tvm.IRModule, change: Value) -> tvm.IRModule:
+    """A new module where `change` says what each variable is bound to instead.
+
+    It is given the variable, its value and an `Emit`; None leaves the binding as it is. So does a
+    value whose type is not the variable's: types stay. MatchCasts are not asked about.
+    """
+
+    def rewrite(block: relax.BindingBlock, bindings: list[relax.Binding]) -> list[relax.Binding]:
+        kind = relax.DataflowVar if isinstance(block, relax.DataflowBlock) else relax.Var
+        done: list[relax.Binding] = []
+        for binding in bindings:
+            before: list[relax.Binding] = []
+            new = None
+            if isinstance(binding, relax.VarBinding):
+                new = change(binding.var, binding.value, functools.partial(_emit, kind, before))
+            if new is not None:
+                new = relax.BlockBuilder().normalize(new)
+                if tvm_ffi.structural_equal(new.ty, binding.var.ty):
+                    done += [*before, relax.VarBinding(binding.var, new)]
+                    continue
+            done.append(binding)
+        return done
+
+    return on_functions(mod, lambda func: on_blocks(func, rewrite))
+
+
+def _emit(kind: type[relax.Var], before: list[relax.Binding], value: relax.Expr) -> relax.Var:
+    value = relax.BlockBuilder().normalize(value)
+    var = kind(f"t{len(before)}", value.ty)
+    before.append(relax.VarBinding(var, value))
+    return var
+
+
+def bound_values(mod: tvm.IRModule) -> dict[relax.Var, relax.Expr]:
+    """What each variable of a binding, MatchCasts aside, is bound to."""
+    bindings = nodes(mod, relax.VarBinding)
+    return {binding.var: binding.value for binding in bindings}
+
+
+def until_stable(transform: Transform) -> Transform:
+    """Applied again until nothing changes."""
+
+    def repeated(mod: tvm.IRModule) -> tvm.IRModule:
+        while not tvm_ffi.structural_equal(new := transform(mod), mod):
+            mod = new
+        return mod
+
+    return repeated
