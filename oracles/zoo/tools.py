@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst
 
-from ..inspect import op_name, ops_used, static
+from ..inspect import nodes, op_name, ops_used, static
 
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
 Change = Callable[[relax.Call], relax.Expr | None]
