@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Collection, Iterator, Sequence
 
-from . import composition, exec_modes, mutation, pipeline_values, pipelines
+from . import composition, exec_modes, lowering_complete, mutation, pipeline_values, pipelines
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
 from .pairs import oracles as pairs
@@ -24,6 +24,9 @@ BUILDS = (pipeline_values.ORACLE.name, exec_modes.ORACLE.name)
 
 THOROUGH = {mutation.ORACLE.name, *VALUES}
 """Asked for by name, they look at all that they otherwise look at in turn."""
+
+APART = {lowering_complete.ORACLE.name}
+"""What they find wrong is no reason for anything else, values among it, to be wrong."""
 
 
 class UnknownOracle(ValueError):
@@ -66,11 +69,10 @@ def check(
         thorough = oracles is not None and bool(THOROUGH & set(oracles))
         return _one(case, known, (chosen, later), journal, contract, thorough=thorough)
     asked = (*chosen, *later)
-    found = _composed(case, asked, journal)
-    return [found] if found is not None and ORACLES[found.oracle] in asked else []
+    return [found for found in _composed(case, asked, journal) if ORACLES[found.oracle] in asked]
 
 
-def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Violation | None:
+def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:
     """What is wrong with a list of passes or a pipeline; nothing else tells what its values are."""
     found = None
     if any(oracle in STRUCTURAL for oracle in chosen):
@@ -78,14 +80,16 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> Viola
             found = composition.check_list(case.mod, case.calls, journal)
         else:
             assert case.pipeline is not None
-            found = composition.check_pipeline(case.mod, case.pipeline, journal)
+            wrong = composition.check_pipeline(case.mod, case.pipeline, journal)
+            if wrong:
+                return wrong
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         found = pipeline_values.check(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
         found = exec_modes.check(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None:
         found = pairs.check(case.mod, case.pipeline, chosen, journal)
-    return found
+    return [] if found is None else [found]
 
 
 def _one(
@@ -110,22 +114,23 @@ def _one(
         skips=composition.documented(call),
         known=known,
     )
+    violations: list[Violation] = []
     for oracles in rounds:
-        violations = list(_asked(oracles, subject))
-        if violations:
-            return violations
-    return []
+        violations += _asked(oracles, subject)
+        if not all(violation.oracle in APART for violation in violations):
+            break
+    return violations
 
 
 def _asked(oracles: Sequence[Oracle], subject: Subject) -> Iterator[Violation]:
     for oracle in oracles:
         if subject.exempt(oracle.name):
             continue
-        problem = oracle.check(subject)
-        if problem is not None:
+        problems = oracle.problems(subject)
+        for problem in problems:
             yield problem.blame(oracle.name, subject.call.name)
-            if oracle.ends:
-                return
+        if problems and oracle.ends:
+            return
 
 
 def narrow(case: Case, violation: Violation) -> Case:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import tvm
 
-from . import crash, keys, pipelines, sequential, well_formed
+from . import crash, keys, lowering_complete, pipelines, sequential, well_formed
 from .catalogue import catalogue
 from .contract import PassContract
 from .oracle import Journal, Problem, Violation, silent
@@ -37,13 +37,16 @@ def documented(call: PassCall) -> bool:
     return call.factory is None and call.name in catalogue
 
 
-def check_pipeline(mod: tvm.IRModule, name: str, journal: Journal) -> Violation | None:
-    """The first step of a pipeline that crashes or breaks the module.
+def check_pipeline(mod: tvm.IRModule, name: str, journal: Journal) -> list[Violation]:
+    """The first step of a pipeline that crashes or breaks the module; what is not lowered.
 
     Raises:
         UnknownPipeline: no such pipeline.
     """
-    return _walk(mod, pipelines.steps(name), journal)[1]
+    calls = pipelines.steps(name)
+    reached, violation = _walk(mod, calls, journal)
+    found = [left for _, left in _not_lowered(reached, calls)]
+    return found if violation is None else [*found, violation]
 
 
 def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Violation | None:
@@ -70,9 +73,14 @@ def step_before(
     mod: tvm.IRModule, calls: Sequence[PassCall], violation: Violation
 ) -> tuple[tvm.IRModule, PassCall] | None:
     """The module and the call at which the walk over `calls` meets this violation."""
-    reached, found = _walk(mod, calls, silent)
-    same = found is not None and (found.oracle, found.key) == (violation.oracle, violation.key)
-    return (reached[-1], calls[len(reached) - 1]) if same else None
+    reached, last = _walk(mod, calls, silent)
+    found = _not_lowered(reached, calls)
+    if last is not None:
+        found.append((len(reached) - 1, last))
+    for number, each in found:
+        if (each.oracle, each.key) == (violation.oracle, violation.key):
+            return reached[number], calls[number]
+    return None
 
 
 def _walk(
@@ -92,9 +100,9 @@ def _walk(
         journal(call.name)
         subject = Subject(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
-            problem = oracle.check(subject)
-            if problem is not None and not subject.exempt(oracle.name):
-                return reached, problem.blame(oracle.name, call.name)
+            for problem in oracle.problems(subject):
+                if not subject.exempt(oracle.name):
+                    return reached, problem.blame(oracle.name, call.name)
         if subject.direct.mod is None:
             return reached, None
         mod = subject.direct.mod
@@ -103,6 +111,19 @@ def _walk(
         known = Given(mod, mark)
         reached.append(mod)
     return reached, None
+
+
+def _not_lowered(
+    reached: Sequence[tvm.IRModule], calls: Sequence[PassCall]
+) -> list[tuple[int, Violation]]:
+    """What is left that somebody ought to lower, with the number of the pass that is blamed."""
+    for legalizer, call in enumerate(calls):
+        if lowering_complete.lowers(contract_of(call), call):
+            return [
+                (number, problem.blame(lowering_complete.ORACLE.name, calls[number].name))
+                for number, problem in lowering_complete.of_pipeline(reached, calls, legalizer)
+            ]
+    return []
 
 
 def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Subject:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import enum
 import functools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +84,7 @@ class Reason(enum.StrEnum):
     UNKNOWN_TYPE = "unknown type"
     """A tensor is needed, and the type does not say that it is one."""
     DECLINED = "declined by its legalization"
+    FAILED = "its legalization raises"
     NOT_LEGALIZED = "not legalized"
     """LegalizeOps can lower it, but has not been run, or not since the call is there."""
 
@@ -110,6 +111,18 @@ def gaps(mod: tvm.IRModule) -> list[Gap]:
         if wrong is not None:
             found.append(Gap(name, wrong[0], str(gvar.name_hint), binding, wrong[1]))
     return found
+
+
+def passed_over(mod: tvm.IRModule) -> list[Gap]:
+    """The gaps of a module that LegalizeOps has made, but those of operators that others lower.
+
+    What it could lower and has overlooked is none: that is said by its post-condition.
+    """
+    return [
+        gap
+        for gap in gaps(mod)
+        if lowered_by(gap.op) is None and gap.reason is not Reason.NOT_LEGALIZED
+    ]
 
 
 def leftovers(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Binding, str]]:
@@ -147,49 +160,63 @@ def _obstacle(call: relax.Call, name: str) -> tuple[Reason, str] | None:
     """Why nobody lowers the call; None where somebody does."""
     by = lowered_by(name)
     if by == ALLOCATES:
-        return _unknown(call.ty, "the result", shape_needed=True)
+        return _unknown([("the result", call.ty)])
     if by is not None:
-        return _unknown_operand(call) if by in BY_SHAPE else None
+        return _unknown(_operands(call)) if by in BY_SHAPE else None
     if not has_op_attr(name, "FLegalize"):
         if has_op_attr(name, "FCallPacked"):
             return Reason.NOT_LEGALIZED, f"LegalizeOps makes a packed call of {name}"
         return Reason.NO_LEGALIZATION, f"{name} has no legalization"
-    shapes = Op.get(name).get_attr("RequiresArgumentShapes")
-    if shapes is None or shapes:
-        unknown = _unknown_operand(call) or _unknown(
-            call.ty, "the result", shape_needed=not has_op_attr(name, "FDataDependent")
+    return unknown(call, name) or _asked(call, name)
+
+
+def unknown(call: relax.Call, op_name: str) -> tuple[Reason, str] | None:
+    """What is not known of a call that its legalization must know, if anything."""
+    if Op.get(op_name).get_attr("RequiresArgumentShapes") not in (None, True):
+        return None
+    result = () if has_op_attr(op_name, "FDataDependent") else (("the result", call.ty),)
+    return _unknown([*_operands(call), *result])
+
+
+Named = tuple[str, Any]
+"""Whose type, and the type."""
+
+
+def _operands(call: relax.Call) -> list[Named]:
+    return [
+        (
+            f"argument {number} ({arg.name})"
+            if isinstance(arg, relax.Var)
+            else f"argument {number}",
+            arg.ty,
         )
-        if unknown is not None:
-            return unknown
-    return _asked(call, name)
+        for number, arg in enumerate(call.args)
+    ]
 
 
-def _unknown_operand(call: relax.Call) -> tuple[Reason, str] | None:
-    for number, arg in enumerate(call.args):
-        name = f" ({arg.name})" if isinstance(arg, relax.Var) else ""
-        wrong = _unknown(arg.ty, f"argument {number}{name}", shape_needed=True)
-        if wrong is not None:
-            return wrong
+def _unknown(types: Iterable[Named]) -> tuple[Reason, str] | None:
+    """What types leave open that is needed to make a PrimFunc: shapes first, as LegalizeOps asks
+    for these."""
+    parts = [part for named in types for part in _taken_apart(*named)]
+    for whose, ty in parts:
+        if isinstance(ty, relax.TensorType) and not isinstance(ty.shape, relax.ShapeExpr):
+            return Reason.UNKNOWN_SHAPE, f"the shape of {whose}"
+        if isinstance(ty, relax.ShapeType) and ty.values is None:
+            return Reason.UNKNOWN_SHAPE, f"the values of {whose}"
+    for whose, ty in parts:
+        if not isinstance(ty, relax.TensorType | relax.ShapeType | tvm.ir.PrimType):
+            return Reason.UNKNOWN_TYPE, f"the type of {whose}"
+        if isinstance(ty, relax.TensorType) and ty.dtype is None:
+            return Reason.UNKNOWN_DTYPE, f"the dtype of {whose}"
     return None
 
 
-def _unknown(ty: Any, whose: str, *, shape_needed: bool) -> tuple[Reason, str] | None:
-    """What a type leaves open that is needed to make a PrimFunc."""
-    if isinstance(ty, relax.TensorType):
-        if shape_needed and not isinstance(ty.shape, relax.ShapeExpr):
-            return Reason.UNKNOWN_SHAPE, f"the shape of {whose}"
-        return (Reason.UNKNOWN_DTYPE, f"the dtype of {whose}") if ty.dtype is None else None
-    if isinstance(ty, relax.ShapeType):
-        return (Reason.UNKNOWN_SHAPE, f"the values of {whose}") if ty.values is None else None
-    if isinstance(ty, relax.TupleType):
-        fields = (
-            _unknown(field, f"field {number} of {whose}", shape_needed=shape_needed)
-            for number, field in enumerate(ty.fields)
-        )
-        return next((wrong for wrong in fields if wrong is not None), None)
-    if isinstance(ty, tvm.ir.PrimType):
-        return None
-    return Reason.UNKNOWN_TYPE, f"the type of {whose} ({ty})"
+def _taken_apart(whose: str, ty: Any) -> Iterator[Named]:
+    if not isinstance(ty, relax.TupleType):
+        yield whose, ty
+        return
+    for number, field in enumerate(ty.fields):
+        yield from _taken_apart(f"field {number} of {whose}", field)
 
 
 def _asked(call: relax.Call, name: str) -> tuple[Reason, str]:
@@ -200,10 +227,8 @@ def _asked(call: relax.Call, name: str) -> tuple[Reason, str]:
         try:
             result = Op.get(name).get_attr("FLegalize")(builder, call)
         except Exception as error:
-            lines = str(error).strip().splitlines() or [""]
-            return Reason.NOT_LEGALIZED, f"its legalization raises {type(error).__name__}: " + (
-                lines[-1]
-            )
+            said = (str(error).strip().splitlines() or [""])[-1]
+            return Reason.FAILED, f"{type(error).__name__}: {said}"
         finally:
             builder._end_block()
     if not call.same_as(result):

@@ -74,8 +74,8 @@ class Oracle:
     """What every pass promises, in one sentence for reports."""
     source: str
     """Where TVM promises it: a docstring, a documentation page, a checker."""
-    check: Callable[[Subject], Problem | None]
-    """What is wrong, or None. It asks the subject for runs, which are made once for all oracles."""
+    check: Callable[[Subject], Problem | tuple[Problem, ...] | None]
+    """What is wrong, if anything. It asks the subject for runs, made once for all oracles."""
     snippet: str | Callable[[Case], str]
     """Standalone Python (tvm and numpy) that raises with the finding's message, or what writes it.
 
@@ -87,6 +87,13 @@ class Oracle:
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
     ends: bool = True
     """What the later oracles would say is a consequence of this violation: they are not asked."""
+
+    def problems(self, subject: Subject) -> tuple[Problem, ...]:
+        """All that is wrong."""
+        found = self.check(subject)
+        if isinstance(found, tuple):
+            return found
+        return () if found is None else (found,)
 
 
 Journal = Callable[[str], None]

@@ -12,6 +12,7 @@ from . import (
     gradients,
     idempotence,
     interface,
+    lowering_complete,
     metamorphic,
     mutation,
     pipeline_values,
@@ -42,6 +43,8 @@ STRUCTURAL: tuple[Oracle, ...] = (
     postcondition.ORACLE,
     # A result that breaks the post-condition differs from the right one, too: say the former.
     agreement.ORACLE,
+    # It tells of what the pass leaves alone by design; the others, of what it does wrong.
+    lowering_complete.ORACLE,
     idempotence.ORACLE,
 )
 """Tier 1: asked in every check."""

@@ -13,7 +13,7 @@ from tvm.ir import GenericConst as Constant
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Variants
+from ..contract import Exemption, PassContract, Post, Rejection, Variants
 from ..inspect import (
     attr,
     calls_of,
@@ -193,6 +193,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_legalize_ops,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_legalized,
+        lowers=True,
+        rejections=(
+            Rejection(
+                r"Cannot lower relax\.[\w.]+ in function \S+: ",
+                "a message that names the operator, the function and the reason; this TVM's pass "
+                "has none, a pass that refuses so is right",
+            ),
+        ),
         cost=4.0,
     ),
     PassContract(

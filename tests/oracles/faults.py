@@ -336,6 +336,7 @@ FAULTS: dict[str, tuple[Callable[[], tvm.transform.Pass], ...]] = {
     "attributes": (drops_module_attributes, drops_function_attributes),
     "postcondition": (),
     "reference": (),
+    "lowering-complete": (),
     "idempotent": (grows_with_every_run, raises_the_second_time),
 }
-"""For each oracle the passes it must catch; contracts bring post-conditions and references."""
+"""For each oracle the passes it must catch; some ask what only a contract of the catalogue says."""

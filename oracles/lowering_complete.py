@@ -1,0 +1,127 @@
+"""Lowering-complete: what LegalizeOps leaves, somebody after it lowers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tvm
+
+from . import keys
+from .contract import PassContract
+from .lowering_gaps import Gap, gaps, leftovers, lowered_by, passed_over
+from .oracle import Case, Oracle, Problem
+from .passcall import PassCall
+from .standalone import standalone
+from .subject import Subject
+
+LEFT = "left"
+"""In a key, where a gap's reason stands: the pass that lowers the operator has left a call."""
+
+
+def check(subject: Subject) -> tuple[Problem, ...]:
+    """Each operator and reason once; nothing where the pass was asked to leave operators alone."""
+    after = subject.direct.mod
+    if after is None or not lowers(subject.contract, subject.call):
+        return ()
+    return tuple(_of_legalization(after).values())
+
+
+def lowers(contract: PassContract, call: PassCall) -> bool:
+    """With arguments or options the pass may leave calls to others."""
+    return contract.lowers and call.expr.endswith("()") and not call.config
+
+
+def of_pipeline(
+    reached: Sequence[tvm.IRModule], calls: Sequence[PassCall], legalizer: int
+) -> list[tuple[int, Problem]]:
+    """What is not lowered, with the number of the pass to which that is due.
+
+    Args:
+        reached: the modules before and after each pass; fewer, where a pass fails.
+        legalizer: the number of the pass that lowers operators in general.
+    """
+    if len(reached) <= legalizer + 1:
+        return []
+    after = _of_legalization(reached[legalizer + 1])
+    found = [(legalizer, problem) for problem in after.values()]
+    if len(reached) <= len(calls):
+        return found
+    names = [call.name for call in calls]
+    last = reached[-1]
+    for op, by in _left(last).items():
+        if by in names:
+            culprit = _first_with(op, reached, names.index(by))
+            title = f"{op} is left, though {by} lowers it"
+            key = (op, LEFT)
+            found.append((culprit, Problem(title, _detail(title, last), key, key)))
+    for identity, gap in _by_key(gaps(last)).items():
+        if identity not in after and lowered_by(gap.op) is None:
+            culprit = _first_with(gap.op, reached, legalizer + 1)
+            found.append((culprit, _problem(gap, last)))
+    return found
+
+
+def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Problem]:
+    """What LegalizeOps ought to have lowered, since nobody after it does."""
+    return {key: _problem(gap, mod) for key, gap in _by_key(passed_over(mod)).items()}
+
+
+def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
+    """The first gap of each operator and reason."""
+    return {(gap.op, str(gap.reason)): gap for gap in reversed(found)}
+
+
+def _problem(gap: Gap, mod: tvm.IRModule) -> Problem:
+    title = f"{gap.op} is left, and nobody after it lowers it: {gap.reason}"
+    what = f"{title}\nin {gap.function}, {gap.binding.var.name}: {gap.what}"
+    key = (gap.op, str(gap.reason))
+    return Problem(title, _detail(what, mod), key, key)
+
+
+def _detail(what: str, mod: tvm.IRModule) -> str:
+    return f"{what}\n\n{keys.listing(mod)}"
+
+
+def _left(mod: tvm.IRModule) -> dict[str, str]:
+    """Operators of which calls are left, with the pass that lowers them."""
+    found = {op: lowered_by(op) for _, _, op in leftovers(mod)}
+    return {op: by for op, by in found.items() if by is not None}
+
+
+def _first_with(op: str, reached: Sequence[tvm.IRModule], begin: int) -> int:
+    """The first pass, from this number on, in whose result there are calls of the operator."""
+    for number in range(begin, len(reached) - 1):
+        if any(name == op for _, _, name in leftovers(reached[number + 1])):
+            return number
+    return len(reached) - 2
+
+
+def _snippet(case: Case) -> str:
+    """The analysis with its source text."""
+    if case.pipeline is not None:
+        return (
+            f"{standalone(leftovers)}\n\n\n"
+            "for p in passes:\n    mod = apply(mod, p)\n"
+            "left = sorted({op for _, _, op in leftovers(mod)})\n"
+            'assert not left, f"left after the whole pipeline: {left}"'
+        )
+    return (
+        f"{standalone(passed_over)}\n\n\n"
+        "for gap in passed_over(apply(mod)):\n"
+        "    raise AssertionError(\n"
+        '        f"{gap.op} is left, and nobody after it lowers it: {gap.reason} ({gap.what})"\n'
+        "    )"
+    )
+
+
+ORACLE = Oracle(
+    name="lowering-complete",
+    tier=1,
+    promise="Every call that LegalizeOps leaves is one that a later pass or the code generator of "
+    "the virtual machine takes.",
+    source="docs/get_started/tutorials/ir_module.py: 'This transform converts the Relax operators "
+    "into call_tir functions', 'we ensure the passes can handle all legal IRModule inputs'",
+    check=check,
+    snippet=_snippet,
+    ends=False,
+)
