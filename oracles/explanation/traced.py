@@ -1,0 +1,164 @@
+"""The user's module with a number on each call, by which the call is known after any pass.
+
+Passes keep the `Span` of a call that they rebuild, so that a span of our own tells which call of
+the user's module one of a later module was.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from pathlib import PurePath
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...generators.tvm_api import load_json, save_json
+from ..inspect import bindings_of, calls_of, relax_functions
+from .trouble import Excerpt
+
+_SOURCE = "relaxfuzz: a call of the user's module"
+
+_TEXT = "<str>"
+"""What TVM's parser calls the source of a module that was read from a text."""
+
+
+def _stamped(mod: tvm.IRModule) -> tvm.IRModule:
+    data = json.loads(save_json(mod))
+    nodes = data["nodes"]
+    source = len(nodes)
+    nodes.append({"type": "ir.SourceName", "data": _SOURCE})
+    for number, call in enumerate([node for node in nodes if node["type"] == "ir.Call"]):
+        span = {"source_name": source, "line": number, "column": 0, "end_line": 0, "end_column": 0}
+        call["data"]["span"] = len(nodes)
+        nodes.append({"type": "ir.Span", "data": span})
+    return load_json(json.dumps(data))
+
+
+class Traced:
+    """A user's module, its text, and the way back to it."""
+
+    def __init__(self, mod: tvm.IRModule, file: str | None = None) -> None:
+        """
+        Args:
+            file: the Python file that the module was read from; lines are those of it where they
+                are known.
+        """
+        self.original = mod
+        self.mod = _stamped(mod)
+        self._file = file
+
+    @functools.cached_property
+    def _calls(self) -> dict[int, tuple[str, relax.Call, relax.Call]]:
+        """By number: the function's name, the call, and the same as it came."""
+        came = dict(relax_functions(self.original))
+        named = {gvar.name_hint: func for gvar, func in came.items()}
+        return {
+            call.span.line: (gvar.name_hint, call, before)
+            for gvar, func in relax_functions(self.mod)
+            for call, before in zip(calls_of(func), calls_of(named[gvar.name_hint]), strict=True)
+            if _is_ours(call)
+        }
+
+    def back(self, call: Any) -> tuple[str, relax.Call] | None:
+        """The function (by name) and the call in the user's module that this was, or None."""
+        if not isinstance(call, relax.Call) or not _is_ours(call):
+            return None
+        found = self._calls.get(call.span.line)
+        return None if found is None else found[:2]
+
+    @functools.cached_property
+    def _text(self) -> list[str]:
+        return str(self.mod.script()).splitlines()
+
+    def call(self, call: relax.Call, label: str) -> Excerpt | None:
+        """The line of a call of `mod` (not of a later module)."""
+        number = None
+        place = None
+        if _is_ours(call) and (found := self._calls.get(call.span.line)) is not None:
+            number, place = self._in_file(found[2])
+        return underlined(self.mod, call, label, number, place, known=self._file is None)
+
+    def parameter(self, function: str, var: relax.Var, label: str) -> Excerpt | None:
+        """The line on which a function declares a parameter."""
+        name = str(var.name)
+        for number, line in enumerate(self._text, 1):
+            if not re.search(rf"\bdef {re.escape(function)}\(", line):
+                continue
+            found = re.search(rf"(?<=[(\s]){re.escape(name)}(?=: )", line)
+            if found is None:
+                return None
+            shown = None if self._file is not None else number
+            return Excerpt(line, shown, found.start(), len(name), label, f"mod.script():{number}")
+        return None
+
+    def function(self, name: str, label: str) -> Excerpt | None:
+        """The line that begins a function."""
+        for number, line in enumerate(self._text, 1):
+            found = re.search(rf"\bdef {re.escape(name)}(?=\()", line)
+            if found is not None:
+                start = found.start() + len("def ")
+                shown = None if self._file is not None else number
+                place = f"mod.script():{number}"
+                return Excerpt(line, shown, start, len(name), label, place)
+        return None
+
+    def binding(self, binding: relax.Binding, label: str) -> Excerpt | None:
+        """The line of a binding of `mod`; only its value is marked where that is a call."""
+        value = binding.value
+        if isinstance(binding, relax.VarBinding) and isinstance(value, relax.Call):
+            return self.call(value, label)
+        return underlined(self.mod, binding, label, None, None, known=self._file is None)
+
+    def _in_file(self, call: relax.Call) -> tuple[int | None, str | None]:
+        span = call.span
+        if self._file is None or span is None:
+            return None, None
+        source = str(span.source_name.name)
+        if source != _TEXT and PurePath(source).name != PurePath(self._file).name:
+            return None, None
+        return span.line, f"{self._file}:{span.line}:{span.column}"
+
+
+def _is_ours(call: relax.Call) -> bool:
+    span = call.span
+    return span is not None and str(span.source_name.name) == _SOURCE
+
+
+def underlined(
+    mod: tvm.IRModule,
+    node: Any,
+    label: str,
+    number: int | None = None,
+    place: str | None = None,
+    *,
+    known: bool = True,
+    origin: str = "mod.script()",
+) -> Excerpt | None:
+    """The line of a printed module on which a node stands; None where the printer shows none.
+
+    Args:
+        number, place: of the line where it is better known than from the printed text.
+        known: the number of the printed line says something to the user.
+    """
+    lines = str(mod.script(obj_to_underline=[node])).splitlines()
+    begin = next((i for i, line in enumerate(lines) if line.startswith("#")), 0)
+    for at in range(begin + 1, len(lines)):
+        marks = lines[at].strip()
+        if marks and not marks.strip("^"):
+            column = lines[at].index("^")
+            here = at - begin
+            shown = number if number is not None else here if known else None
+            place = place or f"{origin}:{here}"
+            return Excerpt(lines[at - 1], shown, column, len(marks), label, place)
+    return None
+
+
+def binding_of(root: Any, call: relax.Call) -> relax.Binding | None:
+    """The binding whose value is this very call."""
+    for binding in bindings_of(root):
+        if isinstance(binding.value, relax.Call) and binding.value.same_as(call):
+            return binding
+    return None

@@ -1,0 +1,237 @@
+"""Where a shape or dtype was lost: from a use back to the parameter or binding that gave it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ..inspect import bindings_of, complete, op_name
+from ..lowering_gaps import Reason
+from .spelling import called, spelled
+from .traced import Traced
+from .trouble import Excerpt
+
+TYPES_GIVEN = frozenset(
+    {
+        "relax.call_pure_packed",
+        "relax.call_inplace_packed",
+        "relax.call_dps_packed",
+        "relax.call_tir",
+        "relax.call_tir_inplace",
+        "relax.invoke_closure",
+        "relax.invoke_pure_closure",
+        "relax.call_py_func",
+    }
+)
+"""The type of what these calls give is written by the user, not inferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The place where something became unknown."""
+
+    what: str
+    """ "the shape of `x`" """
+    excerpt: Excerpt | None
+    identity: tuple[str, str]
+    """Equal for equal places: function and variable."""
+    why: str
+    help: tuple[str, ...]
+
+
+def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> list[Loss]:
+    """Where what the call needs was lost, as far as the user's module shows it."""
+    func = _function(traced.mod, function)
+    if func is None:
+        return []
+    bindings = {binding.var: binding for binding in bindings_of(func)}
+    unknown = _unknown_operands(call, reason) or [
+        binding.var
+        for binding in bindings.values()
+        if isinstance(binding.value, relax.Call) and binding.value.same_as(call)
+    ]
+    losses = [_follow(traced, function, var, reason, bindings) for var in unknown]
+    return list({loss.identity: loss for loss in losses}.values())
+
+
+def _function(mod: tvm.IRModule, name: str) -> relax.Function | None:
+    for gvar, func in mod.functions_items():
+        if gvar.name_hint == name and isinstance(func, relax.Function):
+            return func
+    return None
+
+
+def open_types(ty: Any, reason: Reason) -> bool:
+    """The type does not say what the reason is about."""
+    if isinstance(ty, relax.TupleType):
+        return any(open_types(field, reason) for field in ty.fields)
+    if isinstance(ty, relax.TensorType):
+        if reason is Reason.UNKNOWN_SHAPE:
+            return not isinstance(ty.shape, relax.ShapeExpr)
+        return ty.dtype is None if reason is Reason.UNKNOWN_DTYPE else not complete(ty)
+    if isinstance(ty, relax.ShapeType):
+        return reason is Reason.UNKNOWN_SHAPE and ty.values is None
+    return isinstance(ty, relax.AnyType)
+
+
+def _operands(expr: Any) -> Iterator[relax.Var]:
+    if isinstance(expr, relax.Var):
+        yield expr
+    elif isinstance(expr, relax.Call):
+        for arg in expr.args:
+            yield from _operands(arg)
+    elif isinstance(expr, relax.Tuple):
+        for field in expr.fields:
+            yield from _operands(field)
+    elif isinstance(expr, relax.TupleGetItem):
+        yield from _operands(expr.tuple_value)
+
+
+def _unknown_operands(expr: Any, reason: Reason) -> list[relax.Var]:
+    if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.Var):
+        return []
+    return [var for var in _operands(expr) if open_types(var.ty, reason)]
+
+
+def _follow(
+    traced: Traced,
+    function: str,
+    var: relax.Var,
+    reason: Reason,
+    bindings: dict[relax.Var, relax.Binding],
+) -> Loss:
+    """The first variable on the way back whose own operands are known, or a parameter."""
+    aspect = {Reason.UNKNOWN_SHAPE: "shape", Reason.UNKNOWN_DTYPE: "dtype"}.get(reason, "type")
+    what = f"the {aspect} of `{var.name}`"
+    while (binding := bindings.get(var)) is not None:
+        earlier = _earlier(binding, reason)
+        if earlier is None:
+            return _at_binding(traced, function, binding, aspect, what)
+        var = earlier
+    declared = spelled(var.ty)
+    annotation = _annotation(var.ty, quoted=True)
+    return Loss(
+        what,
+        traced.parameter(function, var, f"declared without a {aspect}"),
+        (function, str(var.name)),
+        f"The parameter `{var.name}` is declared as `{declared}`.",
+        (
+            f"Say more about the parameter: `{var.name}: {annotation}`."
+            + " Sizes may be numbers or symbolic, as here." * bool(_sizes(var.ty)),
+            _match_cast(var),
+        ),
+    )
+
+
+def _earlier(binding: relax.Binding, reason: Reason) -> relax.Var | None:
+    """The operand from which a binding has the unknown, if it did not lose it itself."""
+    value = binding.value
+    if isinstance(binding, relax.MatchCast):
+        return None
+    if isinstance(value, relax.If):
+        for branch in (value.true_branch, value.false_branch):
+            body = branch.body if isinstance(branch, relax.SeqExpr) else branch
+            if isinstance(body, relax.Var) and open_types(body.ty, reason):
+                return body
+        return None
+    if isinstance(value, relax.Call) and (
+        op_name(value) in TYPES_GIVEN or not isinstance(value.op, tvm.ir.Op)
+    ):
+        return None
+    return next(iter(_unknown_operands(value, reason)), None)
+
+
+def _at_binding(
+    traced: Traced, function: str, binding: relax.Binding, aspect: str, what: str
+) -> Loss:
+    var, value = binding.var, binding.value
+    cast = _match_cast(var)
+    help: tuple[str, ...] = (cast,)
+    if isinstance(binding, relax.MatchCast):
+        why = f"`{var.name}` is cast to `{spelled(var.ty)}`, which leaves the {aspect} open."
+        help = (f"Cast it to more: `R.match_cast(..., {_annotation(var.ty)})`.",)
+    elif isinstance(value, relax.If):
+        why = f"The branches give `{var.name}` types that have no {aspect} in common."
+    elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+        why = (
+            f"`{value.op.name_hint}` is declared to return `{spelled(var.ty)}`, so that callers "
+            f"know no {aspect}."
+        )
+        help = (f"Declare more: `-> {_annotation(var.ty, quoted=True)}`.", cast)
+    elif isinstance(value, relax.Call) and (
+        op_name(value) in TYPES_GIVEN or isinstance(value.op, relax.ExternFunc)
+    ):
+        why = (
+            f"TVM cannot look into the function that is called: it knows of `{var.name}` only the "
+            f"type that the call is given, `{spelled(var.ty)}`."
+        )
+        argument = "out_ty" if op_name(value) == "relax.call_dps_packed" else "ty_args"
+        help = (
+            f"Say more in the call: `{argument}={_annotation(var.ty)}`. Nothing checks it when "
+            "the module runs.",
+            f"{cast} It is checked when the module runs.",
+        )
+    elif isinstance(value, relax.Call):
+        why = (
+            f"`{called(value)}` gives `{spelled(var.ty)}`: its operands are known, but they do not "
+            f"tell the {aspect} of what it gives."
+        )
+    else:
+        why = f"`{var.name}` is `{spelled(var.ty)}` from here on."
+    return Loss(
+        what,
+        traced.binding(binding, f"`{var.name}` has no known {aspect} from here on"),
+        (function, str(var.name)),
+        why,
+        help,
+    )
+
+
+def _match_cast(var: relax.Var) -> str:
+    annotation = _annotation(var.ty)
+    sizes = _sizes(var.ty)
+    declared = f"`{', '.join(sizes)} = {', '.join(['T.int64()'] * len(sizes))}`, then " * bool(
+        sizes
+    )
+    return (
+        f"Or say it where it is used: {declared}"
+        f"`{var.name}_known = R.match_cast({var.name}, {annotation})`, and go on with "
+        f"`{var.name}_known`."
+    )
+
+
+_NAMES = ("n", "m", "k", "l", "p", "q")
+
+
+def _sizes(ty: Any) -> list[str]:
+    """Names for the dimensions of a tensor whose shape is not known."""
+    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
+        return []
+    rank = getattr(ty, "ndim", -1)
+    rank = rank if rank >= 0 else 2
+    return list(_NAMES[:rank]) if rank <= len(_NAMES) else [f"n{i}" for i in range(rank)]
+
+
+def _annotation(ty: Any, *, quoted: bool = False) -> str:
+    """A complete type such as the user may write; a made-up one where nothing is known."""
+    dtype = getattr(ty, "dtype", None)
+    tail = f', "{getattr(dtype, "dtype", dtype)}"' if dtype is not None else ', "float32"'
+    if isinstance(ty, relax.ShapeType):
+        sizes = _sizes(ty)
+        return f"R.Shape([{', '.join(repr(size) if quoted else size for size in sizes)}])"
+    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
+        shape = spelled(ty.shape).removeprefix("R.shape([").removesuffix("])")
+        return f"R.Tensor(({shape}{',' if len(ty.shape.values) == 1 else ''}){tail})"
+    sizes = [f'"{size}"' if quoted else size for size in _sizes(ty)]
+    return f"R.Tensor(({', '.join(sizes)}{',' if len(sizes) == 1 else ''}){tail})"
+
+
+def advice(losses: list[Loss]) -> tuple[str, ...]:
+    """What to do about all of them."""
+    if len(losses) == 1:
+        return losses[0].help
+    return (" ".join(loss.help[0] for loss in losses),) if losses else ()
