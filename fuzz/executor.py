@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from . import death
 from .protocol import (
@@ -27,6 +28,8 @@ from .protocol import (
     Death,
     Died,
     Ended,
+    Explain,
+    Explained,
     Failed,
     Forked,
     Job,
@@ -107,7 +110,20 @@ def regenerate(executor: Executor, origin: Origin, *, limits: Limits = LIMITS) -
     return answer.module
 
 
-def _ask(executor: Executor, job: Check | Regenerate, limits: Limits) -> Reply:
+def explain(executor: Executor, job: Explain, *, limits: Limits = LIMITS) -> Explanation | Died:
+    """Why a module cannot be built, found in a fresh process; or how that died.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = _ask(executor, job, limits)
+    if isinstance(answer, Died):
+        return answer
+    assert isinstance(answer, Explained), answer
+    return answer.explanation
+
+
+def _ask(executor: Executor, job: Check | Regenerate | Explain, limits: Limits) -> Reply:
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     executor.submit(job, replies.put, limits=limits)
     answer: Reply | None = None
@@ -116,7 +132,7 @@ def _ask(executor: Executor, job: Check | Regenerate, limits: Limits) -> Reply:
             return reply
         if isinstance(reply, Failed):
             raise ExecutorError(reply.traceback)
-        if isinstance(reply, Checked | Regenerated) or reply is None:
+        if isinstance(reply, Checked | Regenerated | Explained) or reply is None:
             answer = reply
     if answer is None:
         raise ExecutorError(f"The executor was closed before it answered {type(job).__name__}")

@@ -26,6 +26,8 @@ from ..oracles.well_formed import flaw
 SECONDS = 120
 """For executing a module file; importing TVM is part of it."""
 
+_ANYTHING = "--ill-formed-too"
+
 PREFERRED = ("mod", "Module", "module")
 
 
@@ -33,8 +35,11 @@ class BadModule(Exception):
     """The file gives no well-formed module; the text says why in one sentence."""
 
 
-def load(path: Path) -> str:
+def load(path: Path, *, well_formed: bool = True) -> str:
     """The module of a file, as TVM JSON.
+
+    Args:
+        well_formed: refuse a module that is not.
 
     Raises:
         BadModule: there is no such file, it does not parse, holds no module or several, dies when
@@ -42,7 +47,7 @@ def load(path: Path) -> str:
     """
     if not path.is_file():
         raise BadModule(f"no module file '{path}'")
-    return _read_apart(path)
+    return _read_apart(path, well_formed)
 
 
 def parse_json(text: str, origin: str) -> tvm.IRModule:
@@ -115,17 +120,18 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-def _check(mod: tvm.IRModule, origin: str) -> None:
+def _check(mod: tvm.IRModule, origin: str, well_formed: bool) -> None:
     if not mod.functions:
         raise BadModule(f"the module of '{origin}' has no functions")
-    if (problem := flaw(mod)) is not None:
+    if well_formed and (problem := flaw(mod)) is not None:
         raise BadModule(f"the module of '{origin}' is not well-formed: {problem.title}")
 
 
-def _read_apart(path: Path) -> str:
+def _read_apart(path: Path, well_formed: bool) -> str:
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-load-") as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, "-m", "relaxfuzz.fuzz.load", str(path.absolute()), str(result)]
+        command += [_ANYTHING] * (not well_formed)
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
@@ -161,7 +167,7 @@ def main() -> None:
             mod = execute(path)
         else:
             mod = parse_json(path.read_text(encoding="utf-8", errors="replace"), str(path))
-        _check(mod, str(path))
+        _check(mod, str(path), _ANYTHING not in sys.argv[3:])
         answer = {"module": tvm.ir.save_json(mod)}
     except BadModule as error:
         answer = {"error": str(error)}

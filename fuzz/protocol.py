@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from ..generators.stages import Stage
 from ..generators.traits import Trait
+from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
 
@@ -130,7 +131,20 @@ class Regenerate:
     origin: Origin
 
 
-Job: TypeAlias = Block | Check | Regenerate
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Say why a module cannot be built; answered by `Explained`."""
+
+    module: str
+    """TVM JSON."""
+    pipeline: str
+    file: str | None = None
+    """The Python file that it comes from."""
+    locate: bool = True
+    """Run a step that fails on parts of the module."""
+
+
+Job: TypeAlias = Block | Check | Regenerate | Explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +255,14 @@ class Regenerated:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """The answer to `Explain`."""
+
+    id: int
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
 
@@ -312,7 +334,9 @@ class Died:
     """The end of what it wrote there; after a segfault TVM's C++ backtrace."""
 
 
-FromChild: TypeAlias = Violated | StageDone | ModuleDone | Checked | Regenerated | Failed
+FromChild: TypeAlias = (
+    Violated | StageDone | ModuleDone | Checked | Regenerated | Explained | Failed
+)
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died
 Message: TypeAlias = Request | Reply
 

@@ -22,6 +22,7 @@ from ..oracles import composition
 from ..oracles.catalogue import catalogue
 from ..oracles.check import BUILDS, VALUES, check
 from ..oracles.contract import Exemption, PassContract
+from ..oracles.explanation import explain
 from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall
 from ..oracles.subject import Given, digest, given
@@ -33,6 +34,8 @@ from .protocol import (
     Block,
     Check,
     Checked,
+    Explain,
+    Explained,
     Failed,
     FromChild,
     Job,
@@ -72,6 +75,11 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)
             say(Regenerated(id, save_json(regenerate(origin))))
+        case Explain(module, pipeline, file, locate):
+            journal.place(0, Stage.RAW, 0, "explain", (), pipeline)
+            mod = load_json(module)
+            told = explain(mod, pipeline, file=file, locate=locate, journal=journal.step)
+            say(Explained(id, told))
 
 
 def warm_up() -> None:

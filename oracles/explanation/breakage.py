@@ -106,7 +106,8 @@ def _losses(traced: Traced, binding: relax.Binding | None) -> list[Loss]:
 
 def _perhaps(losses: list[Loss]) -> Iterator[str]:
     for loss in losses:
-        yield f"In the marked call {loss.what} is not known, which few passes expect. {loss.why}"
+        why = f" {loss.why}" if loss.why else ""
+        yield f"In the marked call {loss.what} is not known, which few passes expect.{why}"
 
 
 def ill_formed(traced: Traced) -> Trouble | None:

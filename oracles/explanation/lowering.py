@@ -118,7 +118,7 @@ def _said(
         else:
             why = f"{by} lowers `{spelled}` only where shape and dtype are known."
         if left.losses:
-            whys = [loss.why for loss in left.losses]
+            whys = [loss.why for loss in left.losses if loss.why]
             return title, [*whys, why], list(advice(left.losses))
         lost_by = _lost_by(walk, left)
         if lost_by is not None:

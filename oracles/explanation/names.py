@@ -113,7 +113,7 @@ def _without_symbol(traced: Traced, walk: Walk, wrong: _Wrong) -> Trouble:
             + (
                 "A step after AttachGlobalSymbol made the function."
                 if ran
-                else "AttachGlobalSymbol gives one to every function; this pipeline has no such step."
+                else "AttachGlobalSymbol gives every function one; no step of this pipeline is it."
             ),
         ),
         ("Make `relax.transform.AttachGlobalSymbol()` the last step.",),

@@ -40,6 +40,7 @@ class Loss:
     identity: tuple[str, str]
     """Equal for equal places: function and variable."""
     why: str
+    """Empty where the excerpt says it all."""
     help: tuple[str, ...]
 
 
@@ -112,13 +113,14 @@ def _follow(
         if earlier is None:
             return _at_binding(traced, function, binding, aspect, what)
         var = earlier
-    declared = spelled(var.ty)
+    excerpt = traced.parameter(function, var, f"declared without a {aspect}")
+    why = f"The parameter `{var.name}` is declared as `{spelled(var.ty)}`."
     annotation = _annotation(var.ty, quoted=True)
     return Loss(
         what,
-        traced.parameter(function, var, f"declared without a {aspect}"),
+        excerpt,
         (function, str(var.name)),
-        f"The parameter `{var.name}` is declared as `{declared}`.",
+        "" if excerpt is not None else why,
         (
             f"Say more about the parameter: `{var.name}: {annotation}`."
             + " Sizes may be numbers or symbolic, as here." * bool(_sizes(var.ty)),

@@ -16,6 +16,8 @@ from relaxfuzz.fuzz.protocol import (
     Death,
     Died,
     Ended,
+    Explain,
+    Explained,
     Failed,
     Forked,
     Limits,
@@ -40,6 +42,7 @@ from relaxfuzz.fuzz.protocol import (
 )
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.explanation import Excerpt, Explanation, Kind, Trouble
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -59,10 +62,27 @@ BLOCK = Block(
     resume=Resume(Stage.FUSED, 4),
     banned=("Foo",),
 )
+EXPLANATION = Explanation(
+    "zero",
+    ("LegalizeOps",),
+    (
+        Trouble(
+            Kind.NOT_LOWERED,
+            "left",
+            "main",
+            None,
+            (Excerpt("x = y", None, 4, 1, "this", "model.py:1:5"),),
+            ("why",),
+            ("do", "or do"),
+        ),
+    ),
+    built=False,
+)
 MESSAGES: list[Message] = [
     Submit(1, BLOCK, Limits(1.5, 100)),
     Submit(2, Check(module="{}", calls=(CALL,), oracles=("crash",))),
     Submit(3, Regenerate(ORIGIN)),
+    Submit(4, Explain(module="{}", pipeline="zero", file="model.py", locate=False)),
     Cancel(1),
     Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
     StageDone(1, 3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5)}),
@@ -70,6 +90,7 @@ MESSAGES: list[Message] = [
     Checked(2, (VIOLATION, VIOLATION)),
     Checked(2, ()),
     Regenerated(3, '{"root": 1}'),
+    Explained(4, EXPLANATION),
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
     Ready(1, 4711, "0.27.0"),
