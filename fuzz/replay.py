@@ -1,15 +1,22 @@
-"""See stored findings and reproducer files again: which of them still fail?"""
+"""See stored findings, reproducers and the files of a corpus again: which of them fail?
+
+A file of a corpus says on which versions of TVM it fails, and how. So it is compared with what is
+expected of the installed version; of everything else it is only seen whether it fails.
+"""
 
 from __future__ import annotations
 
 import enum
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import corpus
 from ..generators.source import from_source
 from ..generators.tvm_api import load_json, save_json, versions
+from ..oracles.keys import message
 from . import reproducer
 from .confirm import again
 from .executor import Executor
@@ -22,9 +29,19 @@ from .store import DATABASE, BadStore, Store
 class Status(enum.StrEnum):
     """What became of a finding."""
 
+    AS_EXPECTED = "fails as expected"
+    PASSES = "passes as expected"
+    FIXED = "fixed"
+    """It fails on this version by what its header says, and does not."""
+    CHANGED = "changed"
+    """It fails in another way than its header says, or where it passed before."""
     FAILS = "still fails"
     GONE = "gone"
     BROKEN = "cannot be run"
+
+
+EXPECTED = frozenset({Status.AS_EXPECTED, Status.PASSES, Status.GONE})
+"""Nobody has to look at these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +49,16 @@ class Item:
     """Something to see again."""
 
     path: Path
-    finding: Finding | None
+    finding: Finding | None = None
     """None for a file that belongs to no store."""
+    entry: corpus.Entry | None = None
+    """What a file of a corpus says of itself."""
 
     @property
     def name(self) -> str:
         """What the table calls it."""
         if self.finding is None:
-            return self.path.name
+            return f"{self.path.parent.name}/{self.path.name}" if self.entry else self.path.name
         return f"{self.finding.pass_name}: {self.finding.title}"
 
 
@@ -57,12 +76,12 @@ def items(path: Path) -> Iterator[Item]:
     """What a path names: a folder of findings, `FOLDER/ID`, a reproducer file, a folder of them.
 
     Raises:
-        Mistake: it names nothing of that.
+        Mistake: it names nothing of that, or a file of a corpus has a header that cannot be read.
     """
     if path.is_file():
         if path.suffix != ".py":
             raise Mistake(f"expected a folder of findings or a reproducer (*.py) but got '{path}'")
-        yield Item(path, None)
+        yield _file(path)
         return
     if (path / DATABASE).is_file():
         with _open(path) as store:
@@ -81,7 +100,14 @@ def items(path: Path) -> Iterator[Item]:
     files = [file for file in sorted(path.rglob("*.py")) if reproducer.is_reproducer(file)]
     if not files:
         raise Mistake(f"no findings in '{path}': neither {DATABASE} nor reproducers")
-    yield from (Item(file, None) for file in files)
+    yield from map(_file, files)
+
+
+def _file(path: Path) -> Item:
+    try:
+        return Item(path, entry=corpus.entry(path))
+    except ValueError as error:
+        raise Mistake(str(error)) from None
 
 
 def replay(item: Item, executor: Executor) -> Outcome:
@@ -114,15 +140,60 @@ def _module(finding: Finding) -> str:
 def _script(item: Item) -> Outcome:
     path = item.path.resolve()  # as tracebacks name it
     code, stderr = reproducer.run(path)
-    last = stderr.strip().splitlines()[-1] if stderr.strip() else ""
+    if code > 0 and code != HUNG and not reproducer.prepared(path, stderr):
+        last = stderr.strip().splitlines()[-1] if stderr.strip() else f"exit code {code}"
+        return Outcome(item, Status.BROKEN, last)
+    if item.entry is not None:
+        return _compared(item, item.entry, failure(code, stderr))
     if code == 0:
         return Outcome(item, Status.GONE, "")
-    if code < 0 or code == HUNG:
-        return Outcome(item, Status.FAILS, f"ended with {code}")
-    if reproducer.prepared(path, stderr):
-        kinds = re.findall(r"^((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b.*)", stderr, re.MULTILINE)
-        return Outcome(item, Status.FAILS, kinds[-1] if kinds else last)
-    return Outcome(item, Status.BROKEN, last)
+    raised = _raised(stderr)
+    if code < 0 or raised is None:
+        return Outcome(item, Status.FAILS, failure(code, stderr) or "")
+    kind, text = raised
+    return Outcome(item, Status.FAILS, f"{kind}: {text}".split("\n")[0])
+
+
+def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
+    """What came out of a file, beside what its header says of the installed version."""
+    expected = entry.tvm.expects_failure(versions()["tvm"])
+    if seen is None:
+        return Outcome(item, Status.FIXED if expected else Status.PASSES, "")
+    if expected and seen.startswith(entry.fails_with):
+        return Outcome(item, Status.AS_EXPECTED, seen)
+    before = f"before: {entry.fails_with}" if expected else f"fixed in {entry.tvm.fixed_in}"
+    return Outcome(item, Status.CHANGED, f"{seen} ({before})")
+
+
+def failure(code: int, stderr: str) -> str | None:
+    """How a script failed, without the accidents of its message; None where it did not.
+
+    `ValueError: Var <name> is not defined.`, `SIGSEGV`, `hang`: what `fails with` begins with.
+    """
+    if code == 0:
+        return None
+    if code < 0:
+        return signal.Signals(-code).name
+    if code == HUNG or "Timeout (" in stderr:
+        return "hang"
+    raised = _raised(stderr)
+    if raised is None:
+        return f"exit code {code}"
+    kind, text = raised
+    return f"{kind.rpartition('.')[2]}: {message(text)}"
+
+
+_TRACEBACK = "Traceback (most recent call last):\n"
+
+
+def _raised(stderr: str) -> tuple[str, str] | None:
+    """Type and text of the exception of the last traceback; None where there is no traceback."""
+    _, found, trace = stderr.rpartition(_TRACEBACK)
+    # The frames, and the source text that comes with them, are indented.
+    raised = re.search(r"^((?:\w+\.)*[A-Z]\w*)(?::|$)", trace, re.MULTILINE)
+    if not found or raised is None:
+        return None
+    return raised[1], trace[raised.end() :].strip()
 
 
 def _open(folder: Path) -> Store:

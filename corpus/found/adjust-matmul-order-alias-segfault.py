@@ -4,6 +4,7 @@
 # oracle: segfault
 # fingerprint: ["segfault", "AdjustMatmulOrder", "tvm::relax::RewriteCall"]
 # tvm: fails on 0.27.0.post1
+# fails with: SIGSEGV
 # promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; docstring: 'Reorder `x*(A*B)` to `(x*A)*B`', which excludes no second name of a product
 
 import tvm

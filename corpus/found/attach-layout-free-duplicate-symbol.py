@@ -4,6 +4,7 @@
 # oracle: well-formed
 # fingerprint: ["well-formed", "AttachAttrLayoutFreeBuffers", "ill-formed: the global_symbol of a PrimFunc is not its GlobalVar"]
 # tvm: fails on 0.27.0.post1
+# fails with: AssertionError: <node>: the global_symbol is <name>
 # promise: include/tvm/ir/function.h, kGlobalSymbol: 'A unique global symbol';
 #   relax.analysis.well_formed, 3.: the GlobalVar's name must equal global_symbol; relax.build of
 #   the result: 'IRModule contains duplicate global symbol'

@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "CombineParallelMatmul", "IndexError", "Index <n> out of bounds <n>"]
 # tvm: fails on 0.27.0.post1
+# fails with: IndexError: Index <n> out of bounds <n>
 # promise: docstring of CombineParallelMatmul: 'Combine multiple matmul operators sharing the same LHS matrix'; docstring of relax.op.matmul: 1-d operands; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm

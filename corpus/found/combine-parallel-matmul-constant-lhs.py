@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "CombineParallelMatmul", "TypeError", "Cannot treat type `ir.GenericConst` as type `ir.Var`"]
 # tvm: fails on 0.27.0.post1
+# fails with: TypeError: Cannot treat type `ir.GenericConst` as type `ir.Var`
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
 #   of CombineParallelMatmul: 'Combine multiple matmul operators sharing the same LHS matrix'

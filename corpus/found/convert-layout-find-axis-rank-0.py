@@ -4,6 +4,7 @@
 # oracle: arithmetic-signal
 # fingerprint: ["arithmetic-signal", "ConvertLayout"]
 # tvm: fails on 0.27.0.post1
+# fails with: SIGFPE
 # promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error';
 #   docstring of ConvertLayout: 'Automatic layout conversion pass'
 

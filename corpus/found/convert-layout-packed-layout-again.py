@@ -4,6 +4,7 @@
 # oracle: idempotent
 # fingerprint: ["idempotent", "ConvertLayout", "a second run raises", "InternalError", "Check failed: (src.ndim() == dst.ndim() && input.ndim() == src.ndim()) is false: Layouts must have the same size"]
 # tvm: fails on 0.27.0.post1
+# fails with: InternalError: Check failed: (src.ndim() == dst.ndim() && input.ndim() == src.ndim()) is false: Layouts must have the same size
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
 #   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout

@@ -4,6 +4,7 @@
 # oracle: out-of-memory
 # fingerprint: ["out-of-memory", "ConvertLayout"]
 # tvm: fails on 0.27.0.post1
+# fails with: InternalError: std::bad_alloc
 # promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error';
 #   docstring of relax.op.squeeze: negative axes count from the end
 

@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "ConvertLayout", "IndexError", "Index -<n> out of bounds <n>"]
 # tvm: fails on 0.27.0.post1
+# fails with: IndexError: Index -<n> out of bounds <n>
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
 #   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout

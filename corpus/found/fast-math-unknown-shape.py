@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "FastMathTransform", "AssertionError", "emit_te now only supports Tensor that has ShapeExpr shape"]
 # tvm: fails on 0.27.0.post1
+# fails with: AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
 # promise: docstring of FastMathTransform names no condition on shapes, and legalize_ops.cc leaves calls of unknown shape alone: 'This operator cannot be legalized, because legalization requires the argument shapes to be known'
 
 import tvm

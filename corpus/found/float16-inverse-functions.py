@@ -4,6 +4,7 @@
 # oracle: executed-by-pipeline
 # fingerprint: ["executed-by-pipeline", "relax.build", "InternalError", "unknown intrinsic <node>"]
 # tvm: fails on 0.27.0.post1
+# fails with: InternalError: unknown intrinsic <node>
 # promise: docstring of relax.op.acos: 'The input tensor is required to have float dtype'; float16 is one, and bfloat16 builds
 
 import numpy as np

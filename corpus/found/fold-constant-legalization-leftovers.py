@@ -4,6 +4,7 @@
 # oracle: well-formed
 # fingerprint: ["well-formed", "FoldConstant", "ill-formed", "GlobalVar <name> is not defined.", ""]
 # tvm: fails on 0.27.0.post1
+# fails with: ValueError: GlobalVar <name> is not defined.
 # promise: well-formed checker: a GlobalVar must be defined in the module
 
 import numpy as np

@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "FoldConstant", "AssertionError", "emit_te now only supports Tensor that has ShapeExpr shape"]
 # tvm: fails on 0.27.0.post1
+# fails with: AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
 # promise: docstring of FoldConstant: 'Fold constant expressions within dataflow blocks'; an operator on a parameter is no constant expression and need not be legalized
 
 import tvm

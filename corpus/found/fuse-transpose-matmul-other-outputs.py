@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "FuseTransposeMatmul", "AttributeError", "object has no attribute 'dtype'"]
 # tvm: fails on 0.27.0.post1
+# fails with: AttributeError: <name> object has no attribute 'dtype'
 # promise: docstring of FuseTransposeMatmul: 'fuses transpose + matmul'; a pass keeps what public functions return
 
 import tvm

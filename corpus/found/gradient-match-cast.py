@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "Gradient", "InternalError", "Check failed: (var_binding) is false:"]
 # tvm: fails on 0.27.0.post1
+# fails with: InternalError: Check failed: (var_binding) is false:
 # promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring of Gradient asks for one dataflow block and a scalar target only
 
 import tvm

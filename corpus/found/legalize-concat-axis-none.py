@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "LegalizeOps", "TypeError", "Cannot convert from type `None` to `int`"]
 # tvm: fails on 0.27.0.post1
+# fails with: TypeError: Cannot convert from type `None` to `int`
 # promise: docstring of relax.op.concat: 'If `axis` is `None`, the input tensor is required to be flattened before concatenation': None is a documented value; docstring of LegalizeOps: 'Legalize high-level operator calls'
 
 import tvm

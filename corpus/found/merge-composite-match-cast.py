@@ -4,6 +4,7 @@
 # oracle: crash
 # fingerprint: ["crash", "MergeCompositeFunctions", "TypeError", "Invalid type: <node>"]
 # tvm: fails on 0.27.0.post1
+# fails with: TypeError: Invalid type: <node>
 # promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm

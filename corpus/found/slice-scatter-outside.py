@@ -4,6 +4,7 @@
 # oracle: sanitized
 # fingerprint: ["sanitized", "LegalizeOps", "read outside by function slice_scatter"]
 # tvm: fails on 0.27.0.post1
+# fails with: AssertionError: <function>
 # promise: docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; docstring of relax.op.slice_scatter: 'Embeds the values of the src tensor into input at the given dimension'
 
 import numpy as np

@@ -4,6 +4,7 @@
 # oracle: executed-by-pipeline
 # fingerprint: ["executed-by-pipeline", "relax.unique", "shape"]
 # tvm: fails on 0.27.0.post1
+# fails with: AssertionError: Arrays are not equal
 # promise: src/relax/analysis/well_formed.cc: 'All information in Type annotations must be correct'; src/relax/op/tensor/set.cc: the inverse is 'always 1D per ONNX spec'
 
 import numpy as np

@@ -4,6 +4,7 @@
 # oracle: mutation
 # fingerprint: ["mutation", "UpdateVDevice", "the input module is changed in place"]
 # tvm: fails on 0.27.0.post1
+# fails with: AssertionError: the input module is changed in place
 # promise: src/ir/transform.cc, Pass::AssertImmutableModule; include/tvm/ir/cow.h: nodes in use are copied on write
 
 import tvm

@@ -4,6 +4,7 @@
 # oracle: executed-by-pipeline
 # fingerprint: ["executed-by-pipeline", "default (a combination of operators)", "a build raises in the VM", "InternalError", "Check failed: reg < frame->register_file.size():"]
 # tvm: fails on 0.27.0.post1
+# fails with: InternalError: Check failed: reg < frame->register_file.size():
 # promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import numpy as np

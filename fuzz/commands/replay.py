@@ -1,23 +1,29 @@
-"""`relaxfuzz replay`: which findings still fail?"""
+"""`relaxfuzz replay`: which findings still fail, and is a corpus as expected?"""
 
 from __future__ import annotations
 
 import json as jsonlib
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..display import display
 from ..executor import LocalPool
-from ..replay import Outcome, Status, items, replay
+from ..replay import EXPECTED, Outcome, Status, items, replay
 
 
 def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
-    """See everything again; 1 if anything still fails, else 2 if anything cannot be run.
+    """See everything again.
+
+    Returns:
+        1 if a finding still fails or a file of a corpus is not as its header says, else 2 if
+        anything cannot be run, else 0.
 
     Raises:
         Mistake: a path names no finding.
@@ -25,30 +31,45 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
     """
     todo = [item for path in paths for item in items(path)]
     outcomes: list[Outcome] = []
-    with LocalPool(workers) as pool, ThreadPoolExecutor(workers) as threads:
-        for outcome in threads.map(lambda item: replay(item, pool), todo):
-            outcomes.append(outcome)
+    with (
+        LocalPool(workers) as pool,
+        ThreadPoolExecutor(workers) as threads,
+        closing(display(Console(stderr=True))) as progress,
+    ):
+        for done in as_completed([threads.submit(replay, item, pool) for item in todo]):
+            outcomes.append(done.result())
+            progress.progress(f"{len(outcomes)} of {len(todo)}  {_counted(outcomes)}")
             if json:
-                print(jsonlib.dumps(_event(outcome)), flush=True)
-    counts = {status: sum(o.status is status for o in outcomes) for status in Status}
+                print(jsonlib.dumps(_event(outcomes[-1])), flush=True)
     if json:
-        print(jsonlib.dumps({"event": "summary", **{s.name.lower(): n for s, n in counts.items()}}))
+        counts = {status.name.lower(): _count(outcomes, status) for status in Status}
+        print(jsonlib.dumps({"event": "summary", **counts}))
     else:
         _table(outcomes)
-        print(", ".join(f"{count} {status}" for status, count in counts.items()))
-    if counts[Status.FAILS]:
+        print(_counted(outcomes))
+    if any(outcome.status not in EXPECTED | {Status.BROKEN} for outcome in outcomes):
         return 1
-    return 2 if counts[Status.BROKEN] else 0
+    return 2 if _count(outcomes, Status.BROKEN) else 0
+
+
+def _count(outcomes: Sequence[Outcome], status: Status) -> int:
+    return sum(outcome.status is status for outcome in outcomes)
+
+
+def _counted(outcomes: Sequence[Outcome]) -> str:
+    counts = {status: _count(outcomes, status) for status in Status}
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
 
 
 def _event(outcome: Outcome) -> dict[str, object]:
-    finding = outcome.item.finding
+    finding, entry = outcome.item.finding, outcome.item.entry
+    about = finding or entry
     return {
         "event": "replay",
         "path": str(outcome.item.path),
         "id": None if finding is None else finding.id,
-        "pass": None if finding is None else finding.pass_name,
-        "oracle": None if finding is None else finding.oracle,
+        "pass": None if about is None else about.pass_name,
+        "oracle": None if about is None else about.oracle,
         "title": None if finding is None else finding.title,
         "status": outcome.status.name.lower(),
         "said": outcome.said,
@@ -61,7 +82,9 @@ def _table(outcomes: Sequence[Outcome]) -> None:
     table.add_column("id", no_wrap=True)
     table.add_column("finding", overflow="fold")
     table.add_column("said", overflow="fold")
-    for outcome in outcomes:
+    # What has to be looked at comes last, where it is seen.
+    order = list(Status)
+    for outcome in sorted(outcomes, key=lambda o: (order.index(o.status), o.item.path)):
         finding = outcome.item.finding
         # What it says is news only where the finding's own title does not say it.
         said = "" if finding is not None and finding.title == outcome.said else outcome.said

@@ -3,44 +3,124 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tvm
 
 from relaxfuzz import corpus
-from relaxfuzz.fuzz import reproducer
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.replay import EXPECTED, Item, replay
+
+VERDICTS = (corpus.HERE / "VERDICTS.md").read_text(encoding="utf-8")
+FILES = [*corpus.seeds(), *corpus.found()]
+SYSTEMS = {
+    "AttachGlobalSymbol",
+    "LegalizeOps",
+    "LiftTransformParams",
+    "RealizeVDevice",
+    "MergeCompositeFunctions",
+}
 
 
-@pytest.mark.parametrize("path", corpus.reproducers(), ids=lambda path: path.stem)
-def test_it_fails_as_it_says(path: Path) -> None:
-    claimed = corpus.header(path)["tvm"]
-    if f"fails on {tvm.__version__}" not in claimed:
-        pytest.skip(f"it says nothing of TVM {tvm.__version__}: {claimed}")
-    code, stderr = reproducer.run(path)
-    assert code != 0, f"{path.name} no longer fails"
-    # A file that cannot even build its module shows nothing; signals leave no traceback.
-    assert code < 0 or "hang" in path.name or reproducer.prepared(path, stderr), stderr
+@pytest.fixture(scope="module")
+def pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_does_as_it_says(path: Path, pool: LocalPool) -> None:
+    outcome = replay(Item(path, entry=corpus.entry(path)), pool)
+    assert outcome.status in EXPECTED, f"{outcome.status}: {outcome.said}"
 
 
 def test_every_reproducer_has_a_verdict() -> None:
-    verdicts = (corpus.FOUND.parent / "VERDICTS.md").read_text(encoding="utf-8")
-    missing = [p.name for p in corpus.reproducers() if f"corpus/found/{p.name}" not in verdicts]
+    missing = [p.name for p in corpus.found() if f"corpus/found/{p.name}" not in VERDICTS]
     assert not missing
 
 
-@pytest.mark.parametrize("path", corpus.reproducers(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_its_fingerprint_is_one_of_its_oracle(path: Path) -> None:
+    entry = corpus.entry(path)
+    assert entry is not None
+    assert entry.fingerprint[0] == entry.oracle
+
+
+@pytest.mark.parametrize("path", corpus.found(), ids=lambda path: path.stem)
 def test_its_fingerprint_is_judged(path: Path) -> None:
     """The verdicts name what relaxfuzz says of the file; so it is known when it comes again."""
-    fields = corpus.header(path)
-    assert json.loads(fields["fingerprint"])[0] == fields["oracle"]
-    verdicts = (corpus.FOUND.parent / "VERDICTS.md").read_text(encoding="utf-8")
+    entry = corpus.entry(path)
+    assert entry is not None
     # A bar inside of a cell of a Markdown table is escaped.
-    assert f"| `{fields['fingerprint'].replace('|', chr(92) + '|')}` |" in verdicts
+    fingerprint = json.dumps(entry.fingerprint, ensure_ascii=False).replace("|", "\\|")
+    assert f"| `{fingerprint}` |" in VERDICTS
 
 
-def test_a_header_without_a_field_is_refused(tmp_path: Path) -> None:
+def test_each_system_has_a_seed_that_is_short_and_stands_alone() -> None:
+    systems = set()
+    for path in corpus.seeds():
+        entry = corpus.entry(path)
+        assert entry is not None
+        systems.add(entry.pass_name)
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 40, path.name
+        imports = set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.M))
+        assert imports <= {"tvm", "numpy"}, path.name
+    assert systems == SYSTEMS
+
+
+def header(**fields: str) -> str:
+    known = {
+        "pass": "FuseOps",
+        "oracle": "crash",
+        "fingerprint": '["crash", "FuseOps"]',
+        "tvm": "fails on 0.27.0.post1",
+        "fails with": "ValueError: no",
+        "promise": "a docstring",
+    } | {name.replace("_", " "): value for name, value in fields.items()}
+    return "".join(f"# {name}: {value}\n" for name, value in known.items() if value)
+
+
+def test_a_header(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
-    file.write_text("# pass: FuseOps\n")
-    with pytest.raises(ValueError, match="oracle"):
-        corpus.header(file)
+    file.write_text(
+        "# What it is\n#\n"
+        + header(
+            upstream="https://one, https://two",
+            fingerprint='["crash",\n#   "FuseOps"]',
+            tvm="fails on 0.25.0, 0.26.0; fixed in 0.27.0.post1",
+        )
+        + "\nimport tvm\n# pass: another\n"
+    )
+    entry = corpus.entry(file)
+    assert entry is not None
+    assert entry.pass_name == "FuseOps"
+    assert entry.fingerprint == ("crash", "FuseOps")
+    assert entry.upstream == ("https://one", "https://two")
+    assert (entry.tvm.fails_on, entry.tvm.fixed_in) == (("0.25.0", "0.26.0"), "0.27.0.post1")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("oracle", "", "lacks ['oracle']"),
+        ("fails_with", "", "lacks ['fails with']"),
+        ("fingerprint", "[", "x.py"),
+        ("tvm", "0.27.0", "Expected 'fails on VERSION, ...; fixed in VERSION' but got '0.27.0'"),
+        ("tvm", "fails on 0.27.x", "Expected a version such as 0.27.0.post1 but got '0.27.x'"),
+        ("tvm", "fails on 0.27.0; gone in 0.28.0", "but got 'fails on 0.27.0; gone in 0.28.0'"),
+    ],
+)
+def test_a_bad_header_is_refused(tmp_path: Path, field: str, value: str, said: str) -> None:
+    file = tmp_path / "x.py"
+    file.write_text(header(**{field: value}))
+    with pytest.raises(ValueError, match=re.escape(said)):
+        corpus.entry(file)
+
+
+def test_a_file_that_says_nothing_is_no_entry(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text("# Promise: none\nimport tvm\n")
+    assert corpus.entry(file) is None

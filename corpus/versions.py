@@ -1,0 +1,68 @@
+"""What a file of the corpus says of versions of TVM.
+
+    fails on 0.17.dev0, 0.25.0.post1; fixed in 0.27.0.post1
+
+`fails on` names every version on which the file was seen to fail in the same way, `fixed in` the
+oldest one on which it was seen to pass. Nothing is said of a version on which it was not run, or
+cannot be: there, what was seen on the versions before it is expected.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_CLAIM = re.compile(r"fails on ([^;]+)(?:; fixed in ([^;,]+))?")
+_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\.?(dev|a|b|rc|post)(\d*))?(?:\+\S+)?")
+_PHASES = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
+
+Order = tuple[tuple[int, ...], int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """On which versions a file fails."""
+
+    fails_on: tuple[str, ...]
+    fixed_in: str | None = None
+
+    def expects_failure(self, version: str) -> bool:
+        """A file that was never seen to pass fails on; one that passed still passes later.
+
+        Raises:
+            ValueError: that is no version.
+        """
+        if self.fixed_in is None or order(version) in map(order, self.fails_on):
+            return True
+        return order(version) < order(self.fixed_in)
+
+
+def claim(text: str) -> Claim:
+    """Read `fails on VERSION, ...; fixed in VERSION`, where the second part may be missing.
+
+    Raises:
+        ValueError: the text is not of that form.
+    """
+    match = _CLAIM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"Expected 'fails on VERSION, ...; fixed in VERSION' but got {text!r}")
+    fails_on = tuple(version.strip() for version in match[1].split(","))
+    fixed_in = match[2]
+    for version in (*fails_on, *([fixed_in] if fixed_in else [])):
+        order(version)
+    return Claim(fails_on, fixed_in)
+
+
+def order(version: str) -> Order:
+    """Something that compares as versions do: 0.27.dev1 < 0.27.0rc1 < 0.27.0 < 0.27.0.post1.
+
+    Raises:
+        ValueError: that is no version.
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        raise ValueError(f"Expected a version such as 0.27.0.post1 but got {version!r}")
+    release = [int(part) for part in match[1].split(".")]
+    while release and release[-1] == 0:
+        release.pop()
+    return tuple(release), _PHASES[match[2]], int(match[3] or 0)
