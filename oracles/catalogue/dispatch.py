@@ -12,9 +12,10 @@ from tvm.s_tir import SBlock
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Rejection
+from ..contract import Exemption, PassContract, Post, Reference, Rejection
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
+from ..reference.realize_vdevice import realize_vdevice
 from .limits import DEAD_CODE
 from .reading import spelled
 from .spelling import always
@@ -23,6 +24,10 @@ from .spelling import always
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Propagate virtual device information"; the hints become it."""
     return "relax.hint_on_device is left" if "relax.hint_on_device" in ops_used(after) else None
+
+
+def _right_devices(call: PassCall) -> tvm.transform.Pass:
+    return realize_vdevice(documented_only=True)
 
 
 def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall | None:
@@ -149,6 +154,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("RealizeVDevice()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         post=_hints_realized,
+        reference=Reference(_right_devices, unique=True),
         rejections=(
             Rejection(
                 r"The target VDevice in the GlobalInfos was not found"

@@ -1,0 +1,355 @@
+"""RealizeVDevice: hints where values live become types and copies.
+
+What is promised, and where:
+
+- "Propagate virtual device information": the docstring. Values that meet in one operator live on
+  one device, as do a value and its second names; `to_vdevice` and `hint_on_device` are where a
+  value may move (tests/python/relax/test_transform_realize_vdevice.py, all of it).
+- What a type says holds: of parameters, of variables, of the result of a function (test_func_ret,
+  test_tuple_func_ret).
+- The result of a hint lives on the device of the hint. So does its argument, unless something else
+  says where that lives (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
+  else a second name.
+- A call of a function is well-formed: the arguments live where the function wants them.
+- The input is not changed (apache/tvm#17205).
+- Types that the author wrote, of `match_cast` and of results of `call_tir`, stay as they are.
+
+No document tells what follows for the fields of a tuple, for what is handed to a function, and for
+what meets through a shape or a condition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import tvm
+import tvm_ffi
+from tvm import relax
+from tvm.ir import GlobalVar
+
+from ..inspect import bindings_of, global_vars, nodes, op_name, relax_functions
+from .no_answer import NoAnswer
+
+Devices: TypeAlias = dict[relax.Var, relax.VDevice]
+Edges: TypeAlias = dict[relax.Var, list[relax.Var]]
+
+HINT, COPY = "relax.hint_on_device", "relax.to_vdevice"
+
+
+def realize_vdevice(
+    *, mutates_input: bool = False, documented_only: bool = False
+) -> tvm.transform.Pass:
+    """The right behaviour of `relax.transform.RealizeVDevice`.
+
+    The pass raises NoAnswer where the module lacks the device of a hint.
+
+    Args:
+        mutates_input: the fault that TVM had until apache/tvm#17213: the types with devices are
+            written into the input, too, and a hint on a value whose type has the device stays. So a
+            second run on the same module leaves hints.
+        documented_only: raise NoAnswer where no document tells which device a parameter gets.
+    """
+
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        facts = _facts(mod)
+        places = facts.places()
+        if documented_only:
+            facts.refuse_what_is_open(places)
+        if not mutates_input:
+            return _rewritten(mod, places, _realized)
+        result = _rewritten(mod, places, _left_where_known)
+        mod.update(_rewritten(mod, places, _left))
+        return result
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="RealizeVDevice")
+
+
+# What the module says
+
+
+@dataclass
+class _Facts:
+    """Where values live, and which live together."""
+
+    known: Devices = field(default_factory=dict)
+    hinted: list[tuple[relax.Var, relax.VDevice]] = field(default_factory=list)
+    """Arguments of hints: where they live if nothing else is known."""
+    params: list[relax.Var] = field(default_factory=list)
+    together: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
+    flows: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
+    """The second lives where the first does; of the first, nothing follows."""
+    perhaps: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
+    """Whether they live together is open."""
+
+    def places(self) -> Devices:
+        """Where parameters live whose types do not say; the first word counts."""
+        found = self._spread(self._edges())
+        return {p: found[p][0] for p in self.params if p in found and _device(p) is None}
+
+    def refuse_what_is_open(self, places: Devices) -> None:
+        """Look for parameters that may as well live elsewhere.
+
+        Raises:
+            NoAnswer: there is one.
+        """
+        edges = self._edges()
+        for a, b in (*self.perhaps, *self.flows):
+            edges[a].append(b)
+            edges[b].append(a)
+        possible = self._spread(edges)
+        for param in self.params:
+            if _device(param) is None and not _agree(possible.get(param, []), places.get(param)):
+                raise NoAnswer(f"No document tells where parameter {param.name!r} lives")
+
+    def _edges(self) -> Edges:
+        edges: Edges = defaultdict(list)
+        for a, b in self.together:
+            edges[a].append(b)
+            edges[b].append(a)
+        for a, b in self.flows:
+            edges[a].append(b)
+        return edges
+
+    def _spread(self, edges: Edges) -> dict[relax.Var, list[relax.VDevice]]:
+        """All devices that reach a value; those of hints' arguments only where no other does."""
+        sure = self._reached(list(self.known.items()), edges)
+        weak = self._reached([(v, d) for v, d in self.hinted if v not in sure], edges, sure)
+        return {**weak, **sure}
+
+    def _reached(
+        self,
+        start: list[tuple[relax.Var, relax.VDevice]],
+        edges: Edges,
+        closed: Iterable[relax.Var] = (),
+    ) -> dict[relax.Var, list[relax.VDevice]]:
+        found: dict[relax.Var, list[relax.VDevice]] = {}
+        todo = start[::-1]
+        while todo:
+            var, device = todo.pop()
+            here = found.get(var, [])
+            elsewhere = var in self.known and not _same(self.known[var], device)
+            if var in closed or elsewhere or any(_same(device, other) for other in here):
+                continue
+            found[var] = [*here, device]
+            todo += [(other, device) for other in edges[var]]
+        return found
+
+
+def _facts(mod: tvm.IRModule) -> _Facts:
+    facts = _Facts()
+    functions = dict(relax_functions(mod))
+    for whole in functions.values():
+        bound = {binding.var: binding.value for binding in bindings_of(whole)}
+        for func in nodes(whole, relax.Function):
+            facts.params += [p for p in func.params if isinstance(p.ty, relax.TensorType)]
+            for var, device in _returned(func.body.body, func.ret_ty, bound):
+                facts.known.setdefault(var, device)
+        for var in (*facts.params, *bound):
+            if _device(var) is not None:
+                facts.known[var] = _device(var)
+        for binding in bindings_of(whole):
+            _note(facts, mod, binding.var, binding.value, {**functions, **bound})
+    return facts
+
+
+def _note(
+    facts: _Facts, mod: tvm.IRModule, var: relax.Var, value: relax.Expr, defined: dict[Any, Any]
+) -> None:
+    """What one binding tells."""
+    if isinstance(value, relax.Call):
+        if op_name(value) == COPY:
+            return
+        if op_name(value) == HINT:
+            facts.known[var] = _wanted(mod, value)
+            if isinstance(value.args[0], relax.Var):
+                facts.hinted.append((value.args[0], facts.known[var]))
+            return
+        args = nodes(list(value.args), relax.Var)
+        if isinstance(value.op, tvm.ir.Op):
+            facts.together += [(var, arg) for arg in args if _has_tensors(arg)]
+            facts.perhaps += [(var, arg) for arg in args if not _has_tensors(arg)]
+            return
+        facts.perhaps += [(var, arg) for arg in args]
+        callee = defined.get(value.op)
+        if isinstance(callee, relax.Function):
+            pairs = zip(callee.params, value.args, strict=True)
+            facts.flows += [(param, arg) for param, arg in pairs if isinstance(arg, relax.Var)]
+            if isinstance(callee.body.body, relax.Var):
+                facts.flows.append((callee.body.body, var))
+    elif isinstance(value, relax.If):
+        for branch in (value.true_branch, value.false_branch):
+            same = facts.together if isinstance(branch.body, relax.Var) else facts.perhaps
+            same += [(var, used) for used in nodes(branch.body, relax.Var)]
+        facts.perhaps += [(var, used) for used in nodes(value.cond, relax.Var)]
+    elif isinstance(value, relax.TupleGetItem):
+        source = _element(value, defined)
+        if isinstance(source, relax.Var):
+            # What a call gives lives in one place; a tuple from elsewhere need not.
+            if isinstance(source.ty, relax.TupleType) and not isinstance(
+                defined.get(source), relax.Call
+            ):
+                facts.perhaps.append((var, source))
+            else:
+                facts.together.append((var, source))
+        facts.perhaps += [(var, used) for used in nodes(value.tuple_value, relax.Var)]
+    elif isinstance(value, relax.Var):
+        facts.together.append((var, value))
+    elif not isinstance(value, relax.Function):
+        facts.perhaps += [(var, used) for used in nodes(value, relax.Var)]
+
+
+def _element(value: relax.Expr, defined: dict[Any, Any]) -> relax.Expr:
+    """What an element of a tuple is: an element of the tuple it is taken from, or that tuple."""
+    tuple_value = value.tuple_value
+    while isinstance(tuple_value, relax.Var) and isinstance(
+        defined.get(tuple_value), relax.Var | relax.Tuple
+    ):
+        tuple_value = defined[tuple_value]
+    if isinstance(tuple_value, relax.Tuple):
+        return tuple_value.fields[value.index]
+    return tuple_value
+
+
+def _returned(
+    expr: relax.Expr, ty: relax.Type, bound: dict[relax.Var, relax.Expr]
+) -> Iterator[tuple[relax.Var, relax.VDevice]]:
+    """The variables that a function returns and whose device its type tells."""
+    if isinstance(ty, relax.TensorType) and ty.vdevice is not None and isinstance(expr, relax.Var):
+        yield expr, ty.vdevice
+    elif isinstance(ty, relax.TupleType):
+        while isinstance(expr, relax.Var) and expr in bound:
+            expr = bound[expr]
+        if isinstance(expr, relax.Tuple):
+            for inner, inner_ty in zip(expr.fields, ty.fields, strict=True):
+                yield from _returned(inner, inner_ty, bound)
+
+
+def _has_tensors(var: relax.Var) -> bool:
+    return isinstance(var.ty, relax.TensorType | relax.TupleType)
+
+
+def _device(expr: relax.Expr) -> relax.VDevice | None:
+    return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
+
+
+def _same(a: relax.VDevice, b: relax.VDevice) -> bool:
+    return bool(tvm_ffi.structural_equal(a, b))
+
+
+def _agree(found: list[relax.VDevice], device: relax.VDevice | None) -> bool:
+    return not found if device is None else len(found) == 1 and _same(found[0], device)
+
+
+def _lives_on(expr: relax.Expr, device: relax.VDevice) -> bool:
+    here = _device(expr)
+    return here is not None and _same(here, device)
+
+
+def _wanted(mod: tvm.IRModule, hint: relax.Call) -> relax.VDevice:
+    """The module's device that a hint names."""
+    wanted = hint.attrs.device_type, hint.attrs.index, hint.attrs.memory_scope
+    for device in mod.global_infos.get("vdevice", ()):
+        kind = device.target.get_target_device_type()
+        if (kind, device.vdevice_id, device.memory_scope) == wanted:
+            return device
+    raise NoAnswer(
+        f"A hint names {hint.attrs}, but no such device was found in the IRModule's "
+        f'"vdevice" annotation'
+    )
+
+
+# What becomes of it
+
+OnHint: TypeAlias = Callable[[relax.Call, relax.Call, relax.VDevice], relax.Expr]
+"""Given a hint as it was, the same with new arguments, and its device: what stands in its place."""
+
+
+def _realized(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+    (arg,) = hint.args
+    return arg if _lives_on(arg, device) else relax.op.to_vdevice(arg, device)
+
+
+def _left(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+    return hint
+
+
+def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+    known = _lives_on(before.args[0], device)
+    return hint if known else _realized(before, hint, device)
+
+
+def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRModule:
+    """A new module in which these parameters have devices; all other types follow."""
+    renewed: dict[GlobalVar, GlobalVar] = {}
+    functions = {}
+    for gvar in _callees_first(mod):
+        old = new = mod[gvar]
+        if isinstance(old, relax.Function):
+            new = _Rewriter(mod, places, on_hint, renewed).visit_expr(old)
+            if not tvm_ffi.structural_equal(old.ty, new.ty, map_free_vars=True):
+                # Its type is another now, and the GlobalVar is the input's.
+                renewed[gvar] = GlobalVar(gvar.name_hint)
+                relax.expr._update_type(renewed[gvar], new.ty)
+        functions[gvar] = new
+    if renewed:
+        # Calls of functions that come later, in circles.
+        callback = (GlobalVar, lambda g: renewed.get(g, g))
+        functions = {g: tvm_ffi.structural_map(f, callback) for g, f in functions.items()}
+    return tvm.IRModule(
+        {renewed.get(gvar, gvar): functions[gvar] for gvar in mod.functions},
+        attrs=mod.attrs,
+        global_infos=mod.global_infos,
+    )
+
+
+def _callees_first(mod: tvm.IRModule) -> list[GlobalVar]:
+    order: dict[GlobalVar, None] = {}
+    begun: set[GlobalVar] = set()
+
+    def visit(gvar: GlobalVar) -> None:
+        if gvar not in begun:
+            begun.add(gvar)
+            for callee in global_vars(mod[gvar]):
+                visit(callee)
+            order[gvar] = None
+
+    for gvar in mod.functions:
+        visit(gvar)
+    return list(order)
+
+
+@relax.expr_functor.mutator
+class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        places: Devices,
+        on_hint: OnHint,
+        renewed: dict[GlobalVar, GlobalVar],
+    ) -> None:
+        super().__init__(mod)
+        self.mod = mod
+        self.places = places
+        self.on_hint = on_hint
+        self.renewed = renewed
+
+    def visit_var_def_(self, var: relax.Var) -> relax.Var:
+        if var not in self.places:
+            # Nothing that a type may use changes. The default calls this again, without end.
+            return var
+        ty, device = var.ty, self.places[var]
+        if ty.shape is not None:
+            return relax.Var(var.name, relax.TensorType(ty.shape, ty.dtype, device))
+        return relax.Var(var.name, relax.TensorType(None, ty.dtype, device, ty.ndim))
+
+    def visit_global_var_(self, gvar: GlobalVar) -> GlobalVar:
+        return self.renewed.get(gvar, gvar)
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        new = super().visit_call_(call)
+        if op_name(call) != HINT:
+            return new
+        return self.on_hint(call, new, _wanted(self.mod, call))
