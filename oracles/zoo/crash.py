@@ -46,10 +46,13 @@ def unnegates_conditions() -> tvm.transform.Pass:
         def visit_if_(self, op: relax.If) -> relax.Expr:
             new = super().visit_if_(op)
             self.changed = True
-            cond = self.lookup_binding(new.cond) if isinstance(new.cond, relax.Var) else None
-            if op_name(cond) != "relax.logical_not" or isinstance(cond.args[0], relax.DataflowVar):
+            negated = self.lookup_binding(new.cond) if isinstance(new.cond, relax.Var) else new
+            if op_name(negated) != "relax.logical_not":
                 return new
-            return relax.If(cond.args[0], new.false_branch, new.true_branch)
+            (cond,) = negated.args
+            if isinstance(cond, relax.DataflowVar):
+                return new  # it is not visible here
+            return relax.If(cond, new.false_branch, new.true_branch)
 
     def change(func: relax.Function) -> relax.Function:
         while True:
@@ -192,7 +195,7 @@ def notes_output_bytes() -> tvm.transform.Pass:
         if not all(isinstance(size, tirx.IntImm) for size in out.shape.values):
             return 0
         sizes = [int(size.value) for size in out.shape.values]
-        return math.prod(sizes) * tvm.DataType(str(out.dtype)).itemsize
+        return math.prod(sizes) * int(tvm.DataType(str(out.dtype)).itemsize)
 
     def change(func: relax.Function) -> relax.Function:
         calls = calls_of(func, "relax.call_tir")

@@ -1,5 +1,5 @@
 """Each fault shows where its trigger is, and the pass is right where it is not."""
-# ruff: noqa: RET504, F722, F821
+# ruff: noqa: RET504
 
 from __future__ import annotations
 
