@@ -416,7 +416,7 @@ def inlines_one_pattern() -> tvm.transform.Pass:
 
     def rewritten(func: tirx.PrimFunc) -> tirx.PrimFunc:
         root = func.body
-        if not isinstance(root, s_tir.SBlockRealize) or nodes(func, tirx.Allocate):
+        if not isinstance(root, s_tir.SBlockRealize):
             return func
         for buffer in reversed(list(root.block.alloc_buffers)):
             new = _inlined(func, buffer)
@@ -498,10 +498,14 @@ def _whole(region: tvm.ir.TensorRegion) -> tvm.ir.TensorRegion:
     return tvm.ir.TensorRegion(region.source, ranges, region.ty)
 
 
+_BLOCK_FIELDS = (
+    *("iter_vars", "reads", "writes", "name_hint", "body", "init"),
+    *("alloc_buffers", "match_buffers", "annotations"),
+)
+
+
 def _block(old: s_tir.SBlock, **parts: Any) -> s_tir.SBlock:
-    fields = ("iter_vars", "reads", "writes", "name_hint", "body", "init", "alloc_buffers")
-    fields += ("match_buffers", "annotations")
-    return s_tir.SBlock(**{name: parts.get(name, getattr(old, name)) for name in fields})
+    return s_tir.SBlock(**{name: parts.get(name, getattr(old, name)) for name in _BLOCK_FIELDS})
 
 
 LOWERED = (Stage.LEGALIZED, Stage.TIR_FUSED)
