@@ -1,0 +1,74 @@
+"""The oracles see in the seeds what their headers say, and nothing wrong with the right passes."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+import tvm
+
+from relaxfuzz import corpus
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
+
+REFERENCES = {
+    "AttachGlobalSymbol": "attach_global_symbol",
+    "LegalizeOps": "legalize_ops",
+    "LiftTransformParams": "lift_transform_params",
+    "MergeCompositeFunctions": "merge_composite_functions",
+    "RealizeVDevice": "realize_vdevice",
+}
+
+FAULTS = {
+    "attach_global_symbol": "leaves_global_vars=True",
+    "lift_transform_params": "forgets_returned=True",
+    "merge_composite_functions_several": "groups_main_only=True",
+}
+"""What makes the right pass as TVM's was when the seed failed."""
+
+
+def entry(path: Path) -> corpus.Entry:
+    said = corpus.entry(path)
+    assert said is not None
+    return said
+
+
+def reported(path: Path, call: PassCall) -> list[tuple[str, ...]]:
+    mod = runpy.run_path(str(path))["mod"]
+    if entry(path).pass_name == "AttachGlobalSymbol":
+        mod = tvm.relax.transform.LegalizeOps()(mod)
+    return [(found.oracle, *found.fingerprint) for found in check(Case(mod, (call,)))]
+
+
+def reference(pass_name: str, fault: str = "") -> PassCall:
+    name = REFERENCES[pass_name]
+    line = f"from relaxfuzz.oracles.reference.{name} import {name}"
+    return PassCall(f"{name}({fault})", imports=(line,), like=pass_name)
+
+
+def without_pass(fingerprint: tuple[str, ...]) -> tuple[str, ...]:
+    return (fingerprint[0], *fingerprint[2:])
+
+
+@pytest.mark.parametrize("path", corpus.seeds(), ids=lambda path: path.stem)
+def test_of_tvm(path: Path) -> None:
+    said = entry(path)
+    expected = [without_pass(said.fingerprint)]
+    if not said.tvm.expects_failure(tvm.__version__):
+        expected = []
+    assert reported(path, PassCall(f"{said.pass_name}()")) == expected
+
+
+@pytest.mark.parametrize("path", corpus.seeds(), ids=lambda path: path.stem)
+def test_of_the_right_pass(path: Path) -> None:
+    assert reported(path, reference(entry(path).pass_name)) == []
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_of_the_fault(name: str) -> None:
+    path = corpus.HERE / "seeds" / f"{name}.py"
+    said = entry(path)
+    found = reported(path, reference(said.pass_name, FAULTS[name]))
+    assert found == [without_pass(said.fingerprint)]
