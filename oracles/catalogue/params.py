@@ -78,18 +78,16 @@ def _composable(before: tvm.IRModule, transform: str, func: relax.Function, numb
     return transform not in before or _same(before[transform].ret_ty, _bundle(func.params[number:]))
 
 
-def _takes(transform: relax.Function, func: relax.Function, number: int) -> bool:
-    """It takes the weights; of any shape where a dimension is not defined by shapes of weights.
+def _closed(func: relax.Function, number: int) -> relax.TupleType:
+    """The types of the weights; of any shape where a dimension is not defined by shapes of weights.
 
-    So test_lift_transform_with_primitive_param_used_by_model_tensor has it.
+    So a transform takes and gives them that does not know the inputs, as
+    test_lift_transform_with_primitive_param_used_by_model_tensor has it.
     """
-    if len(transform.params) != 1:
-        return False
     weights = _bundle(func.params[number:])
     dims = relax.analysis.definable_tir_vars_in_type(weights)
     known = {dim: dim for dim in dims if dim not in func.params}
-    closed = relax.analysis.erase_to_well_defined(weights, known)
-    return any(_same(transform.params[0].ty, taken) for taken in (weights, closed))
+    return relax.analysis.erase_to_well_defined(weights, known)
 
 
 def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -108,11 +106,18 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
         accepted = functions[name].params
         if not _same(_bundle(accepted[:number]), _bundle(func.params[:number])):
             return "a runtime input of a function changed"
-        if _composable(before, transform_name, func, number) and not _same(
-            _bundle(accepted[number:]), transform.ret_ty
+        if _composable(before, transform_name, func, number) and not any(
+            _same(taken, transform.ret_ty)
+            for taken in (_bundle(accepted[number:]), _closed(functions[name], number))
         ):
             return "what transform_params returns is not what the function accepts"
-        if transform_name not in before and not _takes(transform, func, number):
+        if transform_name not in before and not (
+            len(transform.params) == 1
+            and any(
+                _same(transform.params[0].ty, taken)
+                for taken in (_bundle(func.params[number:]), _closed(func, number))
+            )
+        ):
             return "transform_params does not take a tuple of the original parameters"
     return None
 
