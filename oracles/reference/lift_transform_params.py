@@ -33,7 +33,7 @@ from tvm.ir import BaseFunc, DictAttrs, GlobalVar
 from tvm.relax.analysis import type_base_check
 
 from ..inspect import attr, global_vars, relax_functions
-from .lifting import Lifting, Target
+from .lifting import Lifting, Target, closed
 from .rebuild import fresh, global_var, substituted, typed, unused, with_functions
 
 SUFFIX = "transform_params"
@@ -101,7 +101,7 @@ def _lift(
     functions: dict[GlobalVar, BaseFunc], name: str, targets: Sequence[Target], forgets: bool
 ) -> None:
     """Split the functions and put in the transform, or compose it with the one of that name."""
-    targets = [replace(target, func=functions[target.gvar]) for target in targets]
+    targets = [closed(replace(target, func=functions[target.gvar])) for target in targets]
     lifting = Lifting(targets, forgets)
     old = next((gvar for gvar in functions if gvar.name_hint == name), None)
     if old is not None:
@@ -118,7 +118,7 @@ def _lift(
     for part in lifting.parts:
         gvar = part.target.gvar
         function = part.rewritten(lifting.symbols, lifting.outputs)
-        if lifting.keeps_weights:
+        if lifting.keeps_weights and part.target.func.same_as(functions[gvar]):
             functions[gvar] = function
             continue
         if gvar in called:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tvm_ffi
 from tvm import relax
@@ -36,7 +36,34 @@ class Target:
     @property
     def symbols(self) -> list[relax.Var]:
         """The symbolic variables that the types of the weights define, in order."""
-        return _defined_by(self.weights)
+        params = set(self.func.params)  # a number may be a parameter itself
+        return [var for var in _defined_by(self.weights) if var not in params]
+
+
+def closed(target: Target) -> Target:
+    """The function with weights whose types stand by themselves.
+
+    A transform does not know dimensions that only the inputs define: it takes and gives tensors of
+    any shape instead, and the function checks them itself.
+    """
+    known = {var: var for var in target.symbols}
+    taken: list[relax.Var] = []
+    checks: list[relax.Binding] = []
+    new: dict[relax.Var, relax.Var] = {}
+    for weight in target.weights:
+        ty = relax.analysis.erase_to_well_defined(weight.ty, known)
+        if tvm_ffi.structural_equal(ty, weight.ty):
+            taken.append(weight)
+        else:
+            taken.append(relax.Var(weight.name, ty))
+            new[weight] = relax.Var(weight.name, weight.ty)
+            checks.append(relax.MatchCast(new[weight], taken[-1], weight.ty))
+    if not checks:
+        return target
+    body = target.func.body
+    body = sequence([relax.BindingBlock(checks), *body.blocks], body.body)
+    func = rebuilt(target.func, params=[*target.inputs, *taken], body=substituted(body, new))
+    return replace(target, func=func)
 
 
 class Liftable:
@@ -61,7 +88,9 @@ class Liftable:
                     defined |= new
                 used = {*variables(binding)} - new
                 dataflow = isinstance(block, relax.DataflowBlock)
-                if dataflow and used <= known and _computes(binding, casts):
+                dims = {*relax.analysis.tir_vars_in_type(binding.var.ty)}
+                closed = used <= known and dims <= {*self.symbols, *new}
+                if dataflow and closed and _computes(binding, casts):
                     known |= new
                     self.bindings.append(binding)
                     if used & rooted:
@@ -198,6 +227,19 @@ class Lifting:
             for each, same in zip(liftable, _correspondence(liftable), strict=True)
         ]
         wanted = {part.same[var] for part in self.parts for var in part.needed if var in part.same}
+        self._give(wanted)
+        # A shape that defines what is missing is handed on as it is.
+        wanted |= {
+            weight
+            for weight in first.target.weights
+            if isinstance(weight.ty, relax.ShapeType)
+            and not set(self.symbols).isdisjoint(_defined_by([weight]))
+        }
+        self._give(wanted)
+
+    def _give(self, wanted: set[relax.Var]) -> None:
+        """Decide what the transform gives: the first function's variables, and dimensions."""
+        first = self._first
         self.outputs = [var for var in (*first.target.weights, *first.made) if var in wanted]
         missing = [var for part in self.parts for var in part.missing(self.outputs)]
         self.symbols = list(dict.fromkeys(missing))
@@ -238,6 +280,7 @@ class Lifting:
         new = {
             binding.var: relax.DataflowVar(binding.var.name, binding.var.ty)
             for binding in (*given, *made)
+            if not is_symbolic(binding.var)
         }
         blocks = [relax.BindingBlock(list(before)), relax.DataflowBlock(within)]
         body = substituted(sequence(blocks, output), new)
