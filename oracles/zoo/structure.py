@@ -195,10 +195,20 @@ def shares_output_shapes() -> tvm.transform.Pass:
 
 
 def one_callee_per_caller() -> tvm.transform.Pass:
-    """Gives each caller of a private function one of its own, to be specialised for it.
+    """Gives each caller of a private function a copy of its own, to be specialised for it."""
 
-    Functions are immutable: until it is specialised, the same one can stand under both names.
-    """
+    @relax.expr_functor.mutator
+    class Renewal(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+        def visit_var_def_(self, var: relax.Var) -> relax.Var:
+            return self.renewed(relax.Var, var)
+
+        def visit_dataflow_var_def_(self, var: relax.DataflowVar) -> relax.Var:
+            return self.renewed(relax.DataflowVar, var)
+
+        def renewed(self, kind: type[relax.Var], var: relax.Var) -> relax.Var:
+            new = kind(str(var.name), var.ty)
+            self.set_var_remap(var, new)
+            return new
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         functions: dict[Any, Any] = dict(mod.functions_items())
@@ -212,8 +222,9 @@ def one_callee_per_caller() -> tvm.transform.Pass:
                 while name in names:
                     name += "_"
                 names.add(name)
-                own = _gvar_of(name, func)
-                functions[own] = func
+                copy = Renewal().visit_expr(func)
+                own = _gvar_of(name, copy)
+                functions[own] = copy
                 functions[caller] = _calling(functions[caller], {callee: own})
         if len(functions) == len(mod.functions):
             return mod

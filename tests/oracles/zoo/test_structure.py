@@ -390,7 +390,7 @@ ILL_FORMED: list[tuple[str, Any, Stage, str]] = [
     ("forwards_aliases", AliasUsedLater, Stage.RAW, "outside DataflowBlock"),
     ("removes_uncalled", CalleesOfCallees, Stage.RAW, "is not defined"),
     ("drops_trivial_bindings", IdleAndImpure, Stage.RAW, "impure"),
-    ("one_callee_per_caller", callers("n"), Stage.RAW, "Symbolic Var n"),
+    ("one_callee_per_caller", callers("n"), Stage.RAW, "Var n is defined in both"),
     ("outlines_broadcasts", SymbolicBroadcasts, Stage.RAW, "is not defined"),
     ("removes_unused_values", UnusedCast, Stage.RAW, "is not defined"),
     ("removes_unused_parameters", DefiningParameter, Stage.RAW, "is not defined"),
