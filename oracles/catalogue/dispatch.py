@@ -8,6 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 from tvm.ir import GenericConst as Constant
+from tvm.ir import GlobalVar
 from tvm.s_tir import SBlock
 
 from ...generators.choices import Choices
@@ -22,8 +23,27 @@ from .spelling import always
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Propagate virtual device information"; the hints become it."""
-    return "relax.hint_on_device is left" if "relax.hint_on_device" in ops_used(after) else None
+    """Docstring: "Propagate virtual device information"; the hints become it. Types agree:
+    relax.analysis.well_formed, which looks at the type that the GlobalVar had before.
+    """
+    if "relax.hint_on_device" in ops_used(after):
+        return "relax.hint_on_device is left"
+    placed = {
+        gvar: func
+        for gvar, func in relax_functions(after)
+        if any(_device(param) is not None for param in func.params)
+    }
+    for node in calls_of(after) if placed else ():
+        if isinstance(node.op, GlobalVar) and node.op in placed:
+            for param, arg in zip(placed[node.op].params, node.args, strict=True):
+                device = _device(param)
+                if device is not None and not tvm_ffi.structural_equal(device, _device(arg)):
+                    return "an argument does not live where the called function wants it"
+    return None
+
+
+def _device(expr: relax.Expr) -> relax.VDevice | None:
+    return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
 
 
 def _right_devices(call: PassCall) -> tvm.transform.Pass:

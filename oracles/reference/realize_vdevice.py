@@ -10,7 +10,8 @@ What is promised, and where:
 - The result of a hint lives on the device of the hint. So does its argument, unless something else
   says where that lives (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
   else a second name.
-- A call of a function is well-formed: the arguments live where the function wants them.
+- A call of a function is well-formed: the arguments live where the function wants them. A
+  parameter that is handed on lives there, other arguments are copied.
 - The input is not changed (apache/tvm#17205).
 - Types that the author wrote, of `match_cast` and of results of `call_tir`, stay as they are.
 
@@ -57,7 +58,7 @@ def realize_vdevice(
         facts = _facts(mod)
         places = facts.places()
         if documented_only:
-            facts.refuse_what_is_open(places)
+            facts.refuse_what_is_open()
         if not mutates_input:
             return _rewritten(mod, places, _realized)
         result = _rewritten(mod, places, _left_where_known)
@@ -86,32 +87,22 @@ class _Facts:
 
     def places(self) -> Devices:
         """Where parameters live whose types do not say; the first word counts."""
-        found = self._spread(self._edges())
+        found = self._spread(_edges(both_ways=self.together, one_way=self.flows))
         return {p: found[p][0] for p in self.params if p in found and _device(p) is None}
 
-    def refuse_what_is_open(self, places: Devices) -> None:
+    def refuse_what_is_open(self) -> None:
         """Look for parameters that may as well live elsewhere.
 
         Raises:
             NoAnswer: there is one.
         """
-        edges = self._edges()
-        for a, b in (*self.perhaps, *self.flows):
-            edges[a].append(b)
-            edges[b].append(a)
-        possible = self._spread(edges)
+        sure = self._spread(_edges(both_ways=self.together))
+        possible = self._spread(_edges(both_ways=self.together + self.flows + self.perhaps))
         for param in self.params:
-            if _device(param) is None and not _agree(possible.get(param, []), places.get(param)):
+            here, others = sure.get(param, []), possible.get(param, [])
+            clear = len(here) == len(others) < 2 and all(map(_same, here, others))
+            if _device(param) is None and not clear:
                 raise NoAnswer(f"No document tells where parameter {param.name!r} lives")
-
-    def _edges(self) -> Edges:
-        edges: Edges = defaultdict(list)
-        for a, b in self.together:
-            edges[a].append(b)
-            edges[b].append(a)
-        for a, b in self.flows:
-            edges[a].append(b)
-        return edges
 
     def _spread(self, edges: Edges) -> dict[relax.Var, list[relax.VDevice]]:
         """All devices that reach a value; those of hints' arguments only where no other does."""
@@ -136,6 +127,19 @@ class _Facts:
             found[var] = [*here, device]
             todo += [(other, device) for other in edges[var]]
         return found
+
+
+def _edges(
+    both_ways: Iterable[tuple[relax.Var, relax.Var]],
+    one_way: Iterable[tuple[relax.Var, relax.Var]] = (),
+) -> Edges:
+    edges: Edges = defaultdict(list)
+    for a, b in both_ways:
+        edges[a].append(b)
+        edges[b].append(a)
+    for a, b in one_way:
+        edges[a].append(b)
+    return edges
 
 
 def _facts(mod: tvm.IRModule) -> _Facts:
@@ -239,10 +243,6 @@ def _same(a: relax.VDevice, b: relax.VDevice) -> bool:
     return bool(tvm_ffi.structural_equal(a, b))
 
 
-def _agree(found: list[relax.VDevice], device: relax.VDevice | None) -> bool:
-    return not found if device is None else len(found) == 1 and _same(found[0], device)
-
-
 def _lives_on(expr: relax.Expr, device: relax.VDevice) -> bool:
     here = _device(expr)
     return here is not None and _same(here, device)
@@ -321,6 +321,13 @@ def _callees_first(mod: tvm.IRModule) -> list[GlobalVar]:
     return list(order)
 
 
+def _there(arg: relax.Expr, ty: relax.Type) -> relax.Expr:
+    """The argument where a parameter of this type lives."""
+    if not isinstance(ty, relax.TensorType) or ty.vdevice is None or _lives_on(arg, ty.vdevice):
+        return arg
+    return relax.op.to_vdevice(arg, ty.vdevice)
+
+
 @relax.expr_functor.mutator
 class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
     def __init__(
@@ -349,7 +356,20 @@ class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
         return self.renewed.get(gvar, gvar)
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
+        if isinstance(call.op.ty, relax.FuncType) and call.op.ty.params is not None:
+            return self._call_of_function(call)
         new = super().visit_call_(call)
         if op_name(call) != HINT:
             return new
         return self.on_hint(call, new, _wanted(self.mod, call))
+
+    def _call_of_function(self, call: relax.Call) -> relax.Expr:
+        """Arguments that could not be placed, such as constants, are copied."""
+        op = self.visit_expr(call.op)
+        args = [
+            _there(self.visit_expr(arg), ty)
+            for arg, ty in zip(call.args, op.ty.params, strict=True)
+        ]
+        if op.same_as(call.op) and all(map(tvm_ffi.Object.same_as, args, call.args)):
+            return call
+        return relax.Call(op, args, call.attrs, call.ty_args)
