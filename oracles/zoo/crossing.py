@@ -279,7 +279,7 @@ def zeroes_whole_tuples() -> tvm.transform.Pass:
                     for i, field in enumerate(body.fields)
                 ]
                 if not all(a.same_as(b) for a, b in zip(fields, body.fields, strict=True)):
-                    new = typed(relax.Tuple(fields), body.ty)
+                    new = relax.Tuple(fields)
                     seq = typed(relax.SeqExpr(func.body.blocks, new), func.body.ty)
                     functions[gvar] = rebuilt(func, body=seq)
         return with_functions(mod, functions)
@@ -303,6 +303,9 @@ def _zeros(field: relax.Expr) -> relax.Expr:
 # Updates in place meet the order and the sharing of values
 
 
+_IN_PLACE = ("relax.call_tir_inplace", "relax.call_inplace_packed")
+
+
 def _pure_call(value: relax.Expr) -> bool:
     op = op_name(value)
     if op is None or value.op.get_attr("TAllocator"):
@@ -320,7 +323,7 @@ def merges_overwritten() -> tvm.transform.Pass:
             new = binding
             value = binding.value
             if isinstance(binding, relax.VarBinding) and _pure_call(value):
-                if op_name(value) in ("relax.call_tir_inplace", "relax.call_inplace_packed"):
+                if op_name(value) in _IN_PLACE:
                     done.append(binding)
                     continue
                 known = seen.setdefault(tvm_ffi.structural_hash(value), [])
@@ -430,60 +433,55 @@ def reuses_tensors_in_tuples() -> tvm.transform.Pass:
     return _reusing("ReuseDeadTensors", lambda b: not isinstance(b.var.ty, relax.TupleType))
 
 
+_VIEWS = {
+    f"relax.{name}"
+    for name in (
+        *("reshape", "flatten", "expand_dims", "squeeze", "memory.ensure_zero_offset"),
+        *("to_vdevice", "hint_on_device", "wrap_param", "builtin.stop_lift_params"),
+        *("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint"),
+    )
+}
+"""Operators that may give the memory of their operand."""
+
+
 def reuses_viewed_tensors() -> tvm.transform.Pass:
-    """Memory of dead tensors is used again; packed functions return tensors of their own."""
+    """Memory of dead tensors is used again; most operators give tensors of their own."""
 
     def holds(binding: relax.VarBinding) -> bool:
-        value = binding.value
-        return not (isinstance(value, relax.Call) and isinstance(value.op, relax.ExternFunc))
+        return op_name(binding.value) is None or op_name(binding.value) in _VIEWS
 
     return _reusing("ReuseDeadMemory", holds)
 
 
-EFFECTS = {
-    "relax.print",
-    "relax.assert_op",
-    "relax.invoke_closure",
-    "relax.call_builtin_with_ctx",
-    "relax.call_inplace_packed",
-    "relax.call_tir_inplace",
-    "relax.memory.kill_storage",
-    "relax.memory.kill_tensor",
-    "relax.vm.kill_object",
-}
-
-
-def drops_dynamic_calls() -> tvm.transform.Pass:
+def drops_shape_functions() -> tvm.transform.Pass:
     """Bindings whose variable nobody uses go, unless they have an effect."""
 
-    def effect(value: relax.Expr) -> bool:
-        if isinstance(value, relax.Call):
-            return op_name(value) is None or op_name(value) in EFFECTS
-        return isinstance(value, relax.If | relax.Function)
+    def effect(value: relax.Expr, mod: tvm.IRModule) -> bool:
+        if not isinstance(value, relax.Call):
+            return isinstance(value, relax.If | relax.Function)
+        if isinstance(value.op, GlobalVar):
+            # Functions of the host compute numbers; all others write to their arguments.
+            return attr(mod[value.op], "tirx.is_host_func") is None
+        return not _pure_call(value) or op_name(value) in _IN_PLACE
 
-    def change(func: relax.Function) -> relax.Function:
-        while True:
-            count: dict[relax.Var, int] = {}
-            for var in nodes(func, relax.Var):
-                count[var] = count.get(var, 0) + 1
+    def without(func: relax.Function, mod: tvm.IRModule) -> relax.Function:
+        count = Counter(nodes(func, relax.Var))
 
-            def rewrite(
-                block: relax.BindingBlock,
-                bindings: list[relax.Binding],
-                count: dict[relax.Var, int] = count,
-            ) -> list[relax.Binding]:
-                return [
-                    b
-                    for b in bindings
-                    if not isinstance(b, relax.VarBinding) or effect(b.value) or count[b.var] > 1
-                ]
+        def rewrite(
+            block: relax.BindingBlock, bindings: list[relax.Binding]
+        ) -> list[relax.Binding]:
+            return [
+                b
+                for b in bindings
+                if not isinstance(b, relax.VarBinding) or effect(b.value, mod) or count[b.var] > 1
+            ]
 
-            new = on_blocks(func, rewrite)
-            if new.same_as(func):
-                return func
-            func = new
+        return on_blocks(func, rewrite)
 
-    return made("DropUnusedBindings", lambda mod: on_functions(mod, change))
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        return on_functions(mod, lambda func: without(func, mod))
+
+    return made("DropUnusedBindings", until_stable(transform))
 
 
 SPECIMENS: tuple[Specimen, ...] = (
@@ -577,17 +575,18 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
         make=reuses_viewed_tensors,
         family=Family.VALUES,
-        what="Gives away the memory of a tensor of which a packed function has made a view.",
+        what="Gives away the memory of a tensor that lives on in a memory.view of it.",
         models="apache/tvm#20134: [Fix][Relax] Track lowered reshape storage aliases",
         stages=(Stage.REWRITTEN,),
-        needs=("call-packed", "call-tir"),
+        needs=("call-tir", "view of an intermediate result"),
     ),
     Specimen(
-        make=drops_dynamic_calls,
+        make=drops_shape_functions,
         family=Family.VALUES,
-        what="Takes calls of PrimFuncs with symbolic sizes as arguments for free of effects.",
+        what="Takes calls that compute sizes on the host for free of effects: those that write "
+        "them to the shape heap go too.",
         models='apache/tvm#16773: [Fix] Fix the purity flag of "vm.call_tir_dyn" and "kill" ops',
-        stages=(Stage.REWRITTEN,),
-        needs=("symbolic-shapes", "call-tir"),
+        stages=(Stage.BUILTINS_LOWERED, Stage.LOWERED),
+        needs=("symbolic-shapes", "sizes computed of others"),
     ),
 )
