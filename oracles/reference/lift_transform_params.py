@@ -33,7 +33,8 @@ from tvm.ir import BaseFunc, DictAttrs, GlobalVar
 from tvm.relax.analysis import type_base_check
 
 from ..inspect import attr, global_vars, relax_functions
-from .lifting import Lifting, Target, closed
+from .liftable import Target, closed
+from .lifting import Lifting
 from .rebuild import fresh, global_var, substituted, typed, unused, with_functions
 
 SUFFIX = "transform_params"
