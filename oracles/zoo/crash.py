@@ -179,7 +179,8 @@ def squeezes_by_reshape() -> tvm.transform.Pass:
     def change(call: relax.Call) -> relax.Expr | None:
         if not isinstance(call.ty.shape, relax.ShapeExpr) or call.ty.vdevice is not None:
             return None
-        return relax.op.reshape(call.args[0], [int(size) for size in call.ty.shape.values])
+        sizes = [int(size) for size in call.ty.shape.values]
+        return relax.op.reshape(call.args[0], sizes) if 0 not in sizes else None
 
     ops = ("relax.squeeze", "relax.expand_dims", "relax.flatten")
     return made("SqueezesByReshape", lambda mod: on_calls(mod, change, *ops))

@@ -101,7 +101,7 @@ def forwards_aliases() -> tvm.transform.Pass:
 
 
 def removes_uncalled() -> tvm.transform.Pass:
-    """Removes the private functions that no public function uses, until none is left."""
+    """Removes the private functions that no public function uses."""
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         used = {
@@ -213,9 +213,10 @@ def one_callee_per_caller() -> tvm.transform.Pass:
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         functions: dict[Any, Any] = dict(mod.functions_items())
         names = {gvar.name_hint for gvar in functions}
-        for callee, func in _private(mod).items():
-            if callee in global_vars(func):
-                continue
+        private = _private(mod)
+        for callee, func in private.items():
+            if any(other in private for other in global_vars(func)):
+                continue  # a copy would be one more caller of the other
             callers = [g for g, f in relax_functions(mod) if callee in global_vars(f)]
             for caller in callers[1:]:
                 name = f"{callee.name_hint}_of_{caller.name_hint}"
@@ -305,7 +306,7 @@ def removes_unused_values() -> tvm.transform.Pass:
 def removes_unused_parameters() -> tvm.transform.Pass:
     """Removes the parameters of private functions that their bodies do not use."""
 
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+    def step(mod: tvm.IRModule) -> tvm.IRModule:
         kept: dict[tvm.ir.GlobalVar, list[int]] = {}
         for gvar, func in _private(mod).items():
             used = set(nodes(func.body, relax.Var))
@@ -332,6 +333,10 @@ def removes_unused_parameters() -> tvm.transform.Pass:
             if isinstance(func, relax.Function) and any(c.op in new for c in calls_of(func)):
                 functions[gvar] = Mutator().visit_expr(func)
         return with_functions(mod, functions)
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        new = step(mod)
+        return mod if new.same_as(mod) else transform(new)  # callers may need less now
 
     return made("RemoveUnusedParameters", transform)
 
@@ -511,7 +516,7 @@ def unrolls_short_loops() -> tvm.transform.Pass:
     """Unrolls the innermost loop of each block of a PrimFunc if it has at most four iterations."""
 
     def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
-        if not isinstance(func.body, s_tir.SBlockRealize):
+        if not isinstance(func.body, s_tir.SBlockRealize) or func.body.block.name_hint != "root":
             return func
         schedule = s_tir.Schedule(tvm.IRModule({"main": func.without_attr("global_symbol")}))
         unrolled = False
