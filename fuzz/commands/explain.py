@@ -53,7 +53,8 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
             answer = explain(pool, job, limits=LIMITS)
     if isinstance(answer, Died):
         answer = Explanation(chosen, (), (_death(answer, module),), built=False)
-    answer = dataclasses.replace(answer, pipeline=pipeline)
+    troubles = tuple(_named(trouble, module, pipeline) for trouble in answer.troubles)
+    answer = dataclasses.replace(answer, pipeline=pipeline, troubles=troubles)
     if json:
         _print_json(answer)
     else:
@@ -77,6 +78,15 @@ def _pipeline(name: str) -> str:
     probe([name])
     assert call.factory is not None, "a spelling with a colon is a factory"
     return call.factory
+
+
+def _named(trouble: Trouble, module: Path, pipeline: str) -> Trouble:
+    """The commands that it advises can be copied."""
+    help = (
+        text.replace("check MODULE --pipeline PIPELINE", f"check {module} --pipeline {pipeline}")
+        for text in trouble.help
+    )
+    return dataclasses.replace(trouble, help=tuple(help))
 
 
 def _step(died: Died) -> str:
@@ -189,7 +199,7 @@ class _Page:
             window = _Window(excerpt, self._width - gutter - 3)
             first = previous is None
             if first or (previous is not None and previous.line != excerpt.line):
-                self._line(bar)
+                self._line(bar.copy())
                 number = "" if excerpt.number is None else str(excerpt.number)
                 head = Text(f"{number:>{gutter}}").append(" | ", "blue")
                 self._line(head.append(window.text))
@@ -198,7 +208,7 @@ class _Page:
                 self._line(bar.copy().append(row, style))
             previous = excerpt
         if trouble.excerpts:
-            self._line(bar)
+            self._line(bar.copy())
 
     def _remark(self, word: str, text: str, gutter: int) -> None:
         lead = f"{' ' * gutter} = {word}: "

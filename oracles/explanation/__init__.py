@@ -11,6 +11,7 @@ import tvm
 from tvm import relax
 
 from .. import pipelines
+from ..inspect import attr, prim_funcs
 from ..oracle import Journal, silent
 from ..passcall import PassCall
 from ..subject import cpu
@@ -52,12 +53,12 @@ def explain(
     steps = tuple(state.step for state in gone.states[1:])
     troubles = _troubles(traced, gone, pipeline, locate=locate, journal=journal)
     built = False
-    if gone.broken is None:
+    if gone.broken is None or gone.broken.error is None:
         journal("build")
         error = _build(gone.end)
         built = error is None
         if error is not None and all(trouble.harmless for trouble in troubles):
-            troubles.append(_unexplained(error))
+            troubles.append(_unexplained(traced, gone, error))
     return Explanation(pipeline, steps, tuple(troubles), built)
 
 
@@ -107,16 +108,52 @@ def _build(mod: tvm.IRModule) -> Exception | None:
     return None
 
 
-def _unexplained(error: Exception) -> Trouble:
+def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
+    name = _uncompiled(gone.end)
+    if name is None:
+        return Trouble(
+            Kind.UNEXPLAINED,
+            "I cannot explain this: every step ran, nothing seems to be left, and the build fails",
+            None,
+            None,
+            (),
+            (f"The build says: {one_line(error)}",),
+            (
+                "Report it with the module: either TVM's code generation has a bug, or this "
+                "command does not know of something.",
+            ),
+        )
+    own = _own(traced, gone.end[name])
+    excerpt = None if own is None else traced.function(own, "does not compile, even by itself")
+    whose = "The module comes with it." if own is not None else "A step of the pipeline made it."
     return Trouble(
         Kind.UNEXPLAINED,
-        "I cannot explain this: every step ran, nothing seems to be left, and the build fails",
+        f"I cannot explain this: every step ran, and the PrimFunc `{name}` does not compile",
+        name,
         None,
-        None,
-        (),
-        (f"The build says: {one_line(error)}",),
+        () if excerpt is None else (excerpt,),
         (
-            "Report it with the module: either TVM's code generation has a bug, or this command "
-            "does not know of something.",
+            f"{whose} All Relax functions are lowered, and all names lead somewhere.",
+            f"The compiler says: {one_line(error)}",
         ),
+        (f'Compile it by itself to see more: `tvm.tirx.build(mod["{name}"], target="llvm")`.',),
     )
+
+
+def _own(traced: Traced, func: tvm.tirx.PrimFunc) -> str | None:
+    """The name that a PrimFunc has in the user's module, if it comes from there."""
+    symbol = attr(func, "global_symbol")
+    for gvar, own in prim_funcs(traced.mod):
+        if own.body.same_as(func.body) or symbol in (gvar.name_hint, attr(own, "global_symbol")):
+            return str(gvar.name_hint)
+    return None
+
+
+def _uncompiled(mod: tvm.IRModule) -> str | None:
+    """The first PrimFunc that cannot be compiled for the CPU by itself."""
+    for gvar, func in prim_funcs(mod):
+        try:
+            tvm.tirx.build(tvm.IRModule({gvar: func}), target=cpu())
+        except Exception:
+            return str(gvar.name_hint)
+    return None

@@ -15,10 +15,12 @@ from .spelling import one_line
 from .steps import Broken
 from .traced import Traced, underlined
 from .trouble import Excerpt, Kind, Trouble
-from .unknown import Loss, advice, lost, open_types
+from .unknown import Loss, advice, lost, unknown_operands
 
 MOST = 60
 """Bindings of a function that are tried one by one; of a longer one only its name is told."""
+
+CHECK = "`relaxfuzz check MODULE --pipeline PIPELINE` makes a small reproducer of it."
 
 Fails = Callable[[tvm.IRModule], bool]
 
@@ -58,8 +60,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
                 *advice(losses),
                 f"Keep what is marked out of the module, or leave {step} out of the pipeline, if "
                 "you can.",
-                "If the message does not tell you what to change, it is a bug of TVM: "
-                "`relaxfuzz check MODULE --pipeline NAME` makes a small reproducer of it.",
+                f"If the message does not tell you what to change, it is a bug of TVM. {CHECK}",
             ),
         )
     assert broken.after is not None
@@ -77,7 +78,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
             *_smallest(site),
         ),
         (
-            f"It is a bug of {step}: `relaxfuzz check MODULE {step}` makes a small reproducer.",
+            f"It is a bug of {step}. {CHECK}",
             f"Until it is mended, leave {step} out, or keep what is marked out of the module.",
         ),
     )
@@ -99,7 +100,7 @@ def _losses(traced: Traced, binding: relax.Binding | None) -> list[Loss]:
     if source is None:
         return []
     for reason in (Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_SHAPE):
-        if any(open_types(arg.ty, reason) for arg in source[1].args):
+        if unknown_operands(source[1], reason):
             return lost(traced, *source, reason)
     return []
 

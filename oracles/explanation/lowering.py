@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import tvm
 from tvm import relax
 
 from ..inspect import calls_of, has_op_attr, local_functions, op_name, relax_functions
@@ -14,7 +13,7 @@ from ..passcall import PassCall
 from . import remedies
 from .spelling import operator
 from .steps import INPUT, State, Walk
-from .traced import Traced, underlined
+from .traced import Traced, number, underlined
 from .trouble import Excerpt, Kind, Trouble
 from .unknown import Loss, advice, lost, open_types
 
@@ -34,13 +33,14 @@ class _Left:
     """Function and call in the user's module."""
     losses: list[Loss]
 
-    @property
-    def cause(self) -> tuple[str, ...]:
-        """Calls of one cause are told as one trouble."""
+    def explained_by(self, other: _Left) -> bool:
+        """What is wrong with the other is all that is wrong with this one."""
+        if self.gap.reason is not other.gap.reason:
+            return False
         if self.losses:
-            places = (part for loss in self.losses for part in loss.identity)
-            return ("lost", *places, str(self.gap.reason))
-        return (self.gap.op, str(self.gap.reason))
+            known = {loss.identity for loss in other.losses}
+            return all(loss.identity in known for loss in self.losses)
+        return not other.losses and self.gap.op == other.gap.op
 
 
 def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list[Trouble]:
@@ -49,22 +49,29 @@ def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> li
     Args:
         calls: the steps of the pipeline, for trying remedies; None: it is the user's own.
     """
-    causes: dict[tuple[str, ...], list[_Left]] = {}
-    for left in _left(traced, walk.end):
+    causes: list[list[_Left]] = []
+    for left in _left(traced, walk):
         if walk.broken is not None and left.gap.reason is Reason.NOT_LEGALIZED:
             continue  # its step has not come yet
-        causes.setdefault(left.cause, []).append(left)
-    found = [_trouble(traced, walk, group, calls) for group in causes.values()]
+        group = next((group for group in causes if left.explained_by(group[0])), None)
+        if group is None:
+            causes.append([left])
+        else:
+            group.append(left)
+    found = [_trouble(traced, walk, group, calls) for group in causes]
     return found + _local(traced, walk, calls) + _removed(traced, walk)
 
 
-def _left(traced: Traced, end: tvm.IRModule) -> list[_Left]:
-    reasons = {hash(gap.binding): gap for gap in gaps(end)}
+def _left(traced: Traced, walk: Walk) -> list[_Left]:
+    # Later steps lower types, too: the reason is what it was when LegalizeOps was done.
+    legalized = next((s.mod for s in walk.states if s.step == LEGALIZE), walk.end)
+    reasons = {number(gap.binding.value): gap for gap in (*gaps(walk.end), *gaps(legalized))}
     found = []
-    for gvar, binding, name in leftovers(end):
-        gap = reasons.get(hash(binding)) or Gap(
-            name, Reason.NOT_LEGALIZED, str(gvar.name_hint), binding, ""
-        )
+    for gvar, binding, name in leftovers(walk.end):
+        at = number(binding.value)
+        gap = None if at is None else reasons.get(at)
+        if gap is None or gap.op != name:
+            gap = Gap(name, Reason.NOT_LEGALIZED, str(gvar.name_hint), binding, "")
         source = traced.back(binding.value)
         losses: list[Loss] = []
         if gap.reason in _UNKNOWN and source is not None:
@@ -80,13 +87,18 @@ def _trouble(
     spelled = operator(first.gap.op)
     title, notes, help = _said(traced, walk, first, calls)
     step = _since(walk, first)
-    excerpts = [_excerpt(traced, walk, first, _label(first, step))]
-    excerpts += [loss.excerpt for loss in first.losses]
     when = f"{step} left it as it is, and no later step lowers `{spelled}`."
     if step is None:
         when = f"The module comes with it, and no step of the pipeline lowers `{spelled}`."
     elif walk.broken is not None and walk.broken.step == step:
         when = f"{step}, which should lower it, fails."
+    marks = [_excerpt(traced, walk, first, _label(first, step))]
+    marks += [loss.excerpt for loss in first.losses]
+    # What a call itself loses is marked already.
+    distinct: dict[tuple[str, int], Excerpt] = {}
+    for mark in marks:
+        if mark is not None:
+            distinct.setdefault((mark.line, mark.column), mark)
     others = [left for left in group[1:] if left.source is None or left.source != first.source]
     also = [_also(others)] if others else []
     return Trouble(
@@ -94,7 +106,7 @@ def _trouble(
         title,
         first.source[0] if first.source is not None else first.gap.function,
         step,
-        tuple(excerpt for excerpt in excerpts if excerpt is not None),
+        tuple(distinct.values()),
         (when, *notes, *also),
         tuple(help),
     )
@@ -144,8 +156,8 @@ def _said(
         title = f"`{spelled}` cannot be lowered: its legalization declines this call"
         return (
             title,
-            [f"It says: {gap.what}."],
-            ["Write the call in the form that the legalization takes."],
+            [f"It says: {gap.what.rstrip('.')}."],
+            ["Write the call in a form that it takes.", remedies.legalization(gap.op)],
         )
     # It could be lowered: by whom, and why was it not?
     by = by or (LEGALIZE if has_op_attr(gap.op, "FLegalize") else None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 from tvm.ir import Op
 
 from ..inspect import attr, calls_of, nodes, prim_funcs, relax_functions
@@ -197,7 +197,7 @@ def _names_called(mod: tvm.IRModule) -> Iterator[tuple[str, list[relax.Call]]]:
         for call in nodes(prim, relax.Call):
             if isinstance(call.op, Op) and str(call.op.name) in _PACKED and call.args:
                 first = call.args[0]
-                if isinstance(first, tirx.StringImm):
+                if isinstance(first, tvm.ir.StringImm):
                     yield str(first.value), []
 
 
@@ -212,12 +212,17 @@ def _mentions(call: relax.Call, name: str) -> bool:
     )
 
 
+HOST_PREFIX = "__tvm_ffi_"
+"""What TVM puts before the symbol of a PrimFunc when it makes a packed function of it."""
+
+
 def _provided(mod: tvm.IRModule) -> set[str]:
     """What the compiled module itself offers by name."""
     names = set()
     for gvar, func in mod.functions_items():
         if not isinstance(func, relax.ExternFunc):
-            names.add(str(attr(func, "global_symbol") or gvar.name_hint))
+            symbol = str(attr(func, "global_symbol") or gvar.name_hint)
+            names |= {symbol, symbol.removeprefix(HOST_PREFIX)}
     return names
 
 

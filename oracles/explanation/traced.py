@@ -56,17 +56,16 @@ class Traced:
         came = dict(relax_functions(self.original))
         named = {gvar.name_hint: func for gvar, func in came.items()}
         return {
-            call.span.line: (gvar.name_hint, call, before)
+            at: (gvar.name_hint, call, before)
             for gvar, func in relax_functions(self.mod)
             for call, before in zip(calls_of(func), calls_of(named[gvar.name_hint]), strict=True)
-            if _is_ours(call)
+            if (at := number(call)) is not None
         }
 
     def back(self, call: Any) -> tuple[str, relax.Call] | None:
         """The function (by name) and the call in the user's module that this was, or None."""
-        if not isinstance(call, relax.Call) or not _is_ours(call):
-            return None
-        found = self._calls.get(call.span.line)
+        at = number(call) if isinstance(call, relax.Call) else None
+        found = None if at is None else self._calls.get(at)
         return None if found is None else found[:2]
 
     @functools.cached_property
@@ -75,33 +74,32 @@ class Traced:
 
     def call(self, call: relax.Call, label: str) -> Excerpt | None:
         """The line of a call of `mod` (not of a later module)."""
-        number = None
-        place = None
-        if _is_ours(call) and (found := self._calls.get(call.span.line)) is not None:
-            number, place = self._in_file(found[2])
-        return underlined(self.mod, call, label, number, place, known=self._file is None)
+        at = number(call)
+        found = None if at is None else self._calls.get(at)
+        line, place = (None, None) if found is None else self._in_file(found[2])
+        return underlined(self.mod, call, label, line, place, known=self._file is None)
 
     def parameter(self, function: str, var: relax.Var, label: str) -> Excerpt | None:
         """The line on which a function declares a parameter."""
         name = str(var.name)
-        for number, line in enumerate(self._text, 1):
+        for at, line in enumerate(self._text, 1):
             if not re.search(rf"\bdef {re.escape(function)}\(", line):
                 continue
             found = re.search(rf"(?<=[(\s]){re.escape(name)}(?=: )", line)
             if found is None:
                 return None
-            shown = None if self._file is not None else number
-            return Excerpt(line, shown, found.start(), len(name), label, f"mod.script():{number}")
+            shown = None if self._file is not None else at
+            return Excerpt(line, shown, found.start(), len(name), label, f"mod.script():{at}")
         return None
 
     def function(self, name: str, label: str) -> Excerpt | None:
         """The line that begins a function."""
-        for number, line in enumerate(self._text, 1):
+        for at, line in enumerate(self._text, 1):
             found = re.search(rf"\bdef {re.escape(name)}(?=\()", line)
             if found is not None:
                 start = found.start() + len("def ")
-                shown = None if self._file is not None else number
-                place = f"mod.script():{number}"
+                shown = None if self._file is not None else at
+                place = f"mod.script():{at}"
                 return Excerpt(line, shown, start, len(name), label, place)
         return None
 
@@ -122,16 +120,19 @@ class Traced:
         return span.line, f"{self._file}:{span.line}:{span.column}"
 
 
-def _is_ours(call: relax.Call) -> bool:
+def number(call: relax.Call) -> int | None:
+    """Which call of the user's module this was, by number; None: one that a pass has made."""
     span = call.span
-    return span is not None and str(span.source_name.name) == _SOURCE
+    if span is None or str(span.source_name.name) != _SOURCE:
+        return None
+    return int(span.line)
 
 
 def underlined(
     mod: tvm.IRModule,
     node: Any,
     label: str,
-    number: int | None = None,
+    line: int | None = None,
     place: str | None = None,
     *,
     known: bool = True,
@@ -140,17 +141,17 @@ def underlined(
     """The line of a printed module on which a node stands; None where the printer shows none.
 
     Args:
-        number, place: of the line where it is better known than from the printed text.
+        line, place: of the line where it is better known than from the printed text.
         known: the number of the printed line says something to the user.
     """
     lines = str(mod.script(obj_to_underline=[node])).splitlines()
-    begin = next((i for i, line in enumerate(lines) if line.startswith("#")), 0)
+    begin = next((i for i, text in enumerate(lines) if text.startswith("#")), 0)
     for at in range(begin + 1, len(lines)):
         marks = lines[at].strip()
         if marks and not marks.strip("^"):
             column = lines[at].index("^")
             here = at - begin
-            shown = number if number is not None else here if known else None
+            shown = line if line is not None else here if known else None
             place = place or f"{origin}:{here}"
             return Excerpt(lines[at - 1], shown, column, len(marks), label, place)
     return None

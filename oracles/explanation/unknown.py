@@ -42,6 +42,8 @@ class Loss:
     why: str
     """Empty where the excerpt says it all."""
     help: tuple[str, ...]
+    declare: str = ""
+    """How to declare it, where it is a parameter."""
 
 
 def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> list[Loss]:
@@ -50,12 +52,12 @@ def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> lis
     if func is None:
         return []
     bindings = {binding.var: binding for binding in bindings_of(func)}
-    unknown = _unknown_operands(call, reason) or [
+    unknown = unknown_operands(call, reason) or [
         binding.var
         for binding in bindings.values()
         if isinstance(binding.value, relax.Call) and binding.value.same_as(call)
     ]
-    losses = [_follow(traced, function, var, reason, bindings) for var in unknown]
+    losses = [_follow(traced, function, var, reason, bindings, call) for var in unknown]
     return list({loss.identity: loss for loss in losses}.values())
 
 
@@ -92,7 +94,8 @@ def _operands(expr: Any) -> Iterator[relax.Var]:
         yield from _operands(expr.tuple_value)
 
 
-def _unknown_operands(expr: Any, reason: Reason) -> list[relax.Var]:
+def unknown_operands(expr: Any, reason: Reason) -> list[relax.Var]:
+    """Variables that an expression uses and of which it is not known what the reason is about."""
     if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.Var):
         return []
     return [var for var in _operands(expr) if open_types(var.ty, reason)]
@@ -104,6 +107,7 @@ def _follow(
     var: relax.Var,
     reason: Reason,
     bindings: dict[relax.Var, relax.Binding],
+    use: relax.Call,
 ) -> Loss:
     """The first variable on the way back whose own operands are known, or a parameter."""
     aspect = {Reason.UNKNOWN_SHAPE: "shape", Reason.UNKNOWN_DTYPE: "dtype"}.get(reason, "type")
@@ -111,7 +115,7 @@ def _follow(
     while (binding := bindings.get(var)) is not None:
         earlier = _earlier(binding, reason)
         if earlier is None:
-            return _at_binding(traced, function, binding, aspect, what)
+            return _at_binding(traced, function, binding, aspect, what, use)
         var = earlier
     excerpt = traced.parameter(function, var, f"declared without a {aspect}")
     why = f"The parameter `{var.name}` is declared as `{spelled(var.ty)}`."
@@ -122,10 +126,10 @@ def _follow(
         (function, str(var.name)),
         "" if excerpt is not None else why,
         (
-            f"Say more about the parameter: `{var.name}: {annotation}`."
-            + " Sizes may be numbers or symbolic, as here." * bool(_sizes(var.ty)),
-            _match_cast(var),
+            f"Say more about the parameter: `{var.name}: {annotation}`.{_sizes_are(var)}",
+            f"Or say it where it is used: {_match_cast(var)}",
         ),
+        f"`{var.name}: {annotation}`",
     )
 
 
@@ -144,14 +148,14 @@ def _earlier(binding: relax.Binding, reason: Reason) -> relax.Var | None:
         op_name(value) in TYPES_GIVEN or not isinstance(value.op, tvm.ir.Op)
     ):
         return None
-    return next(iter(_unknown_operands(value, reason)), None)
+    return next(iter(unknown_operands(value, reason)), None)
 
 
 def _at_binding(
-    traced: Traced, function: str, binding: relax.Binding, aspect: str, what: str
+    traced: Traced, function: str, binding: relax.Binding, aspect: str, what: str, use: relax.Call
 ) -> Loss:
     var, value = binding.var, binding.value
-    cast = _match_cast(var)
+    cast = f"Say it where it is used: {_match_cast(var)}"
     help: tuple[str, ...] = (cast,)
     if isinstance(binding, relax.MatchCast):
         why = f"`{var.name}` is cast to `{spelled(var.ty)}`, which leaves the {aspect} open."
@@ -163,7 +167,10 @@ def _at_binding(
             f"`{value.op.name_hint}` is declared to return `{spelled(var.ty)}`, so that callers "
             f"know no {aspect}."
         )
-        help = (f"Declare more: `-> {_annotation(var.ty, quoted=True)}`.", cast)
+        help = (
+            f"Declare more: `-> {_annotation(var.ty, quoted=True)}`.",
+            f"Or {cast[0].lower()}{cast[1:]}",
+        )
     elif isinstance(value, relax.Call) and (
         op_name(value) in TYPES_GIVEN or isinstance(value.op, relax.ExternFunc)
     ):
@@ -175,13 +182,21 @@ def _at_binding(
         help = (
             f"Say more in the call: `{argument}={_annotation(var.ty)}`. Nothing checks it when "
             "the module runs.",
-            f"{cast} It is checked when the module runs.",
+            f"Or {cast[0].lower()}{cast[1:]} It is checked when the module runs.",
         )
+    elif isinstance(value, relax.Call) and (more := _inferred(value)) is not None:
+        why = (
+            f"`{var.name}` is annotated as `{spelled(var.ty)}`, which is less than TVM infers of "
+            f"`{called(value)}`: `{spelled(more)}`."
+        )
+        help = (f"Leave the annotation out, or write `{var.name}: {spelled(more)}`.",)
     elif isinstance(value, relax.Call):
         why = (
-            f"`{called(value)}` gives `{spelled(var.ty)}`: its operands are known, but they do not "
-            f"tell the {aspect} of what it gives."
+            f"`{called(value)}` gives `{spelled(var.ty)}`: its operands are known, but TVM does "
+            f"not infer from them the {aspect} of what it gives."
         )
+        if value.same_as(use):
+            help = ("Give its operands sizes that are numbers, if you can: TVM infers more then.",)
     else:
         why = f"`{var.name}` is `{spelled(var.ty)}` from here on."
     return Loss(
@@ -193,6 +208,18 @@ def _at_binding(
     )
 
 
+def _inferred(call: relax.Call) -> Any:
+    """The type that TVM infers, where that says more than the module."""
+    builder = relax.BlockBuilder()
+    try:
+        fresh = relax.Call(call.op, call.args, call.attrs, call.ty_args)
+        with builder.testing_scope(def_vars=relax.analysis.free_symbolic_vars(fresh)):
+            ty = builder.normalize(fresh).ty
+    except Exception:  # an operator refuses what it was given: it says nothing then
+        return None
+    return ty if complete(ty) and not complete(call.ty) else None
+
+
 def _match_cast(var: relax.Var) -> str:
     annotation = _annotation(var.ty)
     sizes = _sizes(var.ty)
@@ -200,10 +227,13 @@ def _match_cast(var: relax.Var) -> str:
         sizes
     )
     return (
-        f"Or say it where it is used: {declared}"
-        f"`{var.name}_known = R.match_cast({var.name}, {annotation})`, and go on with "
+        f"{declared}`{var.name}_known = R.match_cast({var.name}, {annotation})`, and go on with "
         f"`{var.name}_known`."
     )
+
+
+def _sizes_are(var: relax.Var) -> str:
+    return " Sizes may be numbers or symbolic, as here." if _sizes(var.ty) else ""
 
 
 _NAMES = ("n", "m", "k", "l", "p", "q")
@@ -234,6 +264,9 @@ def _annotation(ty: Any, *, quoted: bool = False) -> str:
 
 def advice(losses: list[Loss]) -> tuple[str, ...]:
     """What to do about all of them."""
-    if len(losses) == 1:
-        return losses[0].help
-    return (" ".join(loss.help[0] for loss in losses),) if losses else ()
+    if len(losses) < 2:
+        return losses[0].help if losses else ()
+    if all(loss.declare for loss in losses):
+        declared = ", ".join(loss.declare for loss in losses)
+        return (f"Say more about the parameters: {declared}. Sizes may be numbers or symbolic.",)
+    return (" ".join(loss.help[0] for loss in losses),)
