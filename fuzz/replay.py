@@ -40,6 +40,8 @@ class Status(enum.StrEnum):
     BROKEN = "cannot be run"
 
 
+HANG = "hang"
+
 EXPECTED = frozenset({Status.AS_EXPECTED, Status.PASSES, Status.GONE})
 """Nobody has to look at these."""
 
@@ -110,14 +112,18 @@ def _file(path: Path) -> Item:
         raise Mistake(str(error)) from None
 
 
-def replay(item: Item, executor: Executor) -> Outcome:
+def replay(item: Item, executor: Executor | None) -> Outcome:
     """See one item again, in a process of its own.
+
+    Args:
+        executor: runs findings of a store; files are run without it.
 
     Raises:
         ExecutorError: the harness failed.
     """
     if item.finding is None:
         return _script(item)
+    assert executor is not None, f"{item.path}: a finding needs an executor"
     try:
         module = _module(item.finding)
     except Exception as error:
@@ -140,18 +146,17 @@ def _module(finding: Finding) -> str:
 def _script(item: Item) -> Outcome:
     path = item.path.resolve()  # as tracebacks name it
     code, stderr = reproducer.run(path)
-    if code > 0 and code != HUNG and not reproducer.prepared(path, stderr):
+    seen = failure(code, stderr)
+    if code > 0 and seen != HANG and not reproducer.prepared(path, stderr):
         last = stderr.strip().splitlines()[-1] if stderr.strip() else f"exit code {code}"
         return Outcome(item, Status.BROKEN, last)
     if item.entry is not None:
-        return _compared(item, item.entry, failure(code, stderr))
-    if code == 0:
+        return _compared(item, item.entry, seen)
+    if seen is None:
         return Outcome(item, Status.GONE, "")
     raised = _raised(stderr)
-    if code < 0 or raised is None:
-        return Outcome(item, Status.FAILS, failure(code, stderr) or "")
-    kind, text = raised
-    return Outcome(item, Status.FAILS, f"{kind}: {text}".split("\n")[0])
+    said = seen if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]
+    return Outcome(item, Status.FAILS, said)
 
 
 def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
@@ -174,13 +179,13 @@ def failure(code: int, stderr: str) -> str | None:
         return None
     if code < 0:
         return signal.Signals(-code).name
-    if code == HUNG or "Timeout (" in stderr:
-        return "hang"
+    if code == HUNG or re.search(r"^Timeout \(", stderr, re.MULTILINE):
+        return HANG
     raised = _raised(stderr)
     if raised is None:
         return f"exit code {code}"
-    kind, text = raised
-    return f"{kind.rpartition('.')[2]}: {message(text)}"
+    kind, text = raised[0].rpartition(".")[2], message(raised[1])
+    return f"{kind}: {text}" if text else kind
 
 
 _TRACEBACK = "Traceback (most recent call last):\n"

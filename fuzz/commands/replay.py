@@ -6,7 +6,7 @@ import json as jsonlib
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -32,7 +32,7 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
     todo = [item for path in paths for item in items(path)]
     outcomes: list[Outcome] = []
     with (
-        LocalPool(workers) as pool,
+        LocalPool(workers) if any(item.finding for item in todo) else nullcontext() as pool,
         ThreadPoolExecutor(workers) as threads,
         closing(display(Console(stderr=True))) as progress,
     ):
