@@ -181,6 +181,10 @@ CONTRACTS: tuple[PassContract, ...] = (
                 r"|no such device was found in the IRModule's \"vdevice\" annotation",
                 "the message names what the module lacks",
             ),
+            Rejection(
+                r"Binary operators with Tensor arguments must have the same VDevice",
+                "the message names the operator and the two devices that the module asks for",
+            ),
         ),
         exemptions=(
             Exemption(

@@ -86,9 +86,10 @@ class _Facts:
     """Whether they live together is open."""
 
     def places(self) -> Devices:
-        """Where parameters live whose types do not say; the first word counts."""
+        """Where parameters live whose types do not say; what two devices claim stays without."""
         found = self._spread(_edges(both_ways=self.together, one_way=self.flows))
-        return {p: found[p][0] for p in self.params if p in found and _device(p) is None}
+        unplaced = [param for param in self.params if _device(param) is None]
+        return {p: found[p][0] for p in unplaced if len(found.get(p, [])) == 1}
 
     def refuse_what_is_open(self) -> None:
         """Look for parameters that may as well live elsewhere.
