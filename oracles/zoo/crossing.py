@@ -27,6 +27,7 @@ from .tools import (
     typed,
     until_stable,
     with_functions,
+    writes_in_place,
 )
 from .values import FLOATS, dtype_of
 
@@ -45,7 +46,11 @@ def folds_empty_products() -> tvm.transform.Pass:
         dtype = dtype_of(value)
         return None if dtype == "bfloat16" else relax.const(np.zeros(after, dtype), dtype)
 
-    return made("FoldEmptyReductions", lambda mod: on_values(mod, change))
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        # What may be overwritten must not become a constant.
+        return mod if writes_in_place(mod) else on_values(mod, change)
+
+    return made("FoldEmptyReductions", transform)
 
 
 def _sizes(expr: relax.Expr) -> list[int] | None:
@@ -191,6 +196,8 @@ def _bound(mod: tvm.IRModule, calls: dict[GlobalVar, list[relax.Call]]) -> tvm.I
 
     The parameter stays, unused; scalars are left alone, as they count and index.
     """
+    if writes_in_place(mod):
+        return mod
     functions: dict[Any, Any] = dict(mod.functions_items())
     handed_on = _handed_on(mod)
     for gvar, func in _private(mod):
@@ -439,9 +446,11 @@ _VIEWS = {
         *("reshape", "flatten", "expand_dims", "squeeze", "memory.ensure_zero_offset"),
         *("to_vdevice", "hint_on_device", "wrap_param", "builtin.stop_lift_params"),
         *("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint"),
+        *("make_closure", "invoke_closure", "invoke_pure_closure", "call_builtin_with_ctx"),
+        *("call_pure_packed", "call_inplace_packed", "call_py_func"),
     )
 }
-"""Operators that may give the memory of their operand."""
+"""Operators that may give the memory of their operands."""
 
 
 def reuses_viewed_tensors() -> tvm.transform.Pass:

@@ -17,6 +17,8 @@ from ..inspect import nodes, op_name
 from .specimen import Family, Specimen
 from .tools import (
     Emit,
+    Transform,
+    Value,
     bound_values,
     made,
     on_blocks,
@@ -278,6 +280,12 @@ def _normalized(norm: relax.Call, emit: Emit) -> relax.Expr | None:
 # Constants
 
 
+def _folding(change: Value) -> Transform:
+    """Folds until nothing is left to fold; what may be overwritten must not become a constant."""
+    fold = until_stable(lambda mod: on_values(mod, change))
+    return lambda mod: mod if writes_in_place(mod) else fold(mod)
+
+
 def _quotient(a: Any, b: Any) -> Any:
     return a // b if a.dtype.kind in "iu" else a / b
 
@@ -310,7 +318,7 @@ def folds_division_downwards() -> tvm.transform.Pass:
         with np.errstate(all="ignore"):
             return relax.const(np.asarray(fold(a, b)).astype(dtype), dtype)
 
-    return made("FoldArithmetic", until_stable(lambda mod: on_values(mod, change)))
+    return made("FoldArithmetic", _folding(change))
 
 
 def folds_casts_by_saturation() -> tvm.transform.Pass:
@@ -324,12 +332,14 @@ def folds_casts_by_saturation() -> tvm.transform.Pass:
         if to in FLOATS and origin in FLOATS:
             with np.errstate(all="ignore"):
                 return relax.const(data.astype(to), to)
+        if "uint64" in (origin, to):
+            return None
         if to.startswith(("int", "uint")) and origin.startswith(("int", "uint")):
             info = np.iinfo(to)  # what does not fit must not wrap around
             return relax.const(np.clip(data.astype("int64"), info.min, info.max).astype(to), to)
         return None
 
-    return made("FoldCastsOfConstants", until_stable(lambda mod: on_values(mod, change)))
+    return made("FoldCastsOfConstants", _folding(change))
 
 
 # TensorIR
@@ -487,7 +497,8 @@ def _fills(maker: tirx.Stmt, block: s_tir.SBlock, buffer: tirx.Var) -> bool:
         plain
         and spatial
         and _is(realize.predicate, 1)
-        and len(loops) == len(block.iter_vars) == len(nodes(list(realize.iter_values), tirx.Var))
+        and len(loops) == len(block.iter_vars)
+        and all(isinstance(value, tirx.Var) for value in realize.iter_values)
         and not any(load.source.same_as(buffer) for load in nodes(block.body, tvm.ir.TensorLoad))
     )
 
