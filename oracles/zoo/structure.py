@@ -518,7 +518,8 @@ def unrolls_short_loops() -> tvm.transform.Pass:
     def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
         if not isinstance(func.body, s_tir.SBlockRealize) or func.body.block.name_hint != "root":
             return func
-        schedule = s_tir.Schedule(tvm.IRModule({"main": func.without_attr("global_symbol")}))
+        # It is given the very function: what shares its body only, the schedule would write into.
+        schedule = s_tir.Schedule(tvm.IRModule({"main": func}))
         unrolled = False
         for block in schedule.get_child_blocks(schedule.get_sblock("root")):
             for loop in schedule.get_loops(block)[-1:]:

@@ -422,7 +422,10 @@ UNCHANGED = ("unrolls_short_loops", "shares_output_shapes")
 def run(name: str, mod: tvm.IRModule, stage: Stage = Stage.RAW) -> tvm.IRModule:
     before = advance(mod, stage)
     assert well_formed.flaw(before) is None
-    return getattr(structure, name)()(before)
+    text = save_json(before)
+    after = getattr(structure, name)()(before)
+    assert save_json(before) == text
+    return after
 
 
 @pytest.mark.parametrize(("name", "mod", "stage", "text"), ILL_FORMED)
