@@ -63,6 +63,7 @@ def commands() -> list[str]:
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of."""
     folder = tmp_path_factory.mktemp("docs")
+    (folder / "corpus").symlink_to(ROOT / "corpus")
     page = ROOT / "docs" / "check-your-own-pass.md"
     (folder / "my_passes.py").write_text(blocks(page, "python")[0])
     model = (

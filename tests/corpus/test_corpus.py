@@ -116,3 +116,21 @@ def test_a_file_that_says_nothing_is_no_entry(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
     file.write_text("# Promise: none\nimport tvm\n")
     assert corpus.entry(file) is None
+
+
+def test_the_table_of_the_docs_is_what_the_headers_say() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "corpus.md").read_text(encoding="utf-8")
+    table = [
+        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        for line in text[text.index("| seed |") :].splitlines()
+        if line.startswith("|")
+    ]
+    versions, rows = table[0][1:], {row[0]: row[1:] for row in table[2:]}
+    assert set(rows) == {path.stem for path in corpus.seeds()}
+    for path in corpus.seeds():
+        entry = corpus.entry(path)
+        assert entry is not None
+        for version, said in zip(versions, rows[path.stem], strict=True):
+            assert (said == "fails") == (version in entry.tvm.fails_on), (path.stem, version)
+            if said == "passes":
+                assert not entry.tvm.expects_failure(version), (path.stem, version)
