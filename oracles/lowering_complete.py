@@ -68,7 +68,10 @@ def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Problem]:
 
 def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
     """The first gap of each operator and reason."""
-    return {(gap.op, str(gap.reason)): gap for gap in reversed(found)}
+    first: dict[tuple[str, ...], Gap] = {}
+    for gap in found:
+        first.setdefault((gap.op, str(gap.reason)), gap)
+    return first
 
 
 def _problem(gap: Gap, mod: tvm.IRModule) -> Problem:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.ir import Op
 
@@ -38,6 +39,7 @@ from ..lowering_gaps import passed_over, unknown
 Legalize = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 
 
+@tvm_ffi.register_error  # so that it leaves a pass as what it is
 class CannotLower(ValueError):
     """A call that nobody lowers: here not, and by no later pass."""
 

@@ -40,4 +40,4 @@ def run_snippet(oracle: str, case: Case, *, ours: bool = False) -> None:
         "relax": relax,
         "np": np,
     }
-    exec(compile(text, f"<snippet of {oracle}>", "exec"), names)
+    exec(compile(text, f"<snippet of {oracle}>", "exec", dont_inherit=True), names)
