@@ -7,7 +7,7 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract
+from ..contract import Exemption, PassContract, Reference
 from ..inspect import (
     attr,
     bindings_of,
@@ -20,6 +20,7 @@ from ..inspect import (
     relax_functions,
 )
 from ..passcall import PassCall
+from ..reference.merge_composite_functions import merge_composite_functions
 from .limits import DEAD_CODE
 from .reading import argument, kind, named_functions, spelled
 from .spelling import always
@@ -175,6 +176,10 @@ def _merged(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
     return None
 
 
+def _right_merging(call: PassCall) -> tvm.transform.Pass:
+    return merge_composite_functions()
+
+
 def _calls_composite(func: relax.Function, functions: dict[str, relax.Function]) -> bool:
     for binding in bindings_of(func):
         value = binding.value
@@ -299,6 +304,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,
+        reference=Reference(_right_merging, unique=False),
         exemptions=(
             Exemption(
                 "functions",

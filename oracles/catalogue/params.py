@@ -10,9 +10,10 @@ from tvm import relax, tirx
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation
+from ..contract import Exemption, PassContract, Reference, Rejection, Relation
 from ..inspect import attr, global_vars, is_public, public_functions, relax_functions
 from ..passcall import PassCall
+from ..reference.lift_transform_params import lift_transform_params
 from .limits import DEAD_CODE
 from .reading import PURE, argument, named_functions, positional, sequences, spelled
 from .spelling import always
@@ -120,6 +121,10 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
         ):
             return "transform_params does not take a tuple of the original parameters"
     return None
+
+
+def _right_lifting(call: PassCall) -> tvm.transform.Pass:
+    return lift_transform_params(argument(call, "shared_transform") or False)
 
 
 # BundleModelParams, LazyGetInput, LazySetOutput, LazyTransformParams
@@ -418,6 +423,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_weights,
         relation=Relation.LIFTED_PARAMS,
         post=_lifted,
+        reference=Reference(_right_lifting, unique=False),
         rejections=(
             Rejection("MatchCast is not supported in global lifting", "the message itself"),
         ),

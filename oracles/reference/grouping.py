@@ -14,7 +14,7 @@ from tvm.error import InternalError
 from tvm.ir import GlobalVar
 
 from ..inspect import attr, op_name
-from .rebuild import variables
+from .rebuild import is_symbolic, variables
 
 
 class Group:
@@ -52,9 +52,10 @@ def groups_of(mod: tvm.IRModule, block: relax.BindingBlock) -> Groups:
             for source in partition.sources(binding.var):
                 if source.compiler == compiler and not partition.entangled(source, group):
                     group = partition.join(source, group)
-        elif partition.repacks(binding):
-            (source,) = partition.sources(binding.var)
-            partition.join(source, group)
+        else:
+            repacked = partition.repacked(binding)
+            if repacked is not None and not partition.entangled(repacked, group):
+                partition.join(repacked, group)
     return partition.groups
 
 
@@ -157,20 +158,20 @@ class _Partition:
         found = dict.fromkeys(g for var in self._members[group] for g in self.sources(var))
         return [other for other in found if other is not group]
 
-    def repacks(self, binding: relax.Binding) -> bool:
-        """It takes apart or puts together what one group makes, and nobody needs the tuple."""
+    def repacked(self, binding: relax.Binding) -> Group | None:
+        """The group whose values it takes apart or puts together, if nobody needs the tuples."""
         value = binding.value
         if isinstance(binding, relax.MatchCast) or not isinstance(
             value, relax.Tuple | relax.TupleGetItem | relax.Var
         ):
-            return False
-        sources = self.sources(binding.var)
-        if len(sources) != 1 or sources[0].compiler is None:
-            return False
-        tuples = [
-            var for var in (binding.var, *variables(value)) if isinstance(var.ty, relax.TupleType)
-        ]
-        return all(map(self._only_taken_apart, tuples))
+            return None
+        operands = [var for var in variables(value) if not is_symbolic(var)]
+        sources = {self.groups[var] for var in operands if var in self.groups}
+        tuples = [v for v in (binding.var, *operands) if isinstance(v.ty, relax.TupleType)]
+        if len(sources) != 1 or not all(map(self._only_taken_apart, tuples)):
+            return None
+        (source,) = sources
+        return None if source.compiler is None else source
 
     def _only_taken_apart(self, var: relax.Var) -> bool:
         if not isinstance(var, relax.DataflowVar):

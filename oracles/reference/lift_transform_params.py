@@ -32,9 +32,10 @@ from tvm import relax
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar
 from tvm.relax.analysis import type_base_check
 
-from ..inspect import attr, global_vars, relax_functions
+from ..inspect import attr, bindings_of, global_vars, relax_functions
 from .liftable import Target, closed
 from .lifting import Lifting
+from .no_answer import NoAnswer
 from .rebuild import fresh, global_var, substituted, typed, unused, with_functions
 
 SUFFIX = "transform_params"
@@ -56,6 +57,7 @@ def lift_transform_params(
     The pass raises:
         ValueError: a name in `shared_transform` is of no function with the attribute num_input.
         RuntimeError: functions that are to share a transform take other weights.
+        NoAnswer: there is a match_cast in a function that is to share one, which TVM refuses.
     """
 
     def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -86,6 +88,9 @@ def _by_transform(mod: tvm.IRModule, shared: bool | list[str]) -> dict[str, list
                     f"{f'; did you mean {near}?' if near else ''}"
                 )
         targets = [weighted[name] for name in sorted(set(shared))]
+    for target in targets:
+        if any(isinstance(binding, relax.MatchCast) for binding in bindings_of(target.func)):
+            raise NoAnswer("MatchCast is not supported in global lifting")
     for target in targets[1:]:
         first = targets[0]
         types = [relax.TupleType([w.ty for w in each.weights]) for each in (first, target)]

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 import tvm
 from tvm import relax
 from tvm.error import InternalError
-from tvm.ir import BaseFunc, GlobalVar
+from tvm.ir import BaseFunc, GenericConst, GlobalVar
 
 from ..inspect import attr, global_vars, relax_functions
 from .grouping import Group, groups_of, in_order
@@ -186,7 +186,7 @@ def _refuse_shared_nodes(functions: Iterable[relax.Function]) -> None:
     for func in functions:
         nodes: list[relax.Expr] = []
         relax.analysis.post_order_visit(func, nodes.append)
-        nodes = [node for node in nodes if isinstance(node, relax.ShapeExpr | relax.Constant)]
+        nodes = [node for node in nodes if isinstance(node, relax.ShapeExpr | GenericConst)]
         if any(node.same_as(other) for node in nodes for other in seen):
             raise InternalError("Check failed: (!group_map.count(obj)) is false: ")
         seen += nodes
