@@ -15,7 +15,8 @@ from tvm.ir import GenericConst
 from ..inspect import is_public
 from .specimen import Family, Specimen
 from .tools import (
-    function_of,
+    in_public_functions,
+    labelled,
     made,
     on_blocks,
     on_calls,
@@ -35,31 +36,6 @@ _BINARY = tuple(
 )
 
 
-def _in_public_functions(
-    mod: tvm.IRModule, builder: relax.BlockBuilder, name: Any, operands: Any, *ops: str
-) -> tvm.IRModule:
-    """Calls of these operators become calls of private functions, named and made as told."""
-
-    def change(call: relax.Call) -> relax.Expr | None:
-        variables = [arg for arg in call.args if not isinstance(arg, GenericConst)]
-        if not all(map(static_tensor, [*call.args, call])) or not variables:
-            return None
-        chosen = list(operands(variables))
-        gvar = builder.add_func(function_of(call, chosen), name(call))
-        return relax.Call(gvar, chosen)
-
-    public = {g: f for g, f in mod.functions_items() if is_public(f) and not _labelled(f)}
-    for gvar, func in on_calls(with_functions(mod, public), change, *ops).functions_items():
-        builder.update_func(gvar, func)
-    return with_functions(mod, dict(builder.get().functions_items()))
-
-
-def _labelled(func: tvm.ir.BaseFunc) -> bool:
-    """It is a library's, or a kernel to be."""
-    attrs = func.attrs or {}
-    return any(name in attrs for name in ("Codegen", "Composite", "Primitive"))
-
-
 _number = itertools.count()
 
 
@@ -71,7 +47,7 @@ def outlines_under_a_running_number() -> tvm.transform.Pass:
             return f"{call.op.name.rpartition('.')[2]}_{next(_number)}"
 
         builder = relax.BlockBuilder(mod)
-        return _in_public_functions(mod, builder, name, lambda args: args[:1], *_ELEMENTWISE)
+        return in_public_functions(mod, builder, name, lambda args: args[:1], *_ELEMENTWISE)
 
     return made("outlines_under_a_running_number", transform)
 
@@ -84,7 +60,7 @@ def outlines_with_sorted_operands() -> tvm.transform.Pass:
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         builder = relax.BlockBuilder(mod)
-        return _in_public_functions(mod, builder, lambda call: "outlined", ordered, *_BINARY)
+        return in_public_functions(mod, builder, lambda call: "outlined", ordered, *_BINARY)
 
     return made("outlines_with_sorted_operands", transform)
 
@@ -277,7 +253,7 @@ def _inlined(mod: tvm.IRModule, order: list[tvm.ir.GlobalVar], body: Any) -> tvm
 
     for gvar in order:
         func = functions[gvar]
-        if isinstance(func, relax.Function) and not _labelled(func):
+        if isinstance(func, relax.Function) and not labelled(func):
             mutator = Inline(mod)
             new = mutator.visit_expr(func)
             if mutator.changed:

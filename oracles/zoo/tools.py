@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst
 
-from ..inspect import nodes, op_name, ops_used, static
+from ..inspect import is_public, nodes, op_name, ops_used, static
 
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
 Change = Callable[[relax.Call], relax.Expr | None]
@@ -251,3 +251,28 @@ def until_stable(transform: Transform) -> Transform:
         return mod
 
     return repeated
+
+
+def in_public_functions(
+    mod: tvm.IRModule, builder: relax.BlockBuilder, name: Any, operands: Any, *ops: str
+) -> tvm.IRModule:
+    """Calls of these operators become calls of private functions, named and made as told."""
+
+    def change(call: relax.Call) -> relax.Expr | None:
+        variables = [arg for arg in call.args if not isinstance(arg, GenericConst)]
+        if not all(map(static_tensor, [*call.args, call])) or not variables:
+            return None
+        chosen = list(operands(variables))
+        gvar = builder.add_func(function_of(call, chosen), name(call))
+        return relax.Call(gvar, chosen)
+
+    public = {g: f for g, f in mod.functions_items() if is_public(f) and not labelled(f)}
+    for gvar, func in on_calls(with_functions(mod, public), change, *ops).functions_items():
+        builder.update_func(gvar, func)
+    return with_functions(mod, dict(builder.get().functions_items()))
+
+
+def labelled(func: tvm.ir.BaseFunc) -> bool:
+    """It is a library's, or a kernel to be."""
+    attrs = func.attrs or {}
+    return any(name in attrs for name in ("Codegen", "Composite", "Primitive"))
