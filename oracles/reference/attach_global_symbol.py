@@ -23,6 +23,8 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
+from ..inspect import nodes
+
 
 def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.Pass:
     """The right behaviour of `relax.transform.AttachGlobalSymbol`.
@@ -40,7 +42,7 @@ def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.P
             if gvar in symbols:
                 func = func.with_attr("global_symbol", symbols[gvar])
             if renamed:
-                func = tvm_ffi.structural_map(func, (GlobalVar, lambda g: renamed.get(g, g)))
+                func = _with_names(func, renamed)
             functions[renamed.get(gvar, gvar)] = func
         return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
@@ -76,3 +78,13 @@ def _renamed(symbols: dict[GlobalVar, str]) -> dict[GlobalVar, GlobalVar]:
             # The type is that of the function, which stays.
             relax.expr._update_type(new, gvar.ty)
     return renamed
+
+
+def _with_names(func: tvm.ir.BaseFunc, renamed: dict[GlobalVar, GlobalVar]) -> tvm.ir.BaseFunc:
+    """The function with every use of a renamed GlobalVar made one of the new."""
+    callback = (GlobalVar, lambda gvar: renamed.get(gvar, gvar))
+    func = tvm_ffi.structural_map(func, callback)
+    # A function's attributes are no part of its structure.
+    for key, value in func.attrs.items() if func.attrs and nodes(func.attrs, GlobalVar) else ():
+        func = func.with_attr(key, tvm_ffi.structural_map(value, callback))
+    return func
