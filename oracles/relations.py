@@ -111,8 +111,8 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
     shared = argument(call, "shared_transform")
 
     def transform(name: str) -> str | None:
-        if isinstance(shared, list) and name not in shared:
-            return None
+        if name.endswith("transform_params") or (isinstance(shared, list) and name not in shared):
+            return None  # nothing is lifted out of a transform
         lift = "transform_params" if shared else f"{name}_transform_params"
         return lift if lift in after and lift not in before else None
 
