@@ -8,6 +8,7 @@ import tvm
 from tvm import relax
 
 from ..inspect import bindings_of, global_vars, relax_functions, static
+from ..keys import headline
 from ..lowering_gaps import Reason
 from ..oracle import Journal
 from ..well_formed import flaw
@@ -118,23 +119,52 @@ def ill_formed(traced: Traced) -> Trouble | None:
         return None
     site = next(
         (
-            (str(gvar.name_hint), None)
+            (str(gvar.name_hint), _first_bad(traced.mod, gvar, func))
             for gvar, func in relax_functions(traced.mod)
             if not relax.analysis.check_well_formed(func)
         ),
         None,
     )
-    excerpt = None if site is None else traced.function(site[0], "this function")
-    lines = [line for line in problem.detail.partition("\n\n")[0].splitlines() if line.strip()]
+    excerpt = None
+    if site is not None:
+        name, binding = site
+        excerpt = traced.function(name, "this function")
+        if binding is not None:
+            excerpt = traced.binding(binding, "ill-formed from here on") or excerpt
+    lines = [headline(line) for line in problem.detail.partition("\n\n")[0].splitlines() if line]
+    check = "`tvm.relax.analysis.well_formed(mod)` tells whether a module is well-formed."
     return Trouble(
         Kind.ILL_FORMED,
-        "the module is not well-formed: nothing can be promised for what passes make of it",
+        "the module is not well-formed: nothing is promised for what passes make of it",
         None if site is None else site[0],
         None,
         () if excerpt is None else (excerpt,),
         tuple(lines[:3]),
-        ("`tvm.relax.analysis.well_formed(mod)` checks a module before it is built.",),
+        (*_normalized(traced.original), check),
     )
+
+
+def _normalized(mod: tvm.IRModule) -> Iterator[str]:
+    """Whether it is only that expressions are nested."""
+    try:
+        mended = flaw(relax.transform.Normalize()(mod)) is None
+    except Exception:
+        return
+    if mended:
+        yield "Run `relax.transform.Normalize()` on it first. Tried: it is well-formed then."
+
+
+def _first_bad(
+    mod: tvm.IRModule, gvar: tvm.ir.GlobalVar, func: relax.Function
+) -> relax.Binding | None:
+    """The first binding with which the function is ill-formed."""
+    try:
+        for binding, part in _prefixes(mod, gvar, func):
+            if not relax.analysis.check_well_formed(part[gvar]):
+                return binding
+    except Exception:  # what is ill-formed cannot always be taken apart
+        return None
+    return None
 
 
 def _smallest(site: tuple[str, relax.Binding | None] | None) -> Iterator[str]:
@@ -158,8 +188,9 @@ def _site(broken: Broken, journal: Journal) -> tuple[str, relax.Binding | None] 
             return broken.error is not None
 
     journal(f"locate {broken.step}")
-    for gvar, func in relax_functions(broken.before):
-        alone = _closure(broken.before, gvar)
+    parts = [(gvar, f, _closure(broken.before, gvar)) for gvar, f in relax_functions(broken.before)]
+    # A callee comes before those that fail only for calling it.
+    for gvar, func, alone in sorted(parts, key=lambda part: len(part[2].functions)):
         if not fails(alone):
             continue
         name = str(gvar.name_hint)

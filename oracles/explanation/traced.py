@@ -70,7 +70,7 @@ class Traced:
 
     @functools.cached_property
     def _text(self) -> list[str]:
-        return str(self.mod.script()).splitlines()
+        return _printed(self.mod)
 
     def call(self, call: relax.Call, label: str) -> Excerpt | None:
         """The line of a call of `mod` (not of a later module)."""
@@ -128,6 +128,13 @@ def number(call: relax.Call) -> int | None:
     return int(span.line)
 
 
+def _printed(mod: tvm.IRModule, **options: Any) -> list[str]:
+    try:
+        return str(mod.script(**options)).splitlines()
+    except Exception:  # some modules TVM cannot print: then there is no line to show
+        return []
+
+
 def underlined(
     mod: tvm.IRModule,
     node: Any,
@@ -144,7 +151,7 @@ def underlined(
         line, place: of the line where it is better known than from the printed text.
         known: the number of the printed line says something to the user.
     """
-    lines = str(mod.script(obj_to_underline=[node])).splitlines()
+    lines = _printed(mod, obj_to_underline=[node])
     begin = next((i for i, text in enumerate(lines) if text.startswith("#")), 0)
     for at in range(begin + 1, len(lines)):
         marks = lines[at].strip()
