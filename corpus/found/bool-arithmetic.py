@@ -3,7 +3,7 @@
 # pass: relax.build
 # oracle: executed-by-pipeline
 # fingerprint: ["executed-by-pipeline", "relax.build", "InternalError", "Check failed: (t.MatchesCode(DLDataTypeCode::kDLFloat)) is false:"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: (t.MatchesCode(DLDataTypeCode::kDLFloat)) is false:
 # promise: docstring of relax.op.less: 'Broadcasted element-wise test for (lhs < rhs)' excludes no dtype, and type inference takes bool; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 

@@ -3,7 +3,7 @@
 # pass: CombineParallelMatmul
 # oracle: crash
 # fingerprint: ["crash", "CombineParallelMatmul", "IndexError", "Index <n> out of bounds <n>"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: IndexError: Index <n> out of bounds <n>
 # promise: docstring of CombineParallelMatmul: 'Combine multiple matmul operators sharing the same LHS matrix'; docstring of relax.op.matmul: 1-d operands; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 

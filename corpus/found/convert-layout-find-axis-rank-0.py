@@ -3,7 +3,7 @@
 # pass: ConvertLayout
 # oracle: arithmetic-signal
 # fingerprint: ["arithmetic-signal", "ConvertLayout"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: SIGFPE
 # promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error';
 #   docstring of ConvertLayout: 'Automatic layout conversion pass'

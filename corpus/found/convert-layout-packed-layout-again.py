@@ -3,7 +3,7 @@
 # pass: ConvertLayout
 # oracle: idempotent
 # fingerprint: ["idempotent", "ConvertLayout", "a second run raises", "InternalError", "Check failed: (src.ndim() == dst.ndim() && input.ndim() == src.ndim()) is false: Layouts must have the same size"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: (src.ndim() == dst.ndim() && input.ndim() == src.ndim()) is false: Layouts must have the same size
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring

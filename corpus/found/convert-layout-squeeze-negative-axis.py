@@ -3,7 +3,7 @@
 # pass: ConvertLayout
 # oracle: out-of-memory
 # fingerprint: ["out-of-memory", "ConvertLayout"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: std::bad_alloc
 # promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error';
 #   docstring of relax.op.squeeze: negative axes count from the end

@@ -3,7 +3,7 @@
 # pass: ConvertLayout
 # oracle: crash
 # fingerprint: ["crash", "ConvertLayout", "InternalError", "basic_string::replace: __pos <list> > this->size() <list>"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: basic_string::replace: __pos <list> > this->size() <list>
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring

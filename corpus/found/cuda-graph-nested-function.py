@@ -3,7 +3,7 @@
 # pass: RewriteCUDAGraph
 # oracle: segfault
 # fingerprint: ["segfault", "RewriteCUDAGraph"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: SIGSEGV
 # promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; the docstring excludes no local functions
 

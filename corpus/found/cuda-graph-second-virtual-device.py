@@ -3,7 +3,7 @@
 # pass: RewriteCUDAGraph
 # oracle: crash
 # fingerprint: ["crash", "RewriteCUDAGraph", "InternalError", "Check failed: virtual_device_id == 0:"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: virtual_device_id == 0:
 # promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring of RewriteCUDAGraph names no limit to one device
 

@@ -3,7 +3,7 @@
 # pass: FoldConstant
 # oracle: well-formed
 # fingerprint: ["well-formed", "FoldConstant", "ill-formed", "GlobalVar <name> is not defined.", ""]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: ValueError: GlobalVar <name> is not defined.
 # promise: well-formed checker: a GlobalVar must be defined in the module
 

@@ -3,7 +3,7 @@
 # pass: FuseTransposeMatmul
 # oracle: crash
 # fingerprint: ["crash", "FuseTransposeMatmul", "AttributeError", "object has no attribute 'dtype'"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AttributeError: <name> object has no attribute 'dtype'
 # promise: docstring of FuseTransposeMatmul: 'fuses transpose + matmul'; a pass keeps what public functions return
 

@@ -3,7 +3,7 @@
 # pass: LambdaLift
 # oracle: well-formed
 # fingerprint: ["well-formed", "LambdaLift", "ill-formed", "Var <name> is not defined.", "dimension"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: ValueError: Var <name> is not defined.
 # promise: well-formed checker: symbolic variables must be defined; docstring of LambdaLift: 'A pass that lifts local functions into global'
 

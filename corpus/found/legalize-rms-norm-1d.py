@@ -3,7 +3,7 @@
 # pass: LegalizeOps
 # oracle: crash
 # fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: shape.size() == indices.size(): Tensor dimension mismatch in read ndim = <n>, indices.size=<n>"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: shape.size() == indices.size(): Tensor dimension mismatch in read ndim = <n>, indices.size=<n>
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.nn.rms_norm names no least rank; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 

@@ -3,7 +3,7 @@
 # pass: LegalizeOps
 # oracle: crash
 # fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: axis < src_tensor_dim:"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: axis < src_tensor_dim:
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; tests/python/relax/test_transform_legalize_ops_index_linear_algebra.py (test_strided_slice_negative_axes) legalizes axes=[-1]
 

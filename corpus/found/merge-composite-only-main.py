@@ -3,7 +3,7 @@
 # pass: MergeCompositeFunctions
 # oracle: crash
 # fingerprint: ["crash", "MergeCompositeFunctions", "InternalError", "Check failed: (it_group != obj2group_.end()) is false: Variable <name> could not be found in any group"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable <name> could not be found in any group
 # promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function': no word of a function called main; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 

@@ -3,7 +3,7 @@
 # pass: ToMixedPrecision
 # oracle: well-formed
 # fingerprint: ["well-formed", "ToMixedPrecision", "ill-formed", "DataflowVar <name> is not defined.", "value"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: ValueError: DataflowVar <name> is not defined.
 # promise: relax.analysis.well_formed: a DataflowVar is used in its own block only; docstring: 'will automatically cast fp32 to fp16 for certain ops'
 

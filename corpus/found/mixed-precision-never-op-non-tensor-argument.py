@@ -3,7 +3,7 @@
 # pass: ToMixedPrecision
 # oracle: crash
 # fingerprint: ["crash", "ToMixedPrecision", "InternalError", "Check failed: (tensor) is false: Expected TensorType, but got"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: (tensor) is false: Expected TensorType, but got
 # promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 

@@ -3,7 +3,7 @@
 # pass: ToMixedPrecision
 # oracle: crash
 # fingerprint: ["crash", "ToMixedPrecision", "ValueError", "Argument <n> type mismatch: expected <node>, given <node>"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: ValueError: Argument <n> type mismatch: expected <node>, given <node>
 # promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 

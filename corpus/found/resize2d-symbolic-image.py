@@ -3,7 +3,7 @@
 # pass: LegalizeOps
 # oracle: crash
 # fingerprint: ["crash", "LegalizeOps", "AttributeError", "object has no attribute 'value'"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AttributeError: <name> object has no attribute 'value'
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; symbolic shapes are supported and no condition is named
 

@@ -3,7 +3,7 @@
 # pass: RewriteDataflowReshape
 # oracle: well-formed
 # fingerprint: ["well-formed", "RewriteDataflowReshape", "ill-formed", "DataflowVar <name> is not defined.", "value"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: ValueError: DataflowVar <name> is not defined.
 # promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'Convert all reshape-like call_tir to VM reshape operator call'
 

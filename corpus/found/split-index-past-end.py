@@ -3,7 +3,7 @@
 # pass: LegalizeOps
 # oracle: signature
 # fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.split has"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: AssertionError: main returns <node> before and <node> after
 # promise: docstring of relax.op.split: 'the entries indicate the indices where along axis the array is split'; type inference gives the parts 6 and 0; public signatures stay
 

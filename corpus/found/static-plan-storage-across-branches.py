@@ -3,7 +3,7 @@
 # pass: StaticPlanBlockMemory
 # oracle: well-formed
 # fingerprint: ["well-formed", "StaticPlanBlockMemory", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: ValueError: Var <name> is not defined.
 # promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'The static memory planning pass on BindingBlock level'
 

@@ -3,7 +3,7 @@
 # pass: TVMScript
 # oracle: tvmscript
 # fingerprint: ["tvmscript", "TVMScript", "<name> object has no attribute 'get_symbolic_vars'"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: DiagnosticError: error: <name> object has no attribute 'get_symbolic_vars'
 # promise: docs/arch/tvmscript.rst: 'tvm.ir.assert_structural_equal(mod, reparsed). This roundtrip property is relied upon'
 

@@ -3,7 +3,7 @@
 # pass: TVMScript
 # oracle: tvmscript
 # fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "BufferType, layout"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.block.body.body.seq<list>.buffer.ty.layout:
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 

@@ -3,7 +3,7 @@
 # pass: TVMScript
 # oracle: tvmscript
 # fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "PrimType, dtype"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.blocks<list>.bindings<list>.value.args<list>.ty.dtype:
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 

@@ -3,7 +3,7 @@
 # pass: UpdateParamType
 # oracle: well-formed
 # fingerprint: ["well-formed", "UpdateParamType", "ill-formed", "GlobalVar <name> is not defined.", ""]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: ValueError: GlobalVar <name> is not defined.
 # promise: relax.analysis.well_formed: every GlobalVar that is used is defined; docstring: 'Internal bindings and the function return type are updated'
 
