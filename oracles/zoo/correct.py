@@ -313,7 +313,10 @@ def checks_its_parameters() -> tvm.transform.Pass:
         ]
         if not casts:
             return func
-        body = relax.SeqExpr([relax.BindingBlock(casts), *func.body.blocks], func.body.body)
+        blocks = list(func.body.blocks)
+        if blocks and not isinstance(blocks[0], relax.DataflowBlock):
+            casts += blocks.pop(0).bindings  # such blocks side by side are one in TVMScript
+        body = relax.SeqExpr([relax.BindingBlock(casts), *blocks], func.body.body)
         return rebuilt(func, body=typed(body, func.body.ty))
 
     return made("checks_its_parameters", lambda mod: on_functions(mod, change))
