@@ -60,9 +60,13 @@ def realize_vdevice(
         if documented_only:
             facts.refuse_what_is_open()
         if not mutates_input:
-            return _rewritten(mod, places, _realized)
+            result = _rewritten(mod, places, _realized)
+            if documented_only:
+                _refuse_new_types_of_called(mod, result)
+            return result
         result = _rewritten(mod, places, _left_where_known)
-        mod.update(_rewritten(mod, places, _left))
+        for gvar, func in _rewritten(mod, places, _left_for_a_name).functions_items():
+            mod.update_func(mod.get_global_var(gvar.name_hint), func)
         return result
 
     return tvm.transform.module_pass(transform, opt_level=0, name="RealizeVDevice")
@@ -128,6 +132,18 @@ class _Facts:
             found[var] = [*here, device]
             todo += [(other, device) for other in edges[var]]
         return found
+
+
+def _refuse_new_types_of_called(before: tvm.IRModule, after: tvm.IRModule) -> None:
+    """Look for calls of functions whose type has changed.
+
+    Raises:
+        NoAnswer: there is one.
+    """
+    for func in after.functions.values():
+        for gvar in global_vars(func):
+            if not before.get_global_var(gvar.name_hint).same_as(gvar):
+                raise NoAnswer(f"No document tells what follows for callers of {gvar.name_hint!r}")
 
 
 def _edges(
@@ -273,8 +289,8 @@ def _realized(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> re
     return arg if _lives_on(arg, device) else relax.op.to_vdevice(arg, device)
 
 
-def _left(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
-    return hint
+def _left_for_a_name(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+    return hint if _lives_on(hint.args[0], device) else _realized(before, hint, device)
 
 
 def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
