@@ -111,13 +111,15 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
     shared = argument(call, "shared_transform")
 
     def transform(name: str) -> str | None:
-        if name.endswith("transform_params") or (isinstance(shared, list) and name not in shared):
-            return None  # nothing is lifted out of a transform
+        if isinstance(shared, list) and name not in shared:
+            return None
         lift = "transform_params" if shared else f"{name}_transform_params"
         return lift if lift in after and lift not in before else None
 
     def applies(name: str) -> bool:
-        return name in after and (_inputs(before, name) is None or transform(name) is not None)
+        if name not in after or name.endswith("transform_params"):
+            return False  # one that was there is composed with the new one
+        return _inputs(before, name) is None or transform(name) is not None
 
     def plan(name: str, args: list[Any]) -> Plan:
         number, lift = _inputs(before, name), transform(name)

@@ -161,13 +161,31 @@ class Lifting:
         fields: list[relax.Expr] = [relax.ShapeExpr(self.symbols)] if self.symbols else []
         result = relax.Tuple([*fields, *self.outputs])
         output = relax.Var("transformed", result.ty)
-        within = [*given, *made, relax.VarBinding(output, result)]
+        within = _on_demand(given, [*made, relax.VarBinding(output, result)])
         # What only the dataflow block sees is no output of it.
         new = {
             binding.var: relax.DataflowVar(binding.var.name, binding.var.ty)
-            for binding in (*given, *made)
+            for binding in within[:-1]
             if not is_symbolic(binding.var)
         }
         blocks = [relax.BindingBlock(list(before)), relax.DataflowBlock(within)]
         body = substituted(sequence(blocks, output), new)
         return fresh(relax.Function(list(params), body, result.ty, pure, attrs))
+
+
+def _on_demand(
+    given: Sequence[relax.Binding], bindings: Sequence[relax.Binding]
+) -> list[relax.Binding]:
+    """The bindings, and those of the given ones that they need, each before its first use."""
+    waiting = {binding.var: binding for binding in given}
+    found: list[relax.Binding] = []
+
+    def take(binding: relax.Binding) -> None:
+        for used in variables(binding):
+            if used in waiting and used is not binding.var:
+                take(waiting.pop(used))
+        found.append(binding)
+
+    for binding in bindings:
+        take(binding)
+    return found
