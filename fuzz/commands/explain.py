@@ -13,8 +13,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from ...oracles.explanation import PIPELINES, Excerpt, Explanation, Kind, Trouble
+from ...oracles.explanation import CHECK, PIPELINES, Excerpt, Explanation, Kind, Trouble
 from ...oracles.passcall import BadSpelling, parse
+from ...oracles.pipelines import PIPELINES as CHECKED
 from .. import death
 from ..executor import LocalPool, explain
 from ..load import BadModule, load
@@ -52,7 +53,7 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
             job = dataclasses.replace(job, locate=False)
             answer = explain(pool, job, limits=LIMITS)
     if isinstance(answer, Died):
-        answer = Explanation(chosen, (), (_death(answer, module),), built=False)
+        answer = Explanation(chosen, (), (_death(answer),), built=False)
     troubles = tuple(_named(trouble, module, pipeline) for trouble in answer.troubles)
     answer = dataclasses.replace(answer, pipeline=pipeline, troubles=troubles)
     if json:
@@ -81,19 +82,21 @@ def _pipeline(name: str) -> str:
 
 
 def _named(trouble: Trouble, module: Path, pipeline: str) -> Trouble:
-    """The commands that it advises can be copied."""
-    help = (
-        text.replace("check MODULE --pipeline PIPELINE", f"check {module} --pipeline {pipeline}")
-        for text in trouble.help
-    )
-    return dataclasses.replace(trouble, help=tuple(help))
+    """The commands that it advises can be copied; `check` knows TVM's pipelines only."""
+
+    def named(text: str) -> str:
+        if pipeline not in CHECKED:
+            return text.partition(" `relaxfuzz check ")[0]
+        return text.replace("MODULE --pipeline PIPELINE", f"{module} --pipeline {pipeline}")
+
+    return dataclasses.replace(trouble, help=tuple(map(named, trouble.help)))
 
 
 def _step(died: Died) -> str:
     return "" if died.place is None else died.place.step
 
 
-def _death(died: Died, module: Path) -> Trouble:
+def _death(died: Died) -> Trouble:
     """The end of the process, told as what a step did."""
     step = _step(died)
     how = death.violation(died).title
@@ -106,7 +109,6 @@ def _death(died: Died, module: Path) -> Trouble:
     else:
         title = f"{step} does not survive the module: {how}"
         notes = ("The steps before it ran. A pass must never end the process.",)
-    check = f"relaxfuzz check {module} {step if step not in ('', _BUILD) else '--pipeline default'}"
     return Trouble(
         Kind.DIES,
         title,
@@ -114,7 +116,7 @@ def _death(died: Died, module: Path) -> Trouble:
         step or None,
         (),
         notes,
-        (f"It is a bug of TVM. `{check}` confirms it and makes a small reproducer of it.",),
+        (f"It is a bug of TVM. {CHECK}",),
     )
 
 
@@ -222,9 +224,10 @@ class _Page:
     def _conclusion(self) -> Text:
         answer = self._answer
         serious = sum(not trouble.harmless for trouble in answer.troubles)
-        ran = f"{len(answer.steps)} steps of the pipeline {answer.pipeline!r}"
+        count = len(answer.steps)
+        ran = f"{count} step{'s' if count != 1 else ''} of the pipeline {answer.pipeline!r}"
         if answer.pipeline == "zero":
-            ran = f"{len(answer.steps)} steps of the pipelines 'zero' and 'default'"
+            ran = f"{count} steps of the pipelines 'zero' and 'default'"
         if serious:
             built = " The module was built and loaded all the same." if answer.built else ""
             return Text(f"{serious} explained, {ran} ran.{built}", "bold")

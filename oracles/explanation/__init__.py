@@ -16,12 +16,13 @@ from ..oracle import Journal, silent
 from ..passcall import PassCall
 from ..subject import cpu
 from . import breakage, lowering, names
+from .breakage import CHECK
 from .spelling import one_line
 from .steps import NONE, PIPELINES, Walk, walk
 from .traced import Traced
 from .trouble import Excerpt, Explanation, Kind, Trouble
 
-__all__ = ["NONE", "PIPELINES", "Excerpt", "Explanation", "Kind", "Trouble", "explain"]
+__all__ = ["CHECK", "NONE", "PIPELINES", "Excerpt", "Explanation", "Kind", "Trouble", "explain"]
 
 
 def explain(

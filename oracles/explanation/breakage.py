@@ -61,7 +61,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
                 *advice(losses),
                 f"Keep what is marked out of the module, or leave {step} out of the pipeline, if "
                 "you can.",
-                f"If the message does not tell you what to change, it is a bug of TVM. {CHECK}",
+                f"If the message does not tell you what to change, it is a bug of {step}. {CHECK}",
             ),
         )
     assert broken.after is not None

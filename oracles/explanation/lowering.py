@@ -37,10 +37,17 @@ class _Left:
         """What is wrong with the other is all that is wrong with this one."""
         if self.gap.reason is not other.gap.reason:
             return False
+        if self.gap.reason is Reason.NOT_LEGALIZED:
+            return _lowers(self.gap.op) == _lowers(other.gap.op)
         if self.losses:
             known = {loss.identity for loss in other.losses}
             return all(loss.identity in known for loss in self.losses)
         return not other.losses and self.gap.op == other.gap.op
+
+
+def _lowers(op: str) -> str | None:
+    """The pass that lowers an operator where it can."""
+    return lowered_by(op) or (LEGALIZE if has_op_attr(op, "FLegalize") else None)
 
 
 def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list[Trouble]:
@@ -88,7 +95,9 @@ def _trouble(
     title, notes, help = _said(traced, walk, first, calls)
     step = _since(walk, first)
     when = f"{step} left it as it is, and no later step lowers `{spelled}`."
-    if step is None:
+    if first.gap.reason is Reason.NOT_LEGALIZED:
+        when = ""
+    elif step is None:
         when = f"The module comes with it, and no step of the pipeline lowers `{spelled}`."
     elif walk.broken is not None and walk.broken.step == step:
         when = f"{step}, which should lower it, fails."
@@ -107,7 +116,7 @@ def _trouble(
         first.source[0] if first.source is not None else first.gap.function,
         step,
         tuple(distinct.values()),
-        (when, *notes, *also),
+        tuple(filter(None, (when, *notes, *also))),
         tuple(help),
     )
 
@@ -160,11 +169,14 @@ def _said(
             ["Write the call in a form that it takes.", remedies.legalization(gap.op)],
         )
     # It could be lowered: by whom, and why was it not?
-    by = by or (LEGALIZE if has_op_attr(gap.op, "FLegalize") else None)
+    by = _lowers(gap.op)
     title = f"`{spelled}` is left: no step of this pipeline has lowered it"
     if by is None or by in steps:
         runs = f"{by} is in the pipeline, but the call was not there yet, or it passed it over"
         return title, [f"{gap.what or runs}."], [f"Run `relax.transform.{by or LEGALIZE}()` later."]
+    if len(steps) == 1:
+        do = "The module is not lowered yet: build it with a pipeline, such as `default`."
+        return title, [f"{by} lowers `{spelled}`, and nothing was run."], [do]
     return (
         title,
         [f"{by} lowers `{spelled}`, and this pipeline does not run it."],

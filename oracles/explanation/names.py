@@ -66,13 +66,13 @@ def _symbols(traced: Traced, walk: Walk) -> Iterator[Trouble]:
         prefixed = bool(prefix) and wrong.symbol == f"{prefix}{wrong.name}"
         who = f"{step} gave" if step is not None else "The module comes with"
         because = f", with the module's `system_lib_prefix` (`{prefix}`)" if prefixed else ""
-        callers = [call for call in calls_of(walk.end) if _named(call.op) == wrong.name]
+        callers = _callers(traced.mod, wrong.name) or _callers(walk.end, wrong.name)
         yield Trouble(
             Kind.WRONG_NAME,
             f"`{wrong.name}` is called by this name but exported as `{wrong.symbol}`",
-            wrong.name,
+            callers[0][0] if callers else wrong.name,
             step,
-            tuple(_excerpts(traced, walk, callers, wrong.name)),
+            tuple(_excerpts(traced, walk, [call for _, call in callers], wrong.name)),
             (
                 f"{who} the {wrong.kind} the global_symbol `{wrong.symbol}`{because}, and left its "
                 f"GlobalVar at `{wrong.name}`.",
@@ -324,8 +324,15 @@ def _prefix(mod: tvm.IRModule) -> str:
     return str(_attribute(mod, "system_lib_prefix") or "")
 
 
-def _named(op: object) -> str | None:
-    return str(op.name_hint) if isinstance(op, tvm.ir.GlobalVar) else None
+def _callers(mod: tvm.IRModule, name: str) -> list[tuple[str, relax.Call]]:
+    """Calls of a function of the module, `call_tir` and its like included, and where they are."""
+    return [
+        (str(gvar.name_hint), call)
+        for gvar, func in relax_functions(mod)
+        for call in calls_of(func)
+        for part in (call.op, *call.args)
+        if isinstance(part, tvm.ir.GlobalVar) and part.name_hint == name
+    ]
 
 
 def _since(walk: Walk, there: Callable[[tvm.IRModule], bool]) -> str | None:
