@@ -9,14 +9,17 @@ cannot be: there, what was seen on the versions before it is expected.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 _CLAIM = re.compile(r"fails on ([^;]+)(?:; fixed in ([^;,]+))?")
-_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\.?(dev|a|b|rc|post)(\d*))?(?:\+\S+)?")
-_PHASES = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
+_VERSION = re.compile(
+    r"(?P<release>\d+(?:\.\d+)*)(?:\.?(?P<pre>a|b|rc)(?P<of>\d*))?(?:\.?post(?P<post>\d*))?"
+    r"(?:\.?dev(?P<dev>\d*))?(?:\+\S+)?"
+)
 
-Order = tuple[tuple[int, ...], int, int]
+Order = tuple[tuple[int, ...], tuple[str, int], int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,11 @@ def order(version: str) -> Order:
     match = _VERSION.fullmatch(version)
     if match is None:
         raise ValueError(f"Expected a version such as 0.27.0.post1 but got {version!r}")
-    release = [int(part) for part in match[1].split(".")]
+    release = [int(part) for part in match["release"].split(".")]
     while release and release[-1] == 0:
         release.pop()
-    return tuple(release), _PHASES[match[2]], int(match[3] or 0)
+    post = -1 if match["post"] is None else int(match["post"] or 0)
+    dev = math.inf if match["dev"] is None else int(match["dev"] or 0)
+    # The empty text sorts before "a", "b" and "rc": what is developed comes before them all.
+    final = "" if post < 0 and dev < math.inf else "release"
+    return tuple(release), (match["pre"] or final, int(match["of"] or 0)), post, dev

@@ -10,10 +10,20 @@ from relaxfuzz.corpus.versions import claim, order
 
 
 def test_order() -> None:
-    versions = ["0.9.0", "0.27.dev3", "0.27.dev12", "0.27.0rc1", "0.27", "0.27.0.post1", "0.27.1"]
+    versions = [
+        "0.9.0",
+        "0.27.dev3",
+        "0.27.dev12",
+        "0.27.0rc1.dev2",
+        "0.27.0rc1",
+        "0.27",
+        "0.27.0.post1.dev5",
+        "0.27.0.post1",
+        "0.27.1",
+    ]
     for smaller, larger in itertools.pairwise(versions):
         assert order(smaller) < order(larger), (smaller, larger)
-    assert order("0.27") == order("0.27.0") == order("0.27.0+cuda")
+    assert order("0.27") == order("0.27.0") == order("0.27.0+cuda.d2026")
 
 
 @pytest.mark.parametrize("version", ["", "main", "0.27.", "0.27.0-1", "0.27.0.post1.x"])
