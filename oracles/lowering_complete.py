@@ -8,10 +8,10 @@ import tvm
 
 from . import keys
 from .contract import PassContract
+from .inspect import local_functions
 from .lowering_gaps import Gap, gaps, leftovers, lowered_by, passed_over
 from .oracle import Case, Oracle, Problem
 from .passcall import PassCall
-from .standalone import standalone
 from .subject import Subject
 
 LEFT = "left"
@@ -100,21 +100,26 @@ def _first_with(op: str, reached: Sequence[tvm.IRModule], begin: int) -> int:
 
 
 def _snippet(case: Case) -> str:
-    """The analysis with its source text."""
+    """A build, in which users meet what nobody lowers."""
     if case.pipeline is not None:
-        return (
-            f"{standalone(leftovers)}\n\n\n"
-            "for p in passes:\n    mod = apply(mod, p)\n"
-            "left = sorted({op for _, _, op in leftovers(mod)})\n"
-            'assert not left, f"left after the whole pipeline: {left}"'
-        )
+        return _BUILDS[case.pipeline]
+    # No pipeline lifts local functions.
+    lift = "lowered = relax.transform.LambdaLift()(lowered)\n" if local_functions(case.mod) else ""
     return (
-        f"{standalone(passed_over)}\n\n\n"
-        "for gap in passed_over(apply(mod)):\n"
-        "    raise AssertionError(\n"
-        '        f"{gap.op} is left, and nobody after it lowers it: {gap.reason} ({gap.what})"\n'
-        "    )"
+        f"lowered = apply(mod)\n{lift}"
+        "# The code generator of the virtual machine is told what is left.\n"
+        'relax.build(lowered, target="llvm")'
     )
+
+
+_BUILDS = {
+    "zero": 'relax.build(relax.get_pipeline("zero")(mod), target="llvm")',
+    "default": 'relax.build(mod, target="llvm")',
+    "cpu_generic": """\
+target = tvm.target.Target("llvm")
+relax.build(mod, target=target, relax_pipeline=relax.get_default_pipeline(target))""",
+}
+"""A build by each pipeline; "zero" only prepares for another one."""
 
 
 ORACLE = Oracle(

@@ -84,7 +84,7 @@ class Reason(enum.StrEnum):
     UNKNOWN_TYPE = "unknown type"
     """A tensor is needed, and the type does not say that it is one."""
     DECLINED = "declined by its legalization"
-    FAILED = "its legalization raises"
+    FAILED = "its legalization fails"
     NOT_LEGALIZED = "not legalized"
     """LegalizeOps can lower it, but has not been run, or not since the call is there."""
 
@@ -225,15 +225,23 @@ def _asked(call: relax.Call, name: str) -> tuple[Reason, str]:
     builder._begin_binding_block()
     with _told() as told:
         try:
-            result = Op.get(name).get_attr("FLegalize")(builder, call)
+            result = builder.normalize(Op.get(name).get_attr("FLegalize")(builder, call))
         except Exception as error:
             said = (str(error).strip().splitlines() or [""])[-1]
             return Reason.FAILED, f"{type(error).__name__}: {said}"
         finally:
             builder._end_block()
-    if not call.same_as(result):
-        return Reason.NOT_LEGALIZED, f"LegalizeOps lowers {name}"
-    return Reason.DECLINED, " ".join(told) or "it gives the call back without a word"
+    if call.same_as(result):
+        return Reason.DECLINED, " ".join(told) or "it gives the call back without a word"
+    if not keeps_type(call, result):
+        return Reason.FAILED, f"it gives {result.ty} where {call.ty} is declared"
+    return Reason.NOT_LEGALIZED, f"LegalizeOps lowers {name}"
+
+
+def keeps_type(call: relax.Call, result: relax.Expr) -> bool:
+    """What stands for the call is of its type, or of one that says more."""
+    answer = relax.analysis.type_base_check(call.ty, result.ty)
+    return bool(answer != relax.analysis.BaseCheckResult.FAIL_L0)
 
 
 @contextmanager

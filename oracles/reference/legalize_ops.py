@@ -34,7 +34,7 @@ from ..inspect import (
     relax_functions,
     tensor_types,
 )
-from ..lowering_gaps import passed_over, unknown
+from ..lowering_gaps import keeps_type, passed_over, unknown
 
 Legalize = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 
@@ -95,6 +95,8 @@ class _Legalizer(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
             result = legalize(builder, call)
             if not call.same_as(result):
                 result = builder.normalize(self._placed(_as_pure_as(call, result), call))
+            if not keeps_type(call, result):
+                result = call
         except Exception:
             # What is wrong with the legalization stands in the gap that it leaves.
             result = call
@@ -115,7 +117,9 @@ class _Legalizer(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
         func = self.builder_.get()[result.args[0]]
         if target is None or attr(func, "target") is not None:
             return result
-        gvar = self.builder_.add_func(func.with_attr("target", target), result.args[0].name_hint)
+        # The other one stays, and they share no variables.
+        func = tvm.ir.load_json(tvm.ir.save_json(func)).with_attr("target", target)
+        gvar = self.builder_.add_func(func, result.args[0].name_hint)
         return relax.Call(result.op, [gvar, *result.args[1:]], result.attrs, result.ty_args)
 
 

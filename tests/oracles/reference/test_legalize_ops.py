@@ -115,6 +115,11 @@ def test_with_the_fault_it_leaves_it_in_silence() -> None:
     ]
 
 
+KERNELS = ("max_pool2d_backward", "slice_scatter")
+"""Kernels that read outside of a buffer, as corpus/found has it. Where a module has devices, TVM's
+pass removes dead calls of them, and the harness finds nothing wrong."""
+
+
 def wrong(seed: int, modules: int) -> list[tuple[int, str, str]]:
     """What the harness finds wrong with the reference, but not with TVM's pass on that module.
 
@@ -126,10 +131,17 @@ def wrong(seed: int, modules: int) -> list[tuple[int, str, str]]:
         mod = example(strategy, seed, index)
         violations = check(Case(mod, (REFERENCE,)), besides=VALUES)
         if violations:
-            theirs = check(Case(mod, (PassCall("LegalizeOps()"),)), oracles=VALUES)
-            known = {(v.oracle, v.detail) for v in theirs}
+            theirs = [
+                violation
+                for oracles in (None, VALUES)
+                for violation in check(Case(mod, (PassCall("LegalizeOps()"),)), oracles=oracles)
+            ]
+            known = {(v.oracle, what) for v in theirs for what in (v.key, v.detail)}
             found += [
-                (index, v.oracle, v.detail) for v in violations if (v.oracle, v.detail) not in known
+                (index, v.oracle, v.detail)
+                for v in violations
+                if not {(v.oracle, v.key), (v.oracle, v.detail)} & known
+                and not v.detail.startswith(KERNELS)
             ]
     return found
 
