@@ -23,7 +23,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
-from ..inspect import nodes
+from ..inspect import attr, nodes
 
 
 def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.Pass:
@@ -39,7 +39,7 @@ def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.P
         renamed = {} if leaves_global_vars else _renamed(symbols)
         functions = {}
         for gvar, func in mod.functions_items():
-            if gvar in symbols:
+            if gvar in symbols and symbols[gvar] != attr(func, "global_symbol"):
                 func = func.with_attr("global_symbol", symbols[gvar])
             if renamed:
                 func = _with_names(func, renamed)

@@ -31,7 +31,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
 
-from ..inspect import bindings_of, global_vars, nodes, op_name, relax_functions
+from ..inspect import bindings_of, global_vars, nodes, op_name, ops_used, relax_functions
 from .no_answer import NoAnswer
 
 Devices: TypeAlias = dict[relax.Var, relax.VDevice]
@@ -55,6 +55,8 @@ def realize_vdevice(
     """
 
     def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        if not _speaks_of_devices(mod):
+            return mod
         facts = _facts(mod)
         places = facts.places()
         if documented_only:
@@ -73,6 +75,12 @@ def realize_vdevice(
 
 
 # What the module says
+
+
+def _speaks_of_devices(mod: tvm.IRModule) -> bool:
+    """Most modules do not, and need no further look."""
+    types = nodes(mod, relax.TensorType)
+    return HINT in ops_used(mod) or any(ty.vdevice is not None for ty in types)
 
 
 @dataclass
