@@ -200,6 +200,12 @@ def test_the_snippet_passes_on_a_correct_pass(call: PassCall) -> None:
     run_snippet("reference", Case(hinted(), (call,)))
 
 
+def test_a_snippet_that_runs_here_does_not_change_what_no_answer_is() -> None:
+    run_snippet("reference", Case(hinted(), (PassCall("RealizeVDevice()"),)))
+    with pytest.raises(NoAnswer):
+        has_no_answer()(hinted())
+
+
 def test_the_fault_of_attach_global_symbol_is_another_result() -> None:
     contract = dataclasses.replace(
         catalogue["AttachGlobalSymbol"], post=lambda before, after, call: None
