@@ -66,6 +66,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "corpus").symlink_to(ROOT / "corpus")
     page = ROOT / "docs" / "check-your-own-pass.md"
     (folder / "my_passes.py").write_text(blocks(page, "python")[0])
+    (folder / "unshaped.py").write_text(blocks(ROOT / "docs" / "explain.md", "python")[0])
     model = (
         "import tvm\n"
         "from relaxfuzz.fuzz.draw import example\n"

@@ -12,6 +12,7 @@ from tvm import relax
 from ..inspect import bindings_of, complete, op_name
 from ..lowering_gaps import Reason
 from .spelling import called, spelled
+from .suggestion import inferred, suggested
 from .traced import Traced
 from .trouble import Excerpt
 
@@ -119,17 +120,18 @@ def _follow(
         var = earlier
     excerpt = traced.parameter(function, var, f"declared without a {aspect}")
     why = f"The parameter `{var.name}` is declared as `{spelled(var.ty)}`."
-    annotation = _annotation(var.ty, quoted=True)
+    suggestion = suggested(var, use)
+    sizes = " Sizes may be numbers or symbolic, as here." if suggestion.new else ""
     return Loss(
         what,
         excerpt,
         (function, str(var.name)),
         "" if excerpt is not None else why,
         (
-            f"Say more about the parameter: `{var.name}: {annotation}`.{_sizes_are(var)}",
-            f"Or say it where it is used: {_match_cast(var)}",
+            f"Say more about the parameter: {suggestion.declared}.{sizes}",
+            f"Or say it where it is used: {suggestion.cast}",
         ),
-        f"`{var.name}: {annotation}`",
+        suggestion.declared,
     )
 
 
@@ -155,11 +157,12 @@ def _at_binding(
     traced: Traced, function: str, binding: relax.Binding, aspect: str, what: str, use: relax.Call
 ) -> Loss:
     var, value = binding.var, binding.value
-    cast = f"Say it where it is used: {_match_cast(var)}"
+    suggestion = suggested(var, use)
+    cast = f"Say it where it is used: {suggestion.cast}"
     help: tuple[str, ...] = (cast,)
     if isinstance(binding, relax.MatchCast):
         why = f"`{var.name}` is cast to `{spelled(var.ty)}`, which leaves the {aspect} open."
-        help = (f"Cast it to more: `R.match_cast(..., {_annotation(var.ty)})`.",)
+        help = (f"Cast it to more: `R.match_cast(..., {suggestion.written()})`.",)
     elif isinstance(value, relax.If):
         why = f"The branches give `{var.name}` types that have no {aspect} in common."
     elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
@@ -168,7 +171,7 @@ def _at_binding(
             f"know no {aspect}."
         )
         help = (
-            f"Declare more: `-> {_annotation(var.ty, quoted=True)}`.",
+            f"Declare more: `-> {suggestion.written(quoted=True)}`.",
             f"Or {cast[0].lower()}{cast[1:]}",
         )
     elif isinstance(value, relax.Call) and (
@@ -180,11 +183,11 @@ def _at_binding(
         )
         argument = "out_ty" if op_name(value) == "relax.call_dps_packed" else "ty_args"
         help = (
-            f"Say more in the call: `{argument}={_annotation(var.ty)}`. Nothing checks it when "
+            f"Say more in the call: `{argument}={suggestion.written()}`. Nothing checks it when "
             "the module runs.",
             f"Or {cast[0].lower()}{cast[1:]} It is checked when the module runs.",
         )
-    elif isinstance(value, relax.Call) and (more := _inferred(value)) is not None:
+    elif isinstance(value, relax.Call) and (more := _more(value)) is not None:
         why = (
             f"`{var.name}` is annotated as `{spelled(var.ty)}`, which is less than TVM infers of "
             f"`{called(value)}`: `{spelled(more)}`."
@@ -208,58 +211,10 @@ def _at_binding(
     )
 
 
-def _inferred(call: relax.Call) -> Any:
+def _more(call: relax.Call) -> Any:
     """The type that TVM infers, where that says more than the module."""
-    builder = relax.BlockBuilder()
-    try:
-        fresh = relax.Call(call.op, call.args, call.attrs, call.ty_args)
-        with builder.testing_scope(def_vars=relax.analysis.free_symbolic_vars(fresh)):
-            ty = builder.normalize(fresh).ty
-    except Exception:  # an operator refuses what it was given: it says nothing then
-        return None
-    return ty if complete(ty) and not complete(call.ty) else None
-
-
-def _match_cast(var: relax.Var) -> str:
-    annotation = _annotation(var.ty)
-    sizes = _sizes(var.ty)
-    declared = f"`{', '.join(sizes)} = {', '.join(['T.int64()'] * len(sizes))}`, then " * bool(
-        sizes
-    )
-    return (
-        f"{declared}`{var.name}_known = R.match_cast({var.name}, {annotation})`, and go on with "
-        f"`{var.name}_known`."
-    )
-
-
-def _sizes_are(var: relax.Var) -> str:
-    return " Sizes may be numbers or symbolic, as here." if _sizes(var.ty) else ""
-
-
-_NAMES = ("n", "m", "k", "l", "p", "q")
-
-
-def _sizes(ty: Any) -> list[str]:
-    """Names for the dimensions of a tensor whose shape is not known."""
-    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
-        return []
-    rank = getattr(ty, "ndim", -1)
-    rank = rank if rank >= 0 else 2
-    return list(_NAMES[:rank]) if rank <= len(_NAMES) else [f"n{i}" for i in range(rank)]
-
-
-def _annotation(ty: Any, *, quoted: bool = False) -> str:
-    """A complete type such as the user may write; a made-up one where nothing is known."""
-    dtype = getattr(ty, "dtype", None)
-    tail = f', "{getattr(dtype, "dtype", dtype)}"' if dtype is not None else ', "float32"'
-    if isinstance(ty, relax.ShapeType):
-        sizes = _sizes(ty)
-        return f"R.Shape([{', '.join(repr(size) if quoted else size for size in sizes)}])"
-    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
-        shape = spelled(ty.shape).removeprefix("R.shape([").removesuffix("])")
-        return f"R.Tensor(({shape}{',' if len(ty.shape.values) == 1 else ''}){tail})"
-    sizes = [f'"{size}"' if quoted else size for size in _sizes(ty)]
-    return f"R.Tensor(({', '.join(sizes)}{',' if len(sizes) == 1 else ''}){tail})"
+    ty = inferred(call)
+    return ty if ty is not None and complete(ty) and not complete(call.ty) else None
 
 
 def advice(losses: list[Loss]) -> tuple[str, ...]:
