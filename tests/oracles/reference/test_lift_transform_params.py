@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tvm
 from tvm import relax
@@ -14,6 +15,7 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.canonical import equivalent
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import VALUES, check
+from relaxfuzz.oracles.evaluate.evaluator import evaluate
 from relaxfuzz.oracles.inspect import attr, bindings_of, ops_used, relax_functions
 from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
@@ -313,6 +315,11 @@ def test_a_transform_that_is_there_is_composed_with_the_new_one() -> None:
     assert params(after, "main_transform_params") == ["raw", "w2"]
     assert steps(after, "main_transform_params") == {"permute_dims"}
     assert steps(after, "main_transform_params_whole") == {"add"}
+    x, raw, w2 = (np.arange(6.0).reshape(2, 3), np.ones((4, 3)), np.arange(4.0))
+    x, raw, w2 = (array.astype("float32") for array in (x, raw, w2))
+    weights = evaluate(after, "main_transform_params", [raw, w2])
+    expected = evaluate(Model, "main", [x, raw + raw, w2, w2])
+    np.testing.assert_allclose(evaluate(after, "main", [x, *weights]), expected)
 
 
 def test_beside_a_transform_that_gives_something_else_nothing_is_lifted() -> None:
