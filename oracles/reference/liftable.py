@@ -12,6 +12,7 @@ from tvm_ffi import StructuralKey
 
 from ..inspect import op_name
 from .grouping import IN_PLACE
+from .no_answer import NoAnswer
 from .rebuild import is_symbolic, rebuilt, sequence, substituted, variables
 
 STOP = "relax.builtin.stop_lift_params"
@@ -45,6 +46,9 @@ def closed(target: Target) -> Target:
 
     A transform does not know dimensions that only the inputs define: it takes and gives tensors of
     any shape instead, and the function checks them itself.
+
+    Raises:
+        NoAnswer: the type of an input needs a dimension that only such a weight defines.
     """
     known = {var: var for var in target.symbols}
     taken: list[relax.Var] = []
@@ -60,6 +64,12 @@ def closed(target: Target) -> Target:
             checks.append(relax.MatchCast(new[weight], taken[-1], weight.ty))
     if not checks:
         return target
+    left = {*defined_by([*target.inputs, *taken]), *target.func.params}
+    lost = [var for var in variables(*(param.ty for param in target.inputs)) if var not in left]
+    if lost:
+        raise NoAnswer(
+            f"{target.gvar.name_hint}: inputs and weights define each other's dimensions ({lost})"
+        )
     body = target.func.body
     body = sequence([relax.BindingBlock(checks), *body.blocks], body.body)
     func = rebuilt(target.func, params=[*target.inputs, *taken], body=substituted(body, new))
