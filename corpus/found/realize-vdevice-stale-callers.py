@@ -3,7 +3,7 @@
 # pass: RealizeVDevice
 # oracle: postcondition
 # fingerprint: ["postcondition", "RealizeVDevice", "an argument does not live where the called function wants it"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: AssertionError: an argument does not live where the called function wants it
 # promise: docstring of RealizeVDevice: 'Propagate virtual device information'; TVM's own parser refuses what the result prints as: 'Program is not well-formed'
 
@@ -29,8 +29,9 @@ class mod:
         return y
 
 
-after = relax.transform.RealizeVDevice()(mod)
-wanted = after["callee"].params[0].ty.vdevice
-given = after["main"].body.blocks[0].bindings[0].value.args[0].ty.vdevice
-lives_there = (wanted is None) == (given is None)
-assert lives_there, "an argument does not live where the called function wants it"
+if __name__ == "__main__":
+    after = relax.transform.RealizeVDevice()(mod)
+    wanted = after["callee"].params[0].ty.vdevice
+    given = after["main"].body.blocks[0].bindings[0].value.args[0].ty.vdevice
+    lives_there = (wanted is None) == (given is None)
+    assert lives_there, "an argument does not live where the called function wants it"
