@@ -40,10 +40,6 @@ REMEMBERED = 4_000
 
 OUTSIDE = (READ_OUTSIDE, WRITE_OUTSIDE)
 
-LEGALIZES = "LegalizeOps"
-"""The pass whose PrimFuncs each come of one operator, and are named after it: another operator is
-another bug. What others put together bears names by accident."""
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -77,7 +73,9 @@ def sanitized(subject: Subject) -> Problem | None:
     fault = found.fault
     what = found.kind
     if what == fault.kind:
-        legal = subject.call.name == LEGALIZES
+        # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
+        # another operator is another bug. What others put together bears names by accident.
+        legal = subject.contract.lowers
         what += f" by function {family(found.name)}" if legal else " by a new PrimFunc"
     detail = (
         f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "

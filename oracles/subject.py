@@ -17,6 +17,7 @@ from .contract import PassContract
 from .expectation import Expectations
 from .oracle import Journal, Problem, silent
 from .passcall import PassCall
+from .reference.no_answer import NoAnswer
 
 Pass: TypeAlias = tvm.transform.Pass
 Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
@@ -294,9 +295,11 @@ class Subject:
         return self.direct.mark != self.given.mark
 
     def rejected(self, error: Exception) -> bool:
-        """The contract lists this exception as a clean refusal."""
+        """The contract lists this exception as a clean refusal, or a reference has no answer."""
         text = str(error)
-        return any(re.search(rejection.pattern, text) for rejection in self.contract.rejections)
+        return isinstance(error, NoAnswer) or any(
+            re.search(rejection.pattern, text) for rejection in self.contract.rejections
+        )
 
     def exempt(self, oracle: str) -> bool:
         """The contract does not promise what this oracle checks."""

@@ -11,6 +11,7 @@ from ..reference.merge_composite_functions import merge_composite_functions
 from ..reference.realize_vdevice import realize_vdevice
 from .specimen import Family, Specimen
 
+
 def attach_leaves_global_vars() -> tvm.transform.Pass:
     """See its record."""
     return attach_global_symbol(leaves_global_vars=True)
@@ -104,6 +105,16 @@ SPECIMENS = (
         needs=("composite", "shared-shapes"),
         historic=True,
     ),
+    Specimen(
+        make=legalize_ops,
+        family=Family.CORRECT,
+        what="Refuses modules in which something stays that nobody lowers. Its kernels are TVM's "
+        "own, with their faults, so what they compute is not asked.",
+        models="the reference pass of LegalizeOps",
+        like="LegalizeOps",
+        stages=(),
+        exempt=("sanitized", "values"),
+    ),
     *(
         Specimen(
             make=make,
@@ -118,11 +129,6 @@ SPECIMENS = (
                 attach_global_symbol,
                 "AttachGlobalSymbol",
                 "Renames public and private functions, and all that refers to them.",
-            ),
-            (
-                legalize_ops,
-                "LegalizeOps",
-                "Refuses modules in which something stays that nobody lowers.",
             ),
             (
                 lift_transform_params,
