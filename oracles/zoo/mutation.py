@@ -317,7 +317,9 @@ def _in_place(
     assert var is not None
     callee, args = value.args[:2]
     kernel = mod[callee]
-    func = kernel.specialize({kernel.params[-1]: kernel.params[at]})
+    # A deep copy: no two functions of a module may define the same variables.
+    special = kernel.specialize({kernel.params[-1]: kernel.params[at]})
+    func = tvm.ir.load_json(tvm.ir.save_json(special))
     gvar = builder.add_func(func, f"{callee.name_hint}_in_place")
     call = relax.call_tir_inplace(gvar, args, at, var.ty)
     return relax.VarBinding(var, typed(call, var.ty))

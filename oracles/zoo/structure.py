@@ -613,7 +613,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         family=Family.STRUCTURE,
         what="removes the parameter whose shape defines a symbolic variable that is used",
         models="apache/tvm#19901: [Relax] Fix RemoveUnusedParameters symbolic var promotion",
-        like="RemoveUnusedParameters",
         needs=("an unused parameter of a private function", "a size that only it defines"),
     ),
     Specimen(
@@ -622,7 +621,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         what="removes fields of a tuple that a caller uses as a whole, where another use takes "
         "single fields",
         models="apache/tvm#17253: [Relax][Transform] Handle tuple return in RemoveUnusedOutputs",
-        like="RemoveUnusedOutputs",
         needs=("a private function that returns a tuple", "its result used whole and by field"),
     ),
     Specimen(
