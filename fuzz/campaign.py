@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import queue
 import threading
@@ -11,10 +12,12 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
+from ..generators.ops import table as operators
 from ..oracles.oracle import Violation
 from . import death, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from .executor import Executor, ExecutorError, regenerate
+from .focus import Learned, horizon
 from .protocol import (
     LIMITS,
     Beat,
@@ -173,6 +176,11 @@ class _Campaign:
         self._stop = stop
         self._replies: queue.SimpleQueue[tuple[_Block, Reply | None]] = queue.SimpleQueue()
         self._todo = enumerate(schedule.blocks(config.modules))
+        self._next = next(self._todo, None)
+        self._committed = 0
+        self._learning = Learned()
+        self._learned = {0: Learned()}
+        """What was known when so many blocks were committed."""
         self._in_flight: deque[_Block] = deque()
         self._occurrences: Counter[Identity] = Counter()
         self._stats: dict[str, PassStats] = defaultdict(PassStats)
@@ -225,9 +233,11 @@ class _Campaign:
         while (
             len(self._in_flight) < BUFFER * workers
             and sum(not block.done for block in self._in_flight) < AHEAD * workers
-            and (todo := next(self._todo, None)) is not None
+            and self._next is not None
+            and horizon(self._next[0]) <= self._committed
         ):
-            number, (start, count) = todo
+            number, (start, count) = self._next
+            self._next = next(self._todo, None)
             part = Block(
                 seed=self._config.seed,
                 start=start,
@@ -235,6 +245,7 @@ class _Campaign:
                 subjects=self._config.subjects,
                 oracles=self._config.oracles,
                 disabled=schedule.disabled(self._config.seed, number),
+                ops=self._learned[horizon(number)].focus(self._config.seed, number, operators),
                 compositions=self._config.compositions,
             )
             block = _Block(number, part, start + count)
@@ -293,6 +304,7 @@ class _Campaign:
                     yield from self._fault(reply.traceback, reply.place)
                 case Died():
                     yield from self._death(block, reply)
+        self._learn(block)
         stats = block.stats()
         if not stats:  # the budget was used up before it began
             return
@@ -300,6 +312,14 @@ class _Campaign:
             self._stats[name] += more
         self._modules += block.modules()
         yield BlockDone(block.number, block.modules(), stats)
+
+    def _learn(self, block: _Block) -> None:
+        for reply in block.replies:
+            if isinstance(reply, ModuleDone):
+                self._learning.see(reply)
+        self._committed += 1
+        if horizon(2 * self._committed) == self._committed:
+            self._learned[self._committed] = copy.deepcopy(self._learning)
 
     def _is_new(self, violation: Violation) -> bool:
         identity = (violation.oracle, violation.pass_name, violation.key)
@@ -312,7 +332,7 @@ class _Campaign:
             yield from self._fault(f"The harness died: {violation.detail}", place)
         elif self._is_new(violation):
             part = block.part
-            origin = Origin(part.seed, place.index, place.stage, part.disabled)
+            origin = Origin(part.seed, place.index, place.stage, part.disabled, part.ops)
             try:
                 module = regenerate(self._executor, origin, limits=self._config.limits)
             except ExecutorError as error:

@@ -43,6 +43,8 @@ class Finding:
     stage: str = "raw"
     disabled: tuple[str, ...] = ()
     """Traits that the module was generated without; with seed, index and stage it comes again."""
+    ops: tuple[str, ...] = ()
+    """The operators that it was made of; none: all."""
     exempt: tuple[str, ...] = ()
     """Promises that the author of the pass said it does not make."""
     versions: Mapping[str, str]
@@ -83,6 +85,7 @@ class Finding:
             index=None if origin is None else origin.index,
             stage="raw" if origin is None else str(origin.stage),
             disabled=() if origin is None else tuple(map(str, origin.disabled)),
+            ops=() if origin is None else origin.ops,
             exempt=exempt,
             versions=versions,
             confirmed=confirmed,
@@ -118,8 +121,8 @@ class Finding:
                 f"Expected a finding in format {FORMAT} but got format={version!r}; "
                 "read it with the relaxfuzz version that wrote it"
             )
-        for name in ("key", "fingerprint", "disabled", "exempt"):
-            data[name] = tuple(data[name])
+        for name in ("key", "fingerprint", "disabled", "ops", "exempt"):
+            data[name] = tuple(data.get(name, ()))
         data["calls"] = tuple(
             PassCall(**{**call, "imports": tuple(call["imports"])}) for call in data["calls"]
         )

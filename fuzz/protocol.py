@@ -60,6 +60,8 @@ class Origin:
     index: int
     stage: Stage = Stage.RAW
     disabled: tuple[Trait, ...] = ()
+    ops: tuple[str, ...] = ()
+    """The operators that it is made of; none: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class Block:
     oracles: tuple[str, ...] | None = None
     """Only these; None: the usual ones, dear ones on a sample."""
     disabled: tuple[Trait, ...] = ()
+    ops: tuple[str, ...] = ()
+    """The operators that the modules are made of; none: all."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
     checked: Mapping[str, int] = field(default_factory=dict)
@@ -235,6 +239,10 @@ class ModuleDone:
 
     id: int
     index: int
+    ops: tuple[str, ...] = ()
+    """The operators in it."""
+    changed: Mapping[str, bool] = field(default_factory=dict)
+    """The passes that were checked on it, and whether they changed it at any stage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,11 @@ from ..oracles.catalogue import catalogue
 from ..oracles.check import BUILDS, VALUES, check
 from ..oracles.contract import Exemption, PassContract
 from ..oracles.explanation import explain
+from ..oracles.inspect import ops_used
 from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall
 from ..oracles.subject import Given, digest, given
+from ..oracles.subject import Subject as OneSubject
 from . import schedule
 from .compiled import compile_once
 from .draw import entropy, example
@@ -90,7 +92,8 @@ def warm_up() -> None:
 
 def regenerate(origin: Origin) -> tvm.IRModule:
     """The module that comes from there, the same in every process."""
-    mod = example(ir_modules(without=origin.disabled), origin.seed, origin.index)
+    strategy = ir_modules(without=origin.disabled, ops=origin.ops or None)
+    mod = example(strategy, origin.seed, origin.index)
     return stages.advance(mod, origin.stage)
 
 
@@ -118,9 +121,15 @@ def _check(
     contract: PassContract | None,
     journal: Journal,
     besides: tuple[str, ...] = (),
+    watch: Callable[[OneSubject], None] | None = None,
 ) -> list[Violation]:
     violations = check(
-        case, oracles=oracles, besides=besides, journal=journal.step, contract=contract
+        case,
+        oracles=oracles,
+        besides=besides,
+        journal=journal.step,
+        contract=contract,
+        watch=watch,
     )
     # What a process says that has been refused memory is worth nothing.
     if any("std::bad_alloc" in v.detail or "MemoryError" in v.key for v in violations):
@@ -149,7 +158,9 @@ class _Block:
         self._say = say
         self._contracts = {subject.label: contract_of(subject) for subject in job.subjects}
         self._items = schedule.items(job.subjects, self._contracts, job.compositions)
-        self._strategy = ir_modules(without=job.disabled)
+        self._strategy = ir_modules(without=job.disabled, ops=job.ops or None)
+        self._ops: tuple[str, ...] = ()
+        self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
         self._visited = Counter(job.visited)
         self._told: set[tuple[str, str, tuple[str, ...]]] = set()
@@ -163,13 +174,15 @@ class _Block:
                 raise
             except Exception:
                 self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
-            self._say(ModuleDone(self._id, index))
+            self._say(ModuleDone(self._id, index, self._ops, dict(self._changed)))
             resume = None
 
     def _module(self, index: int, resume: Resume | None) -> None:
         self._journal.place(index, Stage.RAW)
         self._journal.step("generate")
         mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
+        self._ops = tuple(sorted(name.removeprefix("relax.") for name in ops_used(mod)))
+        self._changed.clear()
         random = Random(entropy("destination", self._job.seed, index))
         to = schedule.destination(self._items, self._visited, random)
         first = Stage.RAW if resume is None else resume.stage
@@ -208,7 +221,7 @@ class _Block:
         """Check the module at one stage; False where a pass has changed it under our hands."""
         random = Random(entropy("order", self._job.seed, index, stage))
         here = [item for item in self._items if item.at(stage, self._checked)]
-        origin = Origin(self._job.seed, index, stage, self._job.disabled)
+        origin = Origin(self._job.seed, index, stage, self._job.disabled, self._job.ops)
         self._journal.place(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerate(origin))  # made for the oracles anyway
@@ -306,9 +319,18 @@ class _Block:
         calls, pipeline = prepared.calls, prepared.pipeline
         self._journal.place(origin.index, origin.stage, ordinal, item.name, calls, pipeline)
         case = Case(mod, calls, pipeline)
+
+        def watch(subject: OneSubject) -> None:
+            self._changed[item.name] = subject.changed or self._changed.get(item.name, False)
+
         try:
             return _check(
-                case, self._job.oracles, prepared.contract, self._journal, prepared.sampled
+                case,
+                self._job.oracles,
+                prepared.contract,
+                self._journal,
+                prepared.sampled,
+                watch if item.kind is Kind.PASS else None,
             )
         except MemoryError:
             raise

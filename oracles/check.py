@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from . import composition, exec_modes, lowering_complete, mutation, pipeline_values, pipelines
 from .contract import PassContract
@@ -40,6 +40,7 @@ def check(
     besides: Collection[str] = (),
     journal: Journal = silent,
     contract: PassContract | None = None,
+    watch: Callable[[Subject], None] | None = None,
 ) -> list[Violation]:
     """What is wrong, in the order of the oracles; nothing where the case does not apply.
 
@@ -50,6 +51,7 @@ def check(
         besides: asked about the same runs where the others find nothing wrong.
         journal: told each step before it is taken.
         contract: what the pass promises; None: what the catalogue says, else everything.
+        watch: given the runs of a pass, when the oracles have been asked.
 
     Raises:
         UnknownOracle: there is no such oracle.
@@ -67,7 +69,7 @@ def check(
         return []
     if len(case.calls) == 1:
         thorough = oracles is not None and bool(THOROUGH & set(oracles))
-        return _one(case, known, (chosen, later), journal, contract, thorough=thorough)
+        return _one(case, known, (chosen, later), journal, contract, watch, thorough=thorough)
     asked = (*chosen, *later)
     return [found for found in _composed(case, asked, journal) if ORACLES[found.oracle] in asked]
 
@@ -98,6 +100,7 @@ def _one(
     rounds: Sequence[tuple[Oracle, ...]],
     journal: Journal,
     contract: PassContract | None,
+    watch: Callable[[Subject], None] | None,
     *,
     thorough: bool,
 ) -> list[Violation]:
@@ -119,6 +122,8 @@ def _one(
         violations += _asked(oracles, subject)
         if not all(violation.oracle in APART for violation in violations):
             break
+    if watch is not None:
+        watch(subject)
     return violations
 
 

@@ -1,0 +1,100 @@
+"""What a campaign learns about its passes: the operators on which each of them does something.
+
+A pass that rewrites one operator of two hundred, or two in a row, leaves nearly all modules as they
+are, and an unchanged module tests little. So some blocks make their modules of few operators,
+mostly of those that stood in modules that a pass changed.
+
+What block n is made of depends on the blocks before n / 2 alone: any number of workers makes the
+same modules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from .draw import entropy
+from .protocol import ModuleDone
+
+FIRST = 8
+"""The first block that may have a focus."""
+SHARE = 0.5
+"""Of the blocks, those that have one, where something was learned."""
+AT_LEAST = 2
+"""Modules with an operator that a pass changed: one may be chance."""
+LIFT = 3.0
+"""How much likelier a module with the operator is changed than any module."""
+CANDIDATES = 6
+"""Operators that are thought to matter to one pass."""
+CHOSEN = (1, 2, 3)
+"""How many of them a block takes."""
+OTHERS = 4
+"""Operators besides, so that there are other values to work on."""
+
+
+def horizon(number: int) -> int:
+    """How many blocks must be committed before it is known what this block is made of."""
+    return 0 if number < FIRST else 1 << ((number // 2).bit_length() - 1)
+
+
+@dataclass(slots=True)
+class _Counts:
+    modules: int = 0
+    with_op: Counter[str] = field(default_factory=Counter)
+
+    def add(self, ops: Iterable[str]) -> None:
+        self.modules += 1
+        self.with_op.update(ops)
+
+
+@dataclass(slots=True)
+class Learned:
+    """Counts of modules, of the whole campaign up to some block."""
+
+    checked: dict[str, _Counts] = field(default_factory=lambda: defaultdict(_Counts))
+    changed: dict[str, _Counts] = field(default_factory=lambda: defaultdict(_Counts))
+
+    def see(self, done: ModuleDone) -> None:
+        """Count a module in."""
+        for item, changed in done.changed.items():
+            self.checked[item].add(done.ops)
+            if changed:
+                self.changed[item].add(done.ops)
+
+    def candidates(self, item: str) -> list[str]:
+        """The operators whose modules this pass changes and others not, the surest first."""
+        checked, changed = self.checked[item], self.changed[item]
+        if not changed.modules:
+            return []
+        base = changed.modules / checked.modules
+
+        def sure(op: str) -> float:
+            return changed.with_op[op] / (checked.with_op[op] + 1)
+
+        found = [
+            op
+            for op, count in changed.with_op.items()
+            if count >= AT_LEAST and count / checked.with_op[op] >= LIFT * base
+        ]
+        return sorted(found, key=lambda op: (-sure(op), op))[:CANDIDATES]
+
+    def focus(self, seed: int, number: int, operators: Iterable[str]) -> tuple[str, ...]:
+        """The operators that a block is made of; none: all of them.
+
+        Args:
+            operators: all that there are.
+        """
+        random = Random(entropy("focus", seed, number))
+        if random.random() >= SHARE:
+            return ()
+        matter: Mapping[str, list[str]] = {
+            item: found for item in sorted(self.changed) if (found := self.candidates(item))
+        }
+        if not matter:
+            return ()
+        found = matter[random.choice(list(matter))]
+        chosen = random.sample(found, min(len(found), random.choice(CHOSEN)))
+        others = random.sample(sorted(set(operators).difference(chosen)), OTHERS)
+        return (*chosen, *others)
