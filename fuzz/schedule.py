@@ -39,7 +39,7 @@ PIPELINES = ("zero", "default", "cpu_generic")
 PIPELINE = 0.004
 """Of each pipeline. One runs up to 18 passes, which get their own checks besides."""
 
-SPENT = {2: 0.15, 3: 1.5, 4: 0.15}
+SPENT = {2: 0.3, 3: 1.5, 4: 0.15}
 """Milliseconds that a check spends on each oracle of a tier above the first, on average.
 
 Wrong values are what nothing else sees, and evaluation is the cheap way to see them: it gets about

@@ -10,6 +10,7 @@ from . import (
     evaluated,
     exec_modes,
     gradients,
+    history,
     idempotence,
     interface,
     lowering_complete,
@@ -65,7 +66,7 @@ EXECUTED: tuple[Oracle, ...] = (
 )
 """Tier 4: asked of a sample."""
 
-_ALL = (*STRUCTURAL, *metamorphic.ORACLES, *EVALUATED, *EXECUTED)
+_ALL = (*STRUCTURAL, *metamorphic.ORACLES, history.ORACLE, *EVALUATED, *EXECUTED)
 
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""

@@ -126,3 +126,28 @@ def without_stranger(mod: tvm.IRModule) -> tvm.IRModule:
         attrs=mod.attrs or None,
         global_infos=mod.global_infos or None,
     )
+
+
+CYCLES = (
+    ("add", "multiply", "subtract", "maximum", "minimum"),
+    ("negative", "abs", "nn.relu"),
+    ("exp", "tanh", "sigmoid", "sin", "cos"),
+)
+"""Operators without attributes that give the same types."""
+
+OTHER = {
+    f"relax.{op}": f"relax.{cycle[(i + 1) % len(cycle)]}"
+    for cycle in CYCLES
+    for i, op in enumerate(cycle)
+}
+
+
+def other_module(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """A module that computes something else under the same names and types; None where it would be
+    the same. No twin: it stands for what a pass may have worked on before.
+    """
+    graph = Graph(mod)
+    found = [node for node in graph.nodes if node["type"] == "ir.Op" and node["data"] in OTHER]
+    for node in found:
+        node["data"] = OTHER[node["data"]]
+    return graph.load() if found else None

@@ -1,0 +1,143 @@
+"""History: what a pass did with other modules before makes no difference to what it does now."""
+
+from __future__ import annotations
+
+import re
+
+import tvm
+
+from ..generators.tvm_api import save_json
+from . import keys, twins
+from .canonical import canonical, equivalent
+from .oracle import Case, Oracle, Problem
+from .standalone import nested_module, standalone
+from .subject import Outcome, Subject, attempt
+
+ROUNDS = 3
+"""A function that is freed must lie where an earlier one lay: allocators reuse memory at once, but
+not for the same thing each time."""
+
+STALE = "gives another result after it has worked on another module"
+OVERWRITTEN = "work on another module changes an earlier result"
+REMEMBERED = "takes a module for an earlier one with the same names"
+
+
+def check(subject: Subject) -> Problem | None:
+    """Let the pass work on another module with the same names, then on this one again."""
+    after = subject.direct.mod
+    if after is None or subject.contract.requires(subject.mod) is not None:
+        return None
+    text = save_json(keys.comparable(after))
+    other = None
+    for _ in range(ROUNDS):
+        module = twins.other_module(subject.given.copy())
+        if module is None or subject.contract.requires(module) is not None:
+            return None
+        other = subject.attempt("another module", subject.directly, module)
+        del module
+        if save_json(keys.comparable(after)) != text:
+            return Problem.plain(OVERWRITTEN)
+        again = subject.attempt("after another module", subject.directly, subject.given.copy())
+        if again.mark != subject.direct.mark and (found := _stale(after, again)) is not None:
+            return found
+    assert other is not None
+    return None if subject.exempt("renaming") else _remembered(subject, other)
+
+
+def _stale(before: tvm.IRModule, again: Outcome) -> Problem | None:
+    if again.error is not None:
+        problem = keys.exception(again.error)
+        said = (STALE, *problem.key), (STALE, *problem.fingerprint)
+        return Problem(f"{STALE}: {problem.title}", problem.detail, *said)
+    assert again.mod is not None
+    expected, actual = keys.comparable(before), keys.comparable(again.mod)
+    if equivalent(expected, actual):
+        return None
+    return keys.mismatch(canonical(expected), canonical(actual), STALE)
+
+
+def _remembered(subject: Subject, other: Outcome) -> Problem | None:
+    """The other module is treated as one with names that the pass has never met."""
+    names = re.findall(r"\w+", subject.call.expr)
+    module = twins.other_module(subject.given.copy())
+    assert module is not None
+    unknown = subject.attempt(
+        "under new names", subject.directly, twins.renamed(module, kept=names)
+    )
+    if _alike(other, unknown):
+        return None
+    # Names may matter to the pass anyway; that is another oracle's business.
+    renamed = twins.renamed(twins.renamed(subject.given.copy(), kept=names), kept=names)
+    if not _alike(subject.direct, attempt(subject.directly, renamed)):
+        return None
+    if other.mod is None or unknown.mod is None:
+        return Problem.plain(f"{REMEMBERED}: only one of them raises")
+    expected, actual = keys.comparable(unknown.mod), keys.comparable(other.mod)
+    return keys.mismatch(canonical(expected), canonical(actual), REMEMBERED)
+
+
+def _alike(a: Outcome, b: Outcome) -> bool:
+    if a.mod is None or b.mod is None:
+        return (a.mod is None) == (b.mod is None)
+    return equivalent(keys.comparable(a.mod), keys.comparable(b.mod))
+
+
+def _snippet(case: Case) -> str:
+    """Another module of the same names, spelled out, and the runs one after the other."""
+    other = twins.other_module(case.mod)
+    assert other is not None, "no other module"
+    names = re.findall(r"\w+", case.calls[0].expr)
+    run = case.calls[0].run
+    unknown = twins.renamed(twins.renamed(case.mod, kept=names), kept=names)
+    lines = [
+        f"{standalone(canonical)}\n\n\n# Another module with the same names.",
+        nested_module("another", other),
+        _RUNS.format(rounds=ROUNDS).strip(),
+    ]
+    if _alike(attempt(run, case.mod), attempt(run, unknown)):
+        lines += [
+            "\n\n# That other module under names that the pass has not met.",
+            nested_module("renamed", twins.renamed(other, kept=names)),
+            _NAMES.strip(),
+        ]
+    return "\n".join(lines)
+
+
+_RUNS = """
+def same(a, b):
+    a, b = canonical(a), canonical(b)
+    tvm.ir.assert_structural_equal(a, b, map_free_vars=True)
+
+
+def attempt(mod):
+    try:
+        return apply(mod)
+    except Exception as error:
+        return error
+
+
+result = apply(mod)
+text = tvm.ir.save_json(result)
+for _ in range({rounds}):
+    other = attempt(another())
+    unchanged = tvm.ir.save_json(result) == text
+    assert unchanged, "work on another module changes an earlier result"
+    same(result, apply(tvm.ir.load_json(tvm.ir.save_json(mod))))
+"""
+
+_NAMES = """
+expected = attempt(renamed())
+assert isinstance(other, Exception) == isinstance(expected, Exception), "only one of them raises"
+if not isinstance(other, Exception):
+    same(expected, other)
+"""
+
+ORACLE = Oracle(
+    name="history",
+    tier=2,
+    cost=25.0,
+    promise="What a pass does with a module does not depend on the modules before it.",
+    source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",
+    check=check,
+    snippet=_snippet,
+)
