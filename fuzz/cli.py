@@ -268,8 +268,8 @@ def zoo(
         str, typer.Option(metavar="TIME", help="How long to look for each fault, on one core.")
     ] = "60s",
     modules: Annotated[
-        int, typer.Option(min=1, help="How many modules each correct pass gets, with all oracles.")
-    ] = 200,
+        int, typer.Option(min=1, help="How many modules each correct pass gets.")
+    ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same modules.")] = 0,
     workers: Workers = None,
     out: Out = Path("relaxfuzz-zoo"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +17,16 @@ from ..oracles.zoo import Family, Specimen
 from .campaign import CampaignConfig
 from .campaign import run as campaign
 from .confirm import again
-from .events import Fault, Finished, Found
+from .events import Event, Fault, Finished, Found
 from .executor import Executor
 from .finding import Finding
 from .protocol import Subject
 from .store import Store
 from .triage import Triage
+
+THOROUGH = 20
+"""A correct pass gets one module in so many on top that it has to stand all oracles on; else the
+dear ones are asked of a sample, as in any campaign."""
 
 REDUCE_SECONDS = 30.0
 """For the one finding of a specimen."""
@@ -33,7 +39,7 @@ class Budget:
     seed: int
     seconds: float = 60.0
     """For a faulty pass."""
-    modules: int = 200
+    modules: int = 2000
     """For a correct one, however long they take."""
 
 
@@ -80,38 +86,27 @@ def hunt(
     Raises:
         ExecutorError: the workers cannot be kept alive.
     """
-    correct = specimen.family is Family.CORRECT
-    config = CampaignConfig(
-        seed=budget.seed,
-        subjects=(Subject(specimen.name, specimen.call, specimen.stages, specimen.exempt),),
-        seconds=None if correct else budget.seconds,
-        modules=budget.modules if correct else None,
-        # A fault is to be found as in any campaign, where the dear oracles are sampled; a correct
-        # pass has to stand all of them on every module.
-        oracles=tuple(ORACLES) if correct else None,
-        compositions=False,
-    )
     began = time.monotonic()
     unconfirmed: list[str] = []
     faults: list[str] = []
     found: Finding | None = None
     modules = 0
     seconds = 0.0
-    with contextlib.closing(campaign(config, executor, stop)) as events:
+    with contextlib.closing(_events(specimen, budget, executor, stop)) as events:
         for event in events:
             seconds = time.monotonic() - began
             match event:
                 case Found() if event.violation.pass_name == specimen.name:
                     finding = _finding(event, specimen)
-                    modules = event.origin.index + 1
                     if again(executor, finding, finding.module) is not None:
+                        modules += event.origin.index + 1
                         found = finding
                         break
                     unconfirmed.append(f"{finding.oracle}: {finding.title}")
                 case Fault():
                     faults.append(event.text)
                 case Finished():
-                    modules = event.modules
+                    modules += event.modules
     if found is not None:
         found = _reduced(found, executor, store, faults)
     return Detection(
@@ -124,6 +119,24 @@ def hunt(
         faults=tuple(faults),
         stopped=found is None and stop.is_set(),
     )
+
+
+def _events(
+    specimen: Specimen, budget: Budget, executor: Executor, stop: threading.Event
+) -> Generator[Event, None, None]:
+    config = CampaignConfig(
+        seed=budget.seed,
+        subjects=(Subject(specimen.name, specimen.call, specimen.stages, specimen.exempt),),
+        seconds=budget.seconds,
+        compositions=False,
+    )
+    if specimen.family is not Family.CORRECT:
+        yield from campaign(config, executor, stop)
+        return
+    few = max(1, budget.modules // THOROUGH)
+    for modules, oracles in ((budget.modules, None), (few, tuple(ORACLES))):
+        config = dataclasses.replace(config, seconds=None, modules=modules, oracles=oracles)
+        yield from campaign(config, executor, stop)
 
 
 def _finding(found: Found, specimen: Specimen) -> Finding:
