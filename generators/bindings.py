@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator as operators
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,27 @@ def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     else:
         dims = [tirx.Var(s.module.unique("k"), "int64"), *x.shape[1:]]
         ty = relax.TensorType(relax.ShapeExpr(dims), dtype)
-    s.match_cast(x.expr, ty)
+    cast = s.match_cast(x.expr, ty)
+    if kind == 2 and c.flag():
+        _use_of_size(c, s, cast)
+
+
+def _use_of_size(c: Choices, s: Scope, cast: relax.Var) -> None:
+    """Something of the size that a match_cast found out; mostly, its value is not used itself."""
+    size, *rest = cast.ty.shape.values
+    dtype = str(cast.ty.dtype)
+    kind = c.below(4)
+    # A 0 in the new shape would stand for the dim of the old one.
+    if kind == 3 and not any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in rest):
+        product = functools.reduce(operators.mul, rest, size)
+        s.emit(relax.op.reshape(cast, relax.ShapeExpr([product])))
+        return
+    s.values.pop()
+    if kind == 2:
+        s.emit(relax.op.full(relax.ShapeExpr([size, 2]), relax.const(1, dtype)))
+    else:
+        make = relax.op.ones if kind == 1 else relax.op.zeros
+        s.emit(make(relax.ShapeExpr([size, *rest]), dtype))
 
 
 def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -126,10 +147,16 @@ def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees) -> 
 
 
 def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A call of an earlier function of the module."""
+    """A call of an earlier function of the module, sometimes a second one on top of it."""
     if not callees:
         operator(c, s, ops, callees)
         return
+    _call(c, s, callees)
+    if c.flag(0.3):
+        _call(c, s, callees)
+
+
+def _call(c: Choices, s: Scope, callees: Callees) -> None:
     callee = callees[-1 - c.below(len(callees))]
     if not callee.func.is_pure:
         s.dataflow(False)
@@ -195,12 +222,17 @@ def call_tir(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if c.flag(0.25):
         x = s.tensor(c, dtype=ARITHMETIC, ndim=(2, 1, 3))
         y = s.tensor(c, dtype=x.dtype, shape=x.shape)
-        gvar = s.module.add("tir_sum", tensorir.binary(x.shape or (), x.dtype or ""))
+        gvar = _kernel(c, s, "tir_sum", tensorir.binary(x.shape or (), x.dtype or ""))
         s.bind(relax.call_tir(gvar, (x.expr, y.expr), x.expr.ty))
         return
     template = c.pick(tensorir.TEMPLATES)
     gvar, x, outputs = _call_template(c, s, template)
     s.bind(relax.call_tir(gvar, (x.expr,), outputs))
+
+
+def _kernel(c: Choices, s: Scope, name: str, func: tirx.PrimFunc) -> relax.GlobalVar:
+    """Add a PrimFunc to call, a public one sometimes where the trait is on."""
+    return s.module.add(name, func, public=s.has(Trait.PUBLIC_PRIM_FUNCS) and c.flag(0.6))
 
 
 def _call_template(
@@ -211,9 +243,10 @@ def _call_template(
     func = tensorir.prim_func(template, x.shape, x.dtype or "")
     if c.flag(0.4):
         func = func.with_attr("operator_name", f"relax.{template.name}")
-    gvar = s.module.add(template.name, func)
+    gvar = _kernel(c, s, template.name, func)
+    device = x.vdevice if x.vdevice is not None and c.flag(0.7) else None
     outputs = [
-        relax.TensorType(s.shape_expr(c, shape), x.dtype)
+        relax.TensorType(s.shape_expr(c, shape), x.dtype, device)
         for shape in template.output_shapes(x.shape)
     ]
     return gvar, x, outputs
@@ -225,7 +258,7 @@ def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     fresh = s.emit(relax.op.add(x.expr, x.expr))
     s.values.remove(fresh)
     shape = [d for d in x.shape or () if isinstance(d, int)]
-    gvar = s.module.add("tir_inplace", tensorir.inplace(shape, x.dtype or ""))
+    gvar = _kernel(c, s, "tir_inplace", tensorir.inplace(shape, x.dtype or ""))
     s.bind(relax.op.call_tir_inplace(gvar, (fresh.expr,), [0], fresh.expr.ty))
 
 
@@ -274,7 +307,7 @@ def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 KINDS = (
     Kind(operator, weight=10),
-    Kind(idiom, Trait.IDIOMS, weight=4),
+    Kind(idiom, Trait.IDIOMS, weight=6),
     Kind(alias, Trait.ALIASES),
     Kind(make_tuple, Trait.TUPLES),
     Kind(get_item, Trait.TUPLES, weight=2),

@@ -42,6 +42,11 @@ class Choices:
         """Each item with the given chance, in order; the empty list is the simplest."""
         return [item for item in items if self.flag(chance)]
 
+    def part(self, size: int) -> Choices:
+        """The decisions of the next so many bytes, apart: how many are used moves no other."""
+        self._next += size
+        return Choices(self._data[self._next - size : self._next])
+
     def _byte(self) -> int:
         if self._next >= len(self._data):
             return 0

@@ -53,7 +53,8 @@ def general(
             dataflow = not dataflow
         s.dataflow(dataflow and kind.dataflow)
         s.device = choices.pick([None, *module.vdevices])
-        s.exporting = number == len(body) - 1 or choices.flag(0.2)
+        # Decided in any case: what follows must not change where a later binding is removed.
+        s.exporting = choices.flag(0.2) or number == len(body) - 1
         kind.emit(choices, s, ops, callees)
     s.close()
     result = _result(c, s)
@@ -115,14 +116,24 @@ def finish(
     return function
 
 
-def recursive(c: Choices, module: ModuleScope) -> relax.GlobalVar:
-    """Count down to 0, applying an operator at each step."""
+def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Functions that count down to 0: one that calls itself, or two that call one another."""
     dims = (c.pick((2, 3)), c.pick((3, 4)))
+    types = [relax.TensorType((), "int64"), relax.TensorType(dims, DEFAULT_DTYPE)]
+    gvars = [relax.GlobalVar(module.unique("loop")) for _ in range(1 + c.flag(0.35))]
+    for gvar in gvars:
+        relax.expr._update_type(gvar, relax.FuncType(types, types[1]))
+    for gvar, following in zip(gvars, gvars[::-1], strict=True):
+        module.functions[gvar] = _countdown(c, module, dims, following)
+    return gvars
+
+
+def _countdown(
+    c: Choices, module: ModuleScope, dims: tuple[int, ...], following: relax.GlobalVar
+) -> relax.Function:
+    """An operator, and a call with the next lower count, until that is 0."""
     count = relax.Var("count", relax.TensorType((), "int64"))
     x = relax.Var("x", relax.TensorType(dims, DEFAULT_DTYPE))
-    gvar = relax.GlobalVar(module.unique("loop"))
-    relax.expr._update_type(gvar, relax.FuncType([count.ty, x.ty], x.ty))
-
     s = Scope(module, dims, (DEFAULT_DTYPE,))
     s.params = [count, x]
     zero, one = relax.const(0, "int64"), relax.const(1, "int64")
@@ -134,7 +145,7 @@ def recursive(c: Choices, module: ModuleScope) -> relax.GlobalVar:
     with s.nested() as step:
         y = step.emit(relax.op.add(x, x))
         less = step.emit(relax.op.subtract(count, one))
-        again = step.bind(relax.Call(gvar, [less.expr, y.expr]))
+        again = step.bind(relax.Call(following, [less.expr, y.expr]))
         step.close()
     result = s.emit(
         relax.If(
@@ -143,8 +154,34 @@ def recursive(c: Choices, module: ModuleScope) -> relax.GlobalVar:
             relax.SeqExpr(step.blocks, again),
         )
     )
-    module.functions[gvar] = finish(c, s, result.expr)
-    return gvar
+    return finish(c, s, result.expr)
+
+
+def helpers(c: Choices, module: ModuleScope) -> list[relax.Function]:
+    """Two or three functions of one operator and a constant each, as layers of a model are.
+
+    All have one type, so that calls of them form chains; the first two may differ by the constant
+    alone.
+    """
+    shape = (c.pick((2, 3)), 3)
+    step = c.pick(_STEPS)
+    made = []
+    for number in range(2 + c.below(2)):
+        s = Scope(module, shape, (DEFAULT_DTYPE,))
+        x = s.param(relax.TensorType(shape, DEFAULT_DTYPE))
+        s.dataflow(True)
+        weight = s.constant(c, c.pick(((3,), shape, ())), DEFAULT_DTYPE).expr
+        y = s.emit((step if number < 2 else c.pick(_STEPS))(x, weight), export=True)
+        made.append(finish(c, s, y.expr))
+    return made
+
+
+_STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
+    relax.op.add,
+    relax.op.multiply,
+    relax.op.subtract,
+    relax.op.maximum,
+)
 
 
 PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
@@ -159,8 +196,7 @@ def composite(c: Choices, module: ModuleScope) -> relax.Function:
     x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
     s.dataflow(True)
     if pattern == "conv2d_relu":
-        s.exporting = False
-        idioms.conv_bias_relu(Choices(b""), s)
+        s.emit(relax.op.nn.relu(idioms.conv_bias(Choices(b""), s)), export=True)
     elif pattern == "multiply_relu":
         y = s.emit(relax.op.multiply(x.expr, x.expr))
         s.emit(relax.op.nn.relu(y.expr), export=True)
@@ -183,7 +219,7 @@ def primitive(c: Choices, module: ModuleScope) -> relax.Function:
     return finish(c, s, s.values[-1].expr, {"Primitive": True})
 
 
-def codegen(c: Choices, module: ModuleScope, name: str) -> relax.Function:
+def codegen(c: Choices, module: ModuleScope) -> relax.Function:
     """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside."""
     backend = c.pick(BACKENDS)
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
@@ -197,7 +233,7 @@ def codegen(c: Choices, module: ModuleScope, name: str) -> relax.Function:
     s.dataflow(False)
     call = s.bind(local)
     s.bind(relax.Call(call, [x.expr]))
-    return finish(c, s, s.values[-1].expr, {"Codegen": backend, "global_symbol": name})
+    return finish(c, s, s.values[-1].expr, {"Codegen": backend})
 
 
 def differentiable(c: Choices, module: ModuleScope) -> relax.Function:
@@ -269,17 +305,7 @@ def transform_params(c: Choices, module: ModuleScope) -> relax.Function:
     result: relax.Expr = relax.Tuple(fields)
     if c.flag(0.7):
         result = s.bind(result, export=True)
-    return finish(c, s, result, {"num_input": 0})
-
-
-def public(module: ModuleScope, name: str, func: relax.Function) -> relax.GlobalVar:
-    """Add a function under its own global symbol."""
-    name = module.unique(name)
-    gvar = relax.GlobalVar(name)
-    func = func.with_attr("global_symbol", name)
-    relax.expr._update_type(gvar, func.ty)
-    module.functions[gvar] = func
-    return gvar
+    return finish(c, s, result, {"num_input": 0} if s.has(Trait.NUM_INPUT) else None)
 
 
 def callee(gvar: relax.GlobalVar, func: relax.Function) -> Callee:

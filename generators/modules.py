@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 import tvm
@@ -12,25 +12,26 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import relax
 
-from . import functions
+from . import functions, tensorir
 from .bindings import Callee
 from .choices import Choices
 from .ops import table
 from .ops.record import Op
-from .scope import ModuleScope
+from .scope import DEFAULT_DTYPE, ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the same draws give other modules than before."""
 
-HEADER = 96
+HEADER = 62
+SPECIAL = 100
 FUNCTION_HEADER = 24
 BINDING = 20
 
 E = TypeVar("E", bound=enum.StrEnum)
 
-Draws = tuple[bytes, list[tuple[bytes, list[bytes]]]]
+Draws = tuple[bytes, bytes, list[tuple[bytes, list[bytes]]]]
 
 
 def ir_modules(
@@ -75,6 +76,7 @@ def ir_modules(
     )
     draws = st.tuples(
         st.binary(min_size=HEADER, max_size=HEADER),
+        st.binary(min_size=SPECIAL, max_size=SPECIAL),
         st.lists(function, min_size=1, max_size=max_functions),
     )
     raw = draws.map(lambda drawn: build(drawn, forced, banned, chosen))
@@ -87,7 +89,7 @@ def build(
     draws: Draws, force: frozenset[Trait], without: frozenset[Trait], ops: Sequence[Op]
 ) -> tvm.IRModule:
     """The module that these draws stand for."""
-    header, bodies = draws
+    header, special, bodies = draws
     c = Choices(header)
     traits = frozenset(
         trait
@@ -102,10 +104,11 @@ def build(
     if Trait.VDEVICES in traits:
         module.vdevices = [relax.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
     usable = [op for op in ops if _suits(op, traits)] or list(ops)
-    if len(usable) > 12 and c.flag():
-        usable = [c.pick(usable) for _ in range(8)]
+    some = c.part(17)
+    if len(usable) > 12 and some.flag():
+        usable = [some.pick(usable) for _ in range(8)]
 
-    callees = _special(c, module)
+    callees = _special(Choices(special), module)
     if Trait.SEVERAL_FUNCTIONS not in traits:
         bodies = bodies[:1]
     for number, (data, body) in enumerate(bodies):
@@ -115,7 +118,7 @@ def build(
         func = functions.general(f, module, body, usable, callees)
         if Trait.NUM_INPUT in traits and not private and f.flag(0.8):
             func = functions.num_input(f, func)
-        gvar = module.add(name, func) if private else functions.public(module, name, func)
+        gvar = module.add(name, func, public=not private)
         callees.append(functions.callee(gvar, func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
@@ -128,36 +131,81 @@ def _suits(op: Op, traits: frozenset[Trait]) -> bool:
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:
-    """The functions of special form, first in the module, for the others to call."""
+    """The functions of special form, first in the module, for the others to call.
+
+    Each kind decides from bytes of its own: without one, the others stay what they are.
+    """
     made: list[Callee] = []
 
     def keep(gvar: relax.GlobalVar) -> None:
         made.append(functions.callee(gvar, module.functions[gvar]))
 
-    if Trait.RECURSION in module.traits:
-        keep(functions.recursive(c, module))
-    if Trait.PRIMITIVE in module.traits:
-        keep(module.add("fused", functions.primitive(c, module)))
-    if Trait.CODEGEN in module.traits:
-        name = module.unique("codegen")
-        gvar = relax.GlobalVar(name)
-        func = functions.codegen(c, module, name)
-        relax.expr._update_type(gvar, func.ty)
-        module.functions[gvar] = func
-        keep(gvar)
-    if Trait.DIFFERENTIABLE in module.traits:
-        func = functions.differentiable(c, module)
-        keep(functions.public(module, "loss", func))
-    if Trait.NUM_INPUT in module.traits and c.flag(0.6):
-        for _ in range(1 + c.below(2)):
-            keep(functions.public(module, "model", functions.weighted(c, module)))
-    if Trait.TRANSFORM_PARAMS in module.traits:
-        func = functions.transform_params(c, module)
-        keep(functions.public(module, "main_transform_params", func))
-    if Trait.COMPOSITE in module.traits:
-        for _ in range(1 + c.below(2)):
-            keep(module.add("composite", functions.composite(c, module)))
+    for trait, size, make in _SPECIAL:
+        part = c.part(size)
+        if trait in module.traits:
+            for gvar in make(part, module):
+                if isinstance(module.functions[gvar], relax.Function):
+                    keep(gvar)
     return made
+
+
+def _helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    return [module.add("layer", func) for func in functions.helpers(c, module)]
+
+
+def _primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    return [module.add("fused", functions.primitive(c, module))]
+
+
+def _codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    return [module.add("codegen", functions.codegen(c, module), public=True)]
+
+
+def _differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    return [module.add("loss", functions.differentiable(c, module), public=True)]
+
+
+def _weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    made = [functions.weighted(part, module) for part in _some(c, 9)]
+    return [module.add("model", func, public=True) for func in made]
+
+
+def _transform_params(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    func = functions.transform_params(c, module)
+    return [module.add("main_transform_params", func, public=True)]
+
+
+def _composite(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    made = [functions.composite(part, module) for part in _some(c, 3)]
+    return [module.add("composite", func) for func in made]
+
+
+def _some(c: Choices, size: int) -> list[Choices]:
+    """Up to two parts of so many bytes, either of which may be left out for itself."""
+    return [part for part, wanted in [(c.part(size), c.flag(0.6)) for _ in range(2)] if wanted]
+
+
+def _entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Sometimes a public PrimFunc that no Relax function calls."""
+    if not c.flag():
+        return []
+    template = c.pick(tensorir.TEMPLATES)
+    kernel = tensorir.prim_func(template, (c.pick((2, 3)), 4), DEFAULT_DTYPE)
+    return [module.add("tir_entry", kernel, public=True)]
+
+
+_SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.GlobalVar]]], ...] = (
+    (Trait.RECURSION, 3, functions.recursive),
+    (Trait.HELPERS, 16, _helpers),
+    (Trait.PRIMITIVE, 20, _primitive),
+    (Trait.CODEGEN, 1, _codegen),
+    (Trait.DIFFERENTIABLE, 16, _differentiable),
+    (Trait.NUM_INPUT, 20, _weighted),
+    (Trait.TRANSFORM_PARAMS, 10, _transform_params),
+    (Trait.COMPOSITE, 8, _composite),
+    (Trait.PUBLIC_PRIM_FUNCS, 3, _entry),
+)
+"""Functions by the trait that asks for them, with the bytes that they decide from."""
 
 
 def _advanced(mod: tvm.IRModule, to: Stage) -> tvm.IRModule | None:

@@ -82,6 +82,8 @@ class ModuleScope:
     vdevices: list[relax.VDevice] = field(default_factory=list)
     shapes: dict[tuple[int, ...], relax.ShapeExpr] = field(default_factory=dict)
     """ShapeExpr nodes that several functions use, by their static dims."""
+    constants: dict[tuple[object, ...], relax.Expr] = field(default_factory=dict)
+    """Constants that several places use, by what they are."""
     names: dict[str, int] = field(default_factory=dict)
     bindings: int = 0
     """How many bindings there are so far; numbers the variables."""
@@ -92,9 +94,14 @@ class ModuleScope:
         self.names[name] = taken + 1
         return name if taken == 0 else f"{name}_{taken}"
 
-    def add(self, name: str, func: tvm.ir.BaseFunc) -> relax.GlobalVar:
-        """Add a function under a fresh GlobalVar that carries its type."""
+    def add(self, name: str, func: tvm.ir.BaseFunc, *, public: bool = False) -> relax.GlobalVar:
+        """Add a function under a fresh GlobalVar that carries its type.
+
+        A public one has the GlobalVar's name as its global symbol.
+        """
         gvar = relax.GlobalVar(self.unique(name))
+        if public:
+            func = func.with_attr("global_symbol", gvar.name_hint)
         relax.expr._update_type(gvar, func.ty)
         self.functions[gvar] = func
         return gvar
@@ -176,7 +183,9 @@ class Scope:
 
         candidates = [value for value in reversed(self.values) if fits(value)]
         if candidates and not c.flag(0.12):
-            return c.pick(candidates)
+            # Mostly the latest: operators come in chains.
+            at = c.below(len(candidates) + len(candidates) // 2)
+            return candidates[at if at < len(candidates) else 0]
         fresh_dtype = self._dtype(c, dtypes)
         if shape is None:
             shape = fresh_shape
@@ -208,7 +217,8 @@ class Scope:
     ) -> Value:
         """A constant with small integer values in [low, high], exactly representable.
 
-        Without elements it is a parameter instead: TVM cannot load such a constant from JSON.
+        Where the trait is on, equal constants are one node, as tied weights are. Without elements
+        it is a parameter instead: TVM cannot load such a constant from JSON.
         """
         size = int(np.prod(shape, dtype="int64"))
         if size == 0:
@@ -218,9 +228,13 @@ class Scope:
         elif dtype.startswith("uint"):
             low, high = max(low, 0), max(high, 0)
         first, stride = c.below(high - low + 1), c.pick((1, 0, 2, 3))
-        values = low + (first + stride * np.arange(size)) % (high - low + 1)
-        data = values.astype(np.dtype(dtype)).reshape(tuple(shape))
-        return Value(relax.const(data, dtype), tuple(shape), dtype, len(shape))
+        key = (tuple(shape), dtype, low, high, first, stride)
+        expr = self.module.constants.get(key) if self.has(Trait.SHARED_CONSTANTS) else None
+        if expr is None:
+            values = low + (first + stride * np.arange(size)) % (high - low + 1)
+            data = values.astype(np.dtype(dtype)).reshape(tuple(shape))
+            expr = self.module.constants[key] = relax.const(data, dtype)
+        return Value(expr, tuple(shape), dtype, len(shape))
 
     def shape(self, c: Choices, ndim: int, *, static: bool = False) -> tuple[Dim, ...]:
         """A shape from the function's palette: small dims, sometimes 1, 0 or symbolic."""

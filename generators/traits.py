@@ -13,12 +13,14 @@ class Trait(enum.StrEnum):
     SEVERAL_FUNCTIONS = "several-functions"
     PRIVATE_FUNCTIONS = "private-functions"
     FUNCTION_CALLS = "function-calls"
+    HELPERS = "helpers"
     RECURSION = "recursion"
     NO_MAIN = "no-main"
     CLOSURES = "closures"
     COMPOSITE = "composite"
     CODEGEN = "codegen"
     PRIMITIVE = "primitive"
+    PUBLIC_PRIM_FUNCS = "public-prim-funcs"
     DIFFERENTIABLE = "differentiable"
     TRANSFORM_PARAMS = "transform-params"
     # Attributes
@@ -39,6 +41,7 @@ class Trait(enum.StrEnum):
     IF = "if"
     TUPLES = "tuples"
     CONSTANTS = "constants"
+    SHARED_CONSTANTS = "shared-constants"
     ALIASES = "aliases"
     TRIVIAL_OUTPUTS = "trivial-outputs"
     NON_DATAFLOW = "non-dataflow"
@@ -55,12 +58,14 @@ CHANCE: Mapping[Trait, float] = {
     Trait.SEVERAL_FUNCTIONS: 0.6,
     Trait.PRIVATE_FUNCTIONS: 0.5,
     Trait.FUNCTION_CALLS: 0.5,
+    Trait.HELPERS: 0.4,
     Trait.RECURSION: 0.3,
     Trait.NO_MAIN: 0.15,
     Trait.CLOSURES: 0.2,
     Trait.COMPOSITE: 0.3,
     Trait.CODEGEN: 0.4,
-    Trait.PRIMITIVE: 0.15,
+    Trait.PRIMITIVE: 0.35,
+    Trait.PUBLIC_PRIM_FUNCS: 0.15,
     Trait.DIFFERENTIABLE: 0.12,
     Trait.TRANSFORM_PARAMS: 0.1,
     Trait.SYSTEM_LIB_PREFIX: 0.15,
@@ -78,6 +83,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.IF: 0.25,
     Trait.TUPLES: 0.4,
     Trait.CONSTANTS: 0.5,
+    Trait.SHARED_CONSTANTS: 0.3,
     Trait.ALIASES: 0.3,
     Trait.TRIVIAL_OUTPUTS: 0.3,
     Trait.NON_DATAFLOW: 0.3,
@@ -87,7 +93,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.CALL_TIR_WITH_GRAD: 0.08,
     Trait.CALL_DPS_PACKED: 0.12,
     Trait.CALL_PACKED: 0.2,
-    Trait.IDIOMS: 0.6,
+    Trait.IDIOMS: 0.7,
 }
 """How often a module has a trait that is neither forced nor switched off. What keeps modules from
 the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve."""
@@ -97,8 +103,10 @@ assert set(CHANCE) == set(Trait), "every trait has a chance"
 IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
     Trait.PRIVATE_FUNCTIONS: (Trait.SEVERAL_FUNCTIONS,),
     Trait.FUNCTION_CALLS: (Trait.SEVERAL_FUNCTIONS,),
+    Trait.HELPERS: (Trait.FUNCTION_CALLS, Trait.SEVERAL_FUNCTIONS),
     Trait.COMPOSITE_DIMS: (Trait.SYMBOLIC_SHAPES,),
     Trait.RECURSION: (Trait.IF,),
     Trait.CODEGEN: (Trait.CLOSURES,),
+    Trait.PRIMITIVE: (Trait.CALL_TIR,),
 }
 """Traits that have no meaning without others."""

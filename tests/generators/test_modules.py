@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import hypothesis
 import pytest
@@ -14,7 +15,7 @@ import tvm_ffi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
-from tvm import relax
+from tvm import relax, tirx
 
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
@@ -40,6 +41,20 @@ def bindings(mod: tvm.IRModule) -> list[relax.Binding]:
 def ops(mod: tvm.IRModule) -> list[str]:
     values = [b.value for b in bindings(mod) if isinstance(b, relax.VarBinding)]
     return [v.op.name for v in values if isinstance(v, tvm.ir.Call) and isinstance(v.op, tvm.ir.Op)]
+
+
+def prim_funcs(mod: tvm.IRModule) -> dict[tvm.ir.GlobalVar, tirx.PrimFunc]:
+    return {g: f for g, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)}
+
+
+def is_public(func: tvm.ir.BaseFunc) -> bool:
+    return "global_symbol" in (func.attrs or {})
+
+
+def callees(func: tvm.ir.BaseFunc) -> set[tvm.ir.GlobalVar]:
+    found: list[tvm.ir.GlobalVar] = []
+    tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, found.append))
+    return set(found)
 
 
 @given(ir_modules())
@@ -72,6 +87,8 @@ OBSERVABLE = {
     Trait.MATCH_CAST: lambda m: any(isinstance(b, relax.MatchCast) for b in bindings(m)),
     Trait.IMPURE: lambda m: any(not f.is_pure for f in relax_functions(m)),
     Trait.RECURSION: lambda m: any(g.name_hint == "loop" for g in m.functions),
+    Trait.HELPERS: lambda m: any(g.name_hint == "layer" for g in m.functions),
+    Trait.PUBLIC_PRIM_FUNCS: lambda m: any(map(is_public, prim_funcs(m).values())),
 }
 
 
@@ -86,17 +103,104 @@ def test_a_trait_can_be_forced_and_left_out(trait: Trait) -> None:
         )
 
 
-def test_functions_share_shape_expr_objects() -> None:
-    def shared(mod: tvm.IRModule) -> bool:
-        nodes: list[set[int]] = []
-        for func in relax_functions(mod):
-            found: list[relax.ShapeExpr] = []
-            tvm_ffi.structural_walk(func, (relax.ShapeExpr, found.append))
-            nodes.append(set(map(hash, found)))
-        return any(a & b for i, a in enumerate(nodes) for b in nodes[:i])
+def functions_share(mod: tvm.IRModule, kind: type) -> bool:
+    """Two functions have one and the same node of this kind."""
+    nodes: list[set[int]] = []
+    for func in relax_functions(mod):
+        found: list[object] = []
+        tvm_ffi.structural_walk(func, (kind, found.append))
+        nodes.append(set(map(hash, found)))
+    return any(a & b for i, a in enumerate(nodes) for b in nodes[:i])
 
-    strategy = ir_modules(force=[Trait.SHARED_SHAPES, Trait.SEVERAL_FUNCTIONS], ops=["reshape"])
-    assert hypothesis.find(strategy, shared, settings=settings(EXAMPLES, max_examples=2_000))
+
+@pytest.mark.parametrize(
+    ("trait", "kind", "ops"),
+    [
+        (Trait.SHARED_SHAPES, relax.ShapeExpr, ["reshape"]),
+        (Trait.SHARED_CONSTANTS, tvm.ir.GenericConst, ["add"]),
+    ],
+)
+def test_functions_share_nodes(trait: Trait, kind: type, ops: list[str]) -> None:
+    strategy = ir_modules(force=[trait, Trait.SEVERAL_FUNCTIONS, Trait.CONSTANTS], ops=ops)
+    some = settings(EXAMPLES, max_examples=2_000, phases=[hypothesis.Phase.generate])
+    assert hypothesis.find(strategy, lambda mod: functions_share(mod, kind), settings=some)
+
+
+def test_without_the_trait_functions_share_no_constant() -> None:
+    strategy = ir_modules(
+        force=[Trait.SEVERAL_FUNCTIONS, Trait.CONSTANTS],
+        without=[Trait.SHARED_CONSTANTS],
+        ops=["add"],
+    )
+    some = settings(EXAMPLES, max_examples=60, phases=[hypothesis.Phase.generate])
+    with pytest.raises(hypothesis.errors.NoSuchExample):
+        hypothesis.find(
+            strategy, lambda mod: functions_share(mod, tvm.ir.GenericConst), settings=some
+        )
+
+
+def uncalled_kernel(mod: tvm.IRModule) -> bool:
+    used = set().union(*map(callees, relax_functions(mod)))
+    return any(is_public(func) and gvar not in used for gvar, func in prim_funcs(mod).items())
+
+
+def called_kernel(mod: tvm.IRModule) -> bool:
+    used = set().union(*map(callees, relax_functions(mod)))
+    return any(is_public(func) and gvar in used for gvar, func in prim_funcs(mod).items())
+
+
+def mutual_recursion(mod: tvm.IRModule) -> bool:
+    calls = {gvar: callees(func) for gvar, func in mod.functions_items()}
+    return any(g != h and g in calls[h] for g, used in calls.items() for h in used)
+
+
+def size_outlives_its_value(mod: tvm.IRModule) -> bool:
+    """A match_cast whose variable nobody uses, and whose symbolic variable somebody does."""
+    for func in relax_functions(mod):
+        seen: list[relax.Var] = []
+        tvm_ffi.structural_walk(func.body, (relax.Var, seen.append))
+        for binding in (b for block in func.body.blocks for b in block.bindings):
+            if isinstance(binding, relax.MatchCast) and isinstance(binding.ty, relax.TensorType):
+                unused = sum(binding.var.same_as(var) for var in seen) == 1
+                defined = relax.analysis.tir_vars_in_type(binding.ty)
+                others = [b for b in bindings(mod) if not b.same_as(binding)]
+                types = [relax.analysis.tir_vars_in_type(b.var.ty) for b in others]
+                used = any(size.same_as(v) for size in defined for ty in types for v in ty)
+                if unused and used and not relax.analysis.tir_vars_in_type(func.ty):
+                    return True
+    return False
+
+
+def one_reshape_of_two_is_useless(mod: tvm.IRModule) -> bool:
+    """Two reshapes in one function by one ShapeExpr node, which one operand has already."""
+    for func in relax_functions(mod):
+        calls: list[tvm.ir.Call] = []
+        tvm_ffi.structural_walk(func.body, (tvm.ir.Call, calls.append))
+        kinds: dict[relax.Expr, set[bool]] = {}
+        for call in calls:
+            if call.op == tvm.ir.Op.get("relax.reshape"):
+                useless = bool(tvm_ffi.structural_equal(call.args[0].ty, call.ty))
+                kinds.setdefault(call.args[1], set()).add(useless)
+        if any(len(kind) == 2 for kind in kinds.values()):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("shown", "traits"),
+    [
+        (uncalled_kernel, [Trait.PUBLIC_PRIM_FUNCS]),
+        (called_kernel, [Trait.PUBLIC_PRIM_FUNCS, Trait.CALL_TIR]),
+        (mutual_recursion, [Trait.RECURSION]),
+        (size_outlives_its_value, [Trait.MATCH_CAST]),
+        (one_reshape_of_two_is_useless, [Trait.IDIOMS]),
+    ],
+)
+def test_what_passes_stumble_over_is_generated(
+    shown: Callable[[tvm.IRModule], bool], traits: list[Trait]
+) -> None:
+    quick = settings(EXAMPLES, max_examples=1_000, phases=[hypothesis.Phase.generate])
+    assert hypothesis.find(ir_modules(force=traits), shown, settings=quick)
 
 
 DIGEST = """
