@@ -14,10 +14,11 @@ import pytest
 from relaxfuzz.fuzz import executor
 from relaxfuzz.fuzz.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress, Started
-from relaxfuzz.fuzz.executor import LocalPool
-from relaxfuzz.fuzz.protocol import Check, Limits, PassStats, Subject
+from relaxfuzz.fuzz.executor import LocalPool, Sink
+from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.zoo import ZOO
 
 Faulty = Callable[[str], PassCall]
 
@@ -105,6 +106,34 @@ def test_the_number_of_workers_changes_nothing(pool: LocalPool, faulty: Faulty) 
         alone = timeless(list(run(config, single)))
     assert alone == timeless(list(run(config, pool)))
     assert any(isinstance(event, Found) for event in alone)
+
+
+class Recording(LocalPool):
+    """A pool that notes what blocks are made of."""
+
+    def __init__(self, workers: int) -> None:
+        self.ops: dict[int, tuple[str, ...]] = {}
+        super().__init__(workers)
+
+    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+        if isinstance(job, Block):
+            self.ops[job.start] = job.ops
+        return super().submit(job, sink, limits=limits)
+
+
+def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
+    specimen = ZOO["simplifies_casts"]
+    config = CampaignConfig(
+        seed=7, modules=256, subjects=(Subject(specimen.name, specimen.call),), compositions=False
+    )
+    seen = []
+    for workers in (1, 2):
+        with Recording(workers) as pool:
+            seen.append((timeless(list(run(config, pool))), pool.ops))
+    assert seen[0] == seen[1]
+    focused = [ops for ops in seen[0][1].values() if ops]
+    assert focused
+    assert any("astype" in ops for ops in focused)
 
 
 def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> None:
