@@ -124,7 +124,10 @@ class Recording(LocalPool):
 def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
     specimen = ZOO["simplifies_casts"]
     config = CampaignConfig(
-        seed=7, modules=256, subjects=(Subject(specimen.name, specimen.call),), compositions=False
+        seed=7,
+        modules=256,
+        subjects=(Subject(specimen.name, specimen.call, specimen.stages),),
+        compositions=False,
     )
     seen = []
     for workers in (1, 2):
