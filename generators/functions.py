@@ -120,7 +120,7 @@ def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """Functions that count down to 0: one that calls itself, or two that call one another."""
     dims = (c.pick((2, 3)), c.pick((3, 4)))
     types = [relax.TensorType((), "int64"), relax.TensorType(dims, DEFAULT_DTYPE)]
-    gvars = [relax.GlobalVar(module.unique("loop")) for _ in range(1 + c.flag(0.35))]
+    gvars = [relax.GlobalVar(module.unique("loop")) for _ in range(1 + c.flag())]
     for gvar in gvars:
         relax.expr._update_type(gvar, relax.FuncType(types, types[1]))
     for gvar, following in zip(gvars, gvars[::-1], strict=True):

@@ -336,8 +336,8 @@ def scaled(c: Choices, s: Scope) -> None:
     """Arithmetic of one value with scalars, neutral ones among them, twice the same at times."""
     x = s.tensor(c, dtype=("float32", "float16", "float64", "int32", "int64"))
     y, z = x.expr, x.expr
-    op = c.pick((relax.op.multiply, *_BINARY))
-    scalar = relax.const(c.pick((2, 1, 0, -1)), x.dtype)
+    op = c.pick((relax.op.multiply, relax.op.add, relax.op.multiply, relax.op.subtract))
+    scalar = relax.const(c.pick((2, 1, 2, 0, -1)), x.dtype)
     y = s.emit(op(y, scalar)).expr
     if c.flag():
         other = relax.const(c.pick((2, 1, 0, -1)), x.dtype)

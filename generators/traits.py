@@ -59,7 +59,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.PRIVATE_FUNCTIONS: 0.5,
     Trait.FUNCTION_CALLS: 0.5,
     Trait.HELPERS: 0.4,
-    Trait.RECURSION: 0.3,
+    Trait.RECURSION: 0.5,
     Trait.NO_MAIN: 0.15,
     Trait.CLOSURES: 0.2,
     Trait.COMPOSITE: 0.3,
