@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir
+from tvm import relax, tirx
 from tvm.ir import GenericConst
 
 from ...generators.stages import Stage
@@ -421,8 +421,12 @@ def remembers_equal_functions() -> tvm.transform.Pass:
 
 
 def renews_kernels() -> tvm.transform.Pass:
-    """Every variable and buffer that a PrimFunc defines is made anew."""
-    return made("renews_kernels", lambda mod: on_prim_funcs(mod, s_tir.renew_defs))
+    """Every node of a PrimFunc is made anew."""
+
+    def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
+        return tvm.ir.load_json(tvm.ir.save_json(func))
+
+    return made("renews_kernels", lambda mod: on_prim_funcs(mod, change))
 
 
 def renews_variables() -> tvm.transform.Pass:
@@ -527,7 +531,7 @@ SPECIMENS: tuple[Specimen, ...] = (
         make=renews_kernels,
         family=Family.CORRECT,
         what="Changes every PrimFunc to one that is equal, with other variables and buffers.",
-        models="tvm.s_tir.renew_defs",
+        models="a module that was saved and loaded",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN),
     ),
     Specimen(
