@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.fuzz.draw import example
 from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.oracles import agreement
 from relaxfuzz.oracles.agreement import DIFFERENT, REFUSED, ReferenceFault
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
@@ -216,3 +218,22 @@ def test_the_fault_of_attach_global_symbol_is_another_result() -> None:
     mod = relax.transform.LegalizeOps()(mod)
     (violation,) = check(Case(mod, (call,)), oracles=["reference"], contract=contract)
     assert violation.key[0] == DIFFERENT
+
+
+def test_sizes_in_types_are_left_out_of_the_comparison_devices_are_not() -> None:
+    device = relax.VDevice("llvm", 0, "global")
+
+    def module(ty: relax.TensorType) -> tvm.IRModule:
+        x = relax.Var("x", ty)
+        return tvm.IRModule({"main": relax.Function([x], relax.SeqExpr([], x), ty)})
+
+    known, unknown, placed = (
+        agreement._coarse(module(ty))
+        for ty in (
+            relax.TensorType((2, 3), "float32"),
+            relax.TensorType(dtype="float32", ndim=2),
+            relax.TensorType((2, 3), "float32", device),
+        )
+    )
+    assert tvm_ffi.structural_equal(known, unknown, map_free_vars=True)
+    assert not tvm_ffi.structural_equal(known, placed, map_free_vars=True)
