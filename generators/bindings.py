@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.sym import Analyzer
 
@@ -62,7 +63,7 @@ def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 def make_tuple(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A tuple of tensors, sometimes with a tuple inside."""
-    fields: list[relax.Expr] = [s.tensor(c).expr for _ in range(1 + c.below(3))]
+    fields: list[relax.Expr] = [s.tensor(c, complete=False).expr for _ in range(1 + c.below(3))]
     if s.tuples and c.flag(0.3):
         fields.append(c.pick(s.tuples))
     s.bind(relax.Tuple(fields))
@@ -151,19 +152,58 @@ def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if not callees:
         operator(c, s, ops, callees)
         return
-    _call(c, s, callees)
-    if c.flag(0.3):
-        _call(c, s, callees)
+    for _ in range(1 + c.flag(0.3)):
+        _call(c, s, callees[-1 - c.below(len(callees))])
 
 
-def _call(c: Choices, s: Scope, callees: Callees) -> None:
-    callee = callees[-1 - c.below(len(callees))]
+def _call(c: Choices, s: Scope, callee: Callee, *, export: bool = False) -> relax.Var:
     if not callee.func.is_pure:
         s.dataflow(False)
         s.pure = False
     dims = {var: c.pick(s.dims) for var in callee.symbolic}
     args = [_argument(c, s, param.ty, dims) for param in callee.func.params]
-    s.bind(relax.Call(callee.gvar, args))
+    return s.bind(relax.Call(callee.gvar, args), export=export)
+
+
+def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """One to three calls of a function that returns a tuple; each result is used in its own way."""
+    giving = [each for each in callees if len(_fields(each.func.ret_ty)) > 1]
+    if not giving:
+        call_function(c, s, ops, callees)
+        return
+    callee = giving[-1 - c.below(len(giving))]
+    for use, at in [(c.below(5), c.below(3)) for _ in range(1 + c.below(3))]:
+        result = _call(c, s, callee, export=use == 4)
+        size = len(_fields(result.ty))
+        if use == 1:
+            both = s.bind(relax.Tuple([result, s.tensor(c).expr]))
+            result = s.bind(relax.TupleGetItem(both, 0))
+        elif use == 2:
+            _pass_on(s, result, callees)
+        elif use == 3:
+            for field in range(size):
+                s.bind(relax.TupleGetItem(result, field))
+        if use <= 1:
+            s.bind(relax.TupleGetItem(result, at % size))
+
+
+def _fields(ty: relax.Type) -> list[relax.Type]:
+    return list(ty.fields) if isinstance(ty, relax.TupleType) else []
+
+
+def _pass_on(s: Scope, result: relax.Var, callees: Callees) -> None:
+    """A function that takes such a tuple gets it; without one, it has one more name."""
+    for callee in reversed(callees):
+        types = [param.ty for param in callee.func.params]
+        if (
+            callee.func.is_pure
+            and not callee.symbolic
+            and len(types) == 1
+            and tvm_ffi.structural_equal(types[0], result.ty)
+        ):
+            s.bind(relax.Call(callee.gvar, [result]))
+            return
+    s.bind(result)
 
 
 def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -> relax.Expr:
@@ -314,6 +354,7 @@ KINDS = (
     Kind(match_cast, Trait.MATCH_CAST),
     Kind(branch, Trait.IF, dataflow=False, weight=2),
     Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
+    Kind(results, Trait.FUNCTION_CALLS, weight=2),
     Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
     Kind(call_tir, Trait.CALL_TIR, weight=3),
     Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),

@@ -69,6 +69,8 @@ def tuple_param(c: Choices, s: Scope) -> relax.Var:
     ]
     if c.flag(0.25):
         fields.append(relax.TupleType(fields[:1]))
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag():
+        fields.append(relax.TensorType(dtype=c.pick(s.dtypes), ndim=c.pick((2, -1))))
     var = s.param(relax.TupleType(fields), "params")
     s.tuples.append(var)
     return var
@@ -77,8 +79,8 @@ def tuple_param(c: Choices, s: Scope) -> relax.Var:
 def _result(c: Choices, s: Scope) -> relax.Expr:
     """What the function returns: its last value, several of them, a parameter, a constant."""
     values = [v.expr for v in s.values] or [s.tensor(c).expr]
-    if s.tuples and c.flag(0.2):
-        return s.tuples[-1]
+    if s.tuples and c.flag(0.3):
+        return c.pick((s.tuples[-1], s.tuples[0]))
     kind = c.below(8)
     if s.has(Trait.TRIVIAL_OUTPUTS):
         if kind == 7 and s.params:
@@ -88,7 +90,11 @@ def _result(c: Choices, s: Scope) -> relax.Expr:
         if kind == 5:
             return relax.Tuple([values[-1], values[0], values[-1]])
     if kind in (3, 4):
-        return relax.Tuple([values[-1 - i] for i in range(min(len(values), kind))])
+        fields = [values[-1 - i] for i in range(min(len(values), kind))]
+        if s.has(Trait.TUPLES):
+            fields += [v.expr for v in s.values if v.shape is None][:1]
+        result = relax.Tuple(fields)
+        return s.bind(result) if s.has(Trait.TUPLES) and c.flag(0.4) else result
     return values[-1]
 
 
@@ -103,17 +109,21 @@ def finish(
     if len(free):
         s.param(relax.ShapeType(list(free)), "s")
     ret = body.ty
-    if (
-        s.has(Trait.INCOMPLETE_TYPES)
-        and isinstance(ret, relax.TensorType)
-        and ret.ndim >= 0
-        and c.flag(0.2)
-    ):
-        ret = relax.TensorType(dtype=ret.dtype, ndim=ret.ndim)
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.2):
+        ret = _without_shapes(ret)
     function = relax.Function(s.params, body, ret, is_pure=s.pure)
     for key, value in (attrs or {}).items():
         function = function.with_attr(key, value)
     return function
+
+
+def _without_shapes(ty: relax.Type) -> relax.Type:
+    """The type with nothing known of tensors but rank and dtype."""
+    if isinstance(ty, relax.TupleType):
+        return relax.TupleType([_without_shapes(field) for field in ty.fields])
+    if isinstance(ty, relax.TensorType) and ty.ndim >= 0:
+        return relax.TensorType(dtype=ty.dtype, ndim=ty.ndim)
+    return ty
 
 
 def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
@@ -181,6 +191,36 @@ _STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
     relax.op.multiply,
     relax.op.subtract,
     relax.op.maximum,
+)
+
+
+def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.Function]:
+    """A function that returns a tuple of two or three results, and mostly one that takes such."""
+    shape = (c.pick((2, 3)), 3)
+    s = Scope(module, shape, (DEFAULT_DTYPE,))
+    x = s.param(relax.TensorType(shape, DEFAULT_DTYPE))
+    s.dataflow(True)
+    fields = [s.emit(c.pick(_RESULTS)(x), export=True).expr for _ in range(2 + c.below(2))]
+    result: relax.Expr = relax.Tuple(fields)
+    if c.flag(0.3):
+        result = s.bind(result, export=True)
+    made = [finish(c, s, result)]
+    if c.flag(0.6):
+        taker = Scope(module, shape, (DEFAULT_DTYPE,))
+        taken = taker.param(relax.TupleType([field.ty for field in fields]))
+        first, last = (
+            taker.bind(relax.TupleGetItem(taken, at)) for at in (0, c.below(len(fields)))
+        )
+        made.append(finish(c, taker, c.pick((last, taken, relax.Tuple([last, first])))))
+    return made
+
+
+_RESULTS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
+    relax.op.nn.relu,
+    relax.op.negative,
+    lambda x: relax.op.sum(x, [0]),
+    lambda x: relax.op.multiply(x, x),
+    lambda x: relax.op.max(x, [1], True),
 )
 
 

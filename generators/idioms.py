@@ -8,8 +8,10 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from . import tensorir
 from .choices import Choices
 from .scope import Scope, Value
+from .traits import Trait
 
 FLOAT = ("float32", "float16", "float64")
 
@@ -175,6 +177,31 @@ def view_and_origin(c: Choices, s: Scope) -> None:
         view = s.emit(relax.TupleGetItem(both, 0)).expr
     s.emit(c.pick(_UNARY)(y.expr))
     s.emit(c.pick(_UNARY)(view))
+
+
+def read_by_other_names(c: Choices, s: Scope) -> None:
+    """A fresh value that an operator reads last by its name; an alias or a tuple lives longer."""
+    x = s.tensor(c, dtype=FLOAT)
+    exporting, s.exporting = s.exporting, False
+    y = _elementwise(c, s, x)
+    in_tuple = c.flag(0.6)
+    held = s.bind(relax.Tuple([y.expr, x.expr]) if in_tuple else y.expr)
+    z = _elementwise(c, s, y)
+    for _ in range(c.below(3)):
+        z = _elementwise(c, s, z)
+    other = s.emit(relax.TupleGetItem(held, 0)).expr if in_tuple else held
+    s.exporting = exporting
+    s.emit(c.pick(_BINARY)(z.expr, other))
+
+
+def _elementwise(c: Choices, s: Scope, x: Value) -> Value:
+    """An operator on one value, or sometimes a kernel, where the module has such calls."""
+    if s.has(Trait.CALL_TIR) and x.shape and c.flag(0.4):
+        template = c.pick(tensorir.TEMPLATES[:2])
+        kernel = tensorir.prim_func(template, x.shape, x.dtype or "")
+        gvar = s.module.add(template.name, kernel)
+        return s.emit(relax.call_tir(gvar, (x.expr,), x.expr.ty))
+    return s.emit(c.pick(_UNARY)(x.expr))
 
 
 def fields_apart(c: Choices, s: Scope) -> None:
@@ -460,6 +487,7 @@ IDIOMS: tuple[Callable[[Choices, Scope], None], ...] = (
     permuted_along_an_axis,
     reductions,
     view_and_origin,
+    read_by_other_names,
     fields_apart,
     constant_expression,
     matmul_chain,

@@ -21,11 +21,11 @@ from .scope import DEFAULT_DTYPE, ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the same draws give other modules than before."""
 
 HEADER = 62
-SPECIAL = 100
+SPECIAL = 112
 FUNCTION_HEADER = 24
 BINDING = 20
 
@@ -153,6 +153,12 @@ def _helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     return [module.add("layer", func) for func in functions.helpers(c, module)]
 
 
+def _tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    if Trait.TUPLES not in module.traits:
+        return []
+    return [module.add("results", func) for func in functions.tuple_helpers(c, module)]
+
+
 def _primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     return [module.add("fused", functions.primitive(c, module))]
 
@@ -204,6 +210,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.TRANSFORM_PARAMS, 10, _transform_params),
     (Trait.COMPOSITE, 8, _composite),
     (Trait.PUBLIC_PRIM_FUNCS, 3, _entry),
+    (Trait.HELPERS, 12, _tuple_helpers),
 )
 """Functions by the trait that asks for them, with the bytes that they decide from."""
 

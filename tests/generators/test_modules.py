@@ -186,6 +186,76 @@ def one_reshape_of_two_is_useless(mod: tvm.IRModule) -> bool:
     return False
 
 
+def uses_of_results(mod: tvm.IRModule) -> dict[tvm.ir.GlobalVar, list[set[int | None]]]:
+    """For each private function that returns a tuple: which fields each call asks for.
+
+    None stands for the result as a whole.
+    """
+    uses: dict[tvm.ir.GlobalVar, list[set[int | None]]] = {}
+    for func in relax_functions(mod):
+        items: list[relax.TupleGetItem] = []
+        seen: list[relax.Var] = []
+        tvm_ffi.structural_walk(func.body, (relax.TupleGetItem, items.append))
+        tvm_ffi.structural_walk(func.body, (relax.Var, seen.append))
+        for binding in (b for block in func.body.blocks for b in block.bindings):
+            callee = getattr(getattr(binding, "value", None), "op", None)
+            if not isinstance(callee, tvm.ir.GlobalVar) or is_public(mod[callee]):
+                continue
+            if isinstance(binding.var.ty, relax.TupleType):
+                asked = [i.index for i in items if i.tuple_value.same_as(binding.var)]
+                # Its binding and its fields aside, what is left are uses of the whole.
+                whole = sum(var.same_as(binding.var) for var in seen) - 1 > len(asked)
+                uses.setdefault(callee, []).append({*asked, *([None] if whole else [])})
+    return uses
+
+
+def results_are_used_whole_and_by_field(mod: tvm.IRModule) -> bool:
+    """One call asks for some fields of the result, another one of that function for all of it."""
+    return any(
+        any(None in use for use in uses)
+        and any(use and None not in use and len(use) < len(mod[gvar].ret_ty.fields) for use in uses)
+        for gvar, uses in uses_of_results(mod).items()
+    )
+
+
+def returns_a_tuple_of_unknown_shapes(mod: tvm.IRModule) -> bool:
+    """A variable of tuple type is returned; of one field the shape is not known."""
+    return any(
+        isinstance(func.body.body, relax.Var)
+        and isinstance(func.body.body.ty, relax.TupleType)
+        and any(
+            isinstance(field, relax.TensorType) and field.shape is None
+            for field in func.body.body.ty.fields
+        )
+        for func in relax_functions(mod)
+    )
+
+
+def lives_on(kind: type) -> Callable[[tvm.IRModule], bool]:
+    """Whether a kernel reads a variable last, of which a holder of this kind is read later."""
+
+    def shown(mod: tvm.IRModule) -> bool:
+        for block in (b for func in relax_functions(mod) for b in func.body.blocks):
+            read: list[list[relax.Var]] = [[] for _ in block.bindings]
+            for binding, found in zip(block.bindings, read, strict=True):
+                tvm_ffi.structural_walk(binding.value, (relax.Var, found.append))
+            last = {var: at for at, found in enumerate(read) for var in found}
+            for at, binding in enumerate(block.bindings):
+                if isinstance(binding.value, kind):
+                    for var in read[at]:
+                        reader = block.bindings[last[var]].value
+                        if (
+                            at < last[var] < last.get(binding.var, 0)
+                            and isinstance(var, relax.DataflowVar)
+                            and isinstance(reader, tvm.ir.Call)
+                            and reader.op == tvm.ir.Op.get("relax.call_tir")
+                        ):
+                            return True
+        return False
+
+    return shown
+
+
 @pytest.mark.parametrize(
     ("shown", "traits"),
     [
@@ -194,6 +264,10 @@ def one_reshape_of_two_is_useless(mod: tvm.IRModule) -> bool:
         (mutual_recursion, [Trait.RECURSION]),
         (size_outlives_its_value, [Trait.MATCH_CAST]),
         (one_reshape_of_two_is_useless, [Trait.IDIOMS]),
+        (results_are_used_whole_and_by_field, [Trait.HELPERS, Trait.TUPLES]),
+        (returns_a_tuple_of_unknown_shapes, [Trait.TUPLES, Trait.INCOMPLETE_TYPES]),
+        (lives_on(relax.Var), [Trait.IDIOMS, Trait.CALL_TIR]),
+        (lives_on(relax.Tuple), [Trait.IDIOMS, Trait.CALL_TIR]),
     ],
 )
 def test_what_passes_stumble_over_is_generated(
