@@ -91,6 +91,30 @@ def drop_dead(mod: tvm.IRModule) -> Iterator[tvm.IRModule]:
             yield _with(mod, gvar, _function(func, live, func.body.body, ret_ty=func.ret_ty))
 
 
+def flatten_branches(mod: tvm.IRModule) -> Iterator[tvm.IRModule]:
+    """With one branch of an If in its place."""
+    for gvar, func in _relax_functions(mod):
+        blocks = _blocks(func)
+        for at, (_, bindings) in enumerate(blocks):
+            for i, binding in enumerate(bindings):
+                if not isinstance(binding.value, relax.If):
+                    continue
+                for branch in (binding.value.true_branch, binding.value.false_branch):
+                    inside = [
+                        (isinstance(block, relax.DataflowBlock), list(block.bindings))
+                        for block in branch.blocks
+                    ]
+                    result = relax.VarBinding(binding.var, branch.body)
+                    flat = [
+                        *blocks[:at],
+                        (False, bindings[:i]),
+                        *inside,
+                        (False, [result, *bindings[i + 1 :]]),
+                        *blocks[at + 1 :],
+                    ]
+                    yield _with(mod, gvar, _function(func, flat, func.body.body))
+
+
 def drop_bindings(mod: tvm.IRModule) -> Iterator[tvm.IRModule]:
     """Without a run of bindings, long runs first.
 
@@ -146,6 +170,8 @@ STEPS: Sequence[Step] = (
     # An earlier result makes all that follows it dead, so it goes before single bindings.
     return_less,
     drop_dead,
+    # What stands in branches is out of reach of all other steps.
+    flatten_branches,
     drop_bindings,
     drop_params,
     drop_attributes,
