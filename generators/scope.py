@@ -332,8 +332,10 @@ class Scope:
             return relax.Var(f"v{number}", ty)
         if export or self.exporting:
             self._exports = True
-            return relax.Var(f"gv{number}", ty)
-        return relax.DataflowVar(f"lv{number}", ty)
+        elif not isinstance(ty, relax.ShapeType) or ty.values is not None:
+            return relax.DataflowVar(f"lv{number}", ty)
+        # A type that depends on a shape may not name a DataflowVar.
+        return relax.Var(f"gv{number}", ty)
 
     def _register(self, var: relax.Var) -> None:
         value = value_of(var)
