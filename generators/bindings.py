@@ -214,6 +214,9 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None
+    known = shape is not None and all(isinstance(dim, int) for dim in shape)
+    if known and dtype and ty.vdevice is None and s.has(Trait.CONSTANTS) and c.flag(0.2):
+        return s.constant(c, [d for d in shape or () if isinstance(d, int)], dtype).expr
     x = s.tensor(c, dtype=dtype, ndim=ty.ndim if ty.ndim >= 0 else None, shape=shape)
     if ty.vdevice is not None and x.vdevice is None:
         return s.emit(relax.op.to_vdevice(x.expr, ty.vdevice)).expr
@@ -297,6 +300,8 @@ def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     x = s.tensor(c, dtype=ARITHMETIC, ndim=(2, 1, 3), static=True)
     fresh = s.emit(relax.op.add(x.expr, x.expr))
     s.values.remove(fresh)
+    if c.flag(0.4):  # read before the update
+        s.emit(relax.op.multiply(fresh.expr, fresh.expr))
     shape = [d for d in x.shape or () if isinstance(d, int)]
     gvar = _kernel(c, s, "tir_inplace", tensorir.inplace(shape, x.dtype or ""))
     s.bind(relax.op.call_tir_inplace(gvar, (fresh.expr,), [0], fresh.expr.ty))

@@ -407,7 +407,7 @@ def constant_expression(c: Choices, s: Scope) -> None:
     a = s.constant(c, (2, 3), dtype).expr
     b = s.constant(c, c.pick(((2, 3), (3,), ())), dtype, low=c.pick((-3, 1))).expr
     folded = s.emit(c.pick(_BINARY)(a, b)).expr
-    kind = c.below(4)
+    kind = c.below(5)
     if kind == 1:
         folded = s.emit(relax.op.negative(folded)).expr
     elif kind == 2:
@@ -415,6 +415,10 @@ def constant_expression(c: Choices, s: Scope) -> None:
         folded = s.emit(relax.op.divide(folded, divisor)).expr
     elif kind == 3:
         folded = s.emit(c.pick(_BINARY)(folded, b)).expr
+    elif kind == 4:
+        # What does not fit wraps around among integers; of floats, all of it fits.
+        to = ("uint8", "int64", "int8") if dtype.startswith("int") else ("float64", "float32")
+        s.emit(relax.op.astype(a, c.pick(to)))
     s.emit(relax.op.multiply(folded, s.tensor(c, dtype=dtype, shape=(2, 3)).expr))
 
 

@@ -21,7 +21,7 @@ from .scope import DEFAULT_DTYPE, ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the same draws give other modules than before."""
 
 HEADER = 62
