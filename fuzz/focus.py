@@ -20,17 +20,20 @@ from .protocol import ModuleDone
 
 FIRST = 8
 """The first block that may have a focus."""
-SHARE = 0.5
+SHARE = 0.6
 """Of the blocks, those that have one, where something was learned."""
 AT_LEAST = 2
 """Modules with an operator that a pass changed: one may be chance."""
 LIFT = 3.0
 """How much likelier a module with the operator is changed than any module."""
+AS_SURE = 0.5
+"""What stands beside the operator that matters is in many changed modules, too: only operators that
+are half as sure as the surest one are taken."""
 CANDIDATES = 6
 """Operators that are thought to matter to one pass."""
 CHOSEN = (1, 2, 3)
 """How many of them a block takes."""
-OTHERS = 4
+OTHERS = 3
 """Operators besides, so that there are other values to work on."""
 
 
@@ -78,7 +81,9 @@ class Learned:
             for op, count in changed.with_op.items()
             if count >= AT_LEAST and count / checked.with_op[op] >= LIFT * base
         ]
-        return sorted(found, key=lambda op: (-sure(op), op))[:CANDIDATES]
+        best = max(map(sure, found), default=0.0)
+        kept = [op for op in found if sure(op) >= AS_SURE * best]
+        return sorted(kept, key=lambda op: (-sure(op), op))[:CANDIDATES]
 
     def focus(self, seed: int, number: int, operators: Iterable[str]) -> tuple[str, ...]:
         """The operators that a block is made of; none: all of them.

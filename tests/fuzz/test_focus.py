@@ -45,7 +45,7 @@ def test_some_blocks_are_made_of_what_matters() -> None:
     made = learned(100, {3: ("nn.softplus",), 50: ("nn.softplus",)})
     drawn = [made.focus(1, number, table) for number in range(100)]
     focused = [ops for ops in drawn if ops]
-    assert 25 < len(focused) < 75
+    assert 40 < len(focused) < 80
     for ops in focused:
         assert ops[0] == "nn.softplus"
         assert len(set(ops)) == len(ops) == 1 + focus.OTHERS
