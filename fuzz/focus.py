@@ -24,10 +24,10 @@ SHARE = 0.6
 """Of the blocks, those that have one, where something was learned."""
 AT_LEAST = 2
 """Modules with an operator that a pass changed: one may be chance."""
-LIFT = 3.0
-"""How much likelier a module with the operator is changed than any module."""
+LIFT = 2.0
+"""How much more often the operator is in changed modules than in any."""
 AS_SURE = 0.5
-"""What stands beside the operator that matters is in many changed modules, too: only operators that
+"""What stands beside the operator that matters is in some changed modules, too: only operators that
 are half as sure as the surest one are taken."""
 CANDIDATES = 6
 """Operators that are thought to matter to one pass."""
@@ -67,23 +67,27 @@ class Learned:
                 self.changed[item].add(done.ops)
 
     def candidates(self, item: str) -> list[str]:
-        """The operators whose modules this pass changes and others not, the surest first."""
+        """The operators that modules which this pass changes have more often than others, the
+        surest first.
+
+        A pass that works on a pattern leaves most modules alone that have an operator of it: how
+        often the operator is among what was changed tells more than how often it helps.
+        """
         checked, changed = self.checked[item], self.changed[item]
-        if not changed.modules:
-            return []
-        base = changed.modules / checked.modules
 
-        def sure(op: str) -> float:
-            return changed.with_op[op] / (checked.with_op[op] + 1)
+        def excess(op: str) -> float:
+            everywhere = checked.with_op[op] / checked.modules
+            return changed.with_op[op] / changed.modules - everywhere
 
-        found = [
-            op
+        found = {
+            op: excess(op)
             for op, count in changed.with_op.items()
-            if count >= AT_LEAST and count / checked.with_op[op] >= LIFT * base
-        ]
-        best = max(map(sure, found), default=0.0)
-        kept = [op for op in found if sure(op) >= AS_SURE * best]
-        return sorted(kept, key=lambda op: (-sure(op), op))[:CANDIDATES]
+            if count >= AT_LEAST
+            and count / changed.modules >= LIFT * checked.with_op[op] / checked.modules
+        }
+        best = max(found.values(), default=0.0)
+        kept = [op for op in found if found[op] >= AS_SURE * best]
+        return sorted(kept, key=lambda op: (-found[op], op))[:CANDIDATES]
 
     def focus(self, seed: int, number: int, operators: Iterable[str]) -> tuple[str, ...]:
         """The operators that a block is made of; none: all of them.
