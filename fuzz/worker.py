@@ -180,9 +180,10 @@ class _Block:
     def _module(self, index: int, resume: Resume | None) -> None:
         self._journal.place(index, Stage.RAW)
         self._journal.step("generate")
+        self._ops = ()
+        self._changed.clear()
         mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
         self._ops = tuple(sorted(name.removeprefix("relax.") for name in ops_used(mod)))
-        self._changed.clear()
         random = Random(entropy("destination", self._job.seed, index))
         to = schedule.destination(self._items, self._visited, random)
         first = Stage.RAW if resume is None else resume.stage

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import tvm
 
 from ..generators.tvm_api import save_json
 from . import keys, twins
 from .canonical import canonical, equivalent
+from .metamorphic import renamed
 from .oracle import Case, Oracle, Problem
 from .standalone import nested_module, standalone
 from .subject import Outcome, Subject, attempt
@@ -60,18 +59,16 @@ def _stale(before: tvm.IRModule, again: Outcome) -> Problem | None:
 
 def _remembered(subject: Subject) -> Problem | None:
     """The other module is treated as one with names that the pass has never met."""
-    names = re.findall(r"\w+", subject.call.expr)
+    call = subject.call
     module = twins.other_module(subject.given.copy())
     assert module is not None
     other = subject.attempt("another module", subject.directly, module)
-    unknown = subject.attempt(
-        "under new names", subject.directly, twins.renamed(module, kept=names)
-    )
+    unknown = subject.attempt("under new names", subject.directly, renamed(module, call))
     if _alike(other, unknown):
         return None
     # Names may matter to the pass anyway; that is another oracle's business.
-    renamed = twins.renamed(twins.renamed(subject.given.copy(), kept=names), kept=names)
-    if not _alike(subject.direct, attempt(subject.directly, renamed)):
+    stranger = renamed(renamed(subject.given.copy(), call), call)
+    if not _alike(subject.direct, attempt(subject.directly, stranger)):
         return None
     if other.mod is None or unknown.mod is None:
         return Problem.plain(f"{REMEMBERED}: only one of them raises")
@@ -89,9 +86,9 @@ def _snippet(case: Case) -> str:
     """Another module of the same names, spelled out, and the runs one after the other."""
     other = twins.other_module(case.mod)
     assert other is not None, "no other module"
-    names = re.findall(r"\w+", case.calls[0].expr)
-    run = case.calls[0].run
-    unknown = twins.renamed(twins.renamed(case.mod, kept=names), kept=names)
+    (call,) = case.calls
+    run = call.run
+    unknown = renamed(renamed(case.mod, call), call)
     lines = [
         f"{standalone(canonical)}\n\n\n# Another module with the same names.",
         nested_module("another", other),
@@ -100,7 +97,7 @@ def _snippet(case: Case) -> str:
     if _alike(attempt(run, case.mod), attempt(run, unknown)):
         lines += [
             "\n\n# That other module under names that the pass has not met.",
-            nested_module("renamed", twins.renamed(other, kept=names)),
+            nested_module("renamed", renamed(other, call)),
             _NAMES.strip(),
         ]
     return "\n".join(lines)

@@ -92,10 +92,11 @@ def isolation(subject: Subject) -> Problem | None:
 def renaming(subject: Subject) -> Problem | None:
     """Names of private functions and bound variables mean nothing, if the call has none of them."""
     call = subject.call
-    return _compare(subject, RENAMED, lambda mod: _renamed(mod, call))
+    return _compare(subject, RENAMED, lambda mod: renamed(mod, call))
 
 
-def _renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
+def renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
+    """The module under other names, but for those that the call gives."""
     return twins.renamed(mod, kept=re.findall(r"\w+", call.expr))
 
 
@@ -264,7 +265,7 @@ RENAMING = Oracle(
     source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
     "functions, so that the compiler can freely rename them'; names of variables are hints",
     check=renaming,
-    snippet=lambda case: _text(case, RENAMED, _renamed(case.mod, case.calls[0])),
+    snippet=lambda case: _text(case, RENAMED, renamed(case.mod, case.calls[0])),
 )
 
 FUNCTION_ORDER = Oracle(

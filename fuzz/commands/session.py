@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import sys
@@ -32,6 +33,16 @@ class Interrupt:
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         """The signal handler."""
         (self.now if self.stop.is_set() else self.stop).set()
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM come here; afterwards they go where they went before."""
+        handlers = {n: signal.signal(n, self) for n in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
 
 class Session:
@@ -168,13 +179,5 @@ def session(out: Path, workers: int, *, as_json: bool) -> Iterator[Session]:
         raise Mistake(str(error)) from None
     with store, LocalPool(workers) as pool:
         made = Session(store, pool, as_json=as_json)
-        handlers = {
-            number: signal.signal(number, made.interrupt)
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
+        with made.interrupt.caught(), contextlib.closing(made.display):
             yield made
-        finally:
-            made.display.close()
-            for number, handler in handlers.items():
-                signal.signal(number, handler)

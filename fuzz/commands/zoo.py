@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as jsonlib
 import queue
-import signal
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -46,10 +46,8 @@ def run(request: Request) -> int:
     """
     chosen = _chosen(request.names)
     interrupt = Interrupt()
-    handlers = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
-    shown = display(Console(stderr=True))
     detections: list[Detection] = []
-    try:
+    with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
         for detection in _hunts(chosen, request, interrupt):
             if detection.stopped:
                 continue
@@ -59,10 +57,6 @@ def run(request: Request) -> int:
             shown.line(f"{len(detections)} of {len(chosen)}  {_sentence(detection)}")
             for fault in detection.faults:
                 shown.line(f"fault of relaxfuzz: {fault}", style="bold red")
-    finally:
-        shown.close()
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
     if request.json:
         print(jsonlib.dumps({"event": "summary", **_totals(detections)}))
     else:

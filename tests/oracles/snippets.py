@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -41,3 +45,14 @@ def run_snippet(oracle: str, case: Case, *, ours: bool = False) -> None:
         "np": np,
     }
     exec(compile(text, f"<snippet of {oracle}>", "exec", dont_inherit=True), names)
+
+
+def load_faults(file: Path) -> ModuleType:
+    """A file of passes, executed as a module of its own name."""
+    spec = importlib.util.spec_from_file_location(f"relaxfuzz_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where TVMScript looks for the source
+    spec.loader.exec_module(module)
+    return module

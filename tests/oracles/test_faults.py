@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,20 +17,12 @@ from relaxfuzz.oracles.oracle import Case, Oracle, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tiers import STRUCTURAL
 
+from .snippets import load_faults
+
 FILE = Path(__file__).with_name("faults.py")
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("relaxfuzz_faults", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where TVMScript looks for the source
-    spec.loader.exec_module(module)
-    return module
-
-
-faults = _load()
+faults = load_faults(FILE)
 
 
 def call_of(factory: str) -> PassCall:

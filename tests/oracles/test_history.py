@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import tvm_ffi
@@ -18,22 +15,12 @@ from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.well_formed import flaw
 
-from .snippets import run_snippet
+from .snippets import load_faults, run_snippet
 
 FILE = Path(__file__).with_name("history_faults.py")
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("relaxfuzz_history_faults", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where TVMScript looks for the source
-    spec.loader.exec_module(module)
-    return module
-
-
-faults = _load()
+faults = load_faults(FILE)
 CORRECT = [factory.__name__ for factory in faults.CORRECT]
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import tvm
@@ -16,22 +13,12 @@ from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.oracle import Case, Oracle
 from relaxfuzz.oracles.passcall import PassCall
 
-from .snippets import run_snippet
+from .snippets import load_faults, run_snippet
 
 FILE = Path(__file__).with_name("twin_faults.py")
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("relaxfuzz_twin_faults", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where TVMScript looks for the source
-    spec.loader.exec_module(module)
-    return module
-
-
-faults = _load()
+faults = load_faults(FILE)
 
 
 def case(factory: str) -> Case:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import tvm
@@ -19,24 +16,14 @@ from relaxfuzz.oracles.pairs import pair
 from relaxfuzz.oracles.pairs.pair import PairFault
 from relaxfuzz.oracles.pairs.rewrites import REWRITES, Rewrite
 
-from ..snippets import run_snippet
+from ..snippets import load_faults, run_snippet
 
 FILE = Path(__file__).with_name("pair_faults.py")
 
 NAMES = [oracle.name for oracle in pairs.ORACLES]
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("relaxfuzz_pair_faults", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where TVMScript looks for the source
-    spec.loader.exec_module(module)
-    return module
-
-
-faults = _load()
+faults = load_faults(FILE)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, factory: Callable[[], tvm.transform.Pass]) -> None:
