@@ -19,7 +19,7 @@ from . import reproducer
 from .confirm import DEATHS, again
 from .executor import Executor
 from .finding import Finding
-from .reduce import reduce
+from .minimize.search import reduce
 from .store import Store
 
 REDUCE_SECONDS = 3.0

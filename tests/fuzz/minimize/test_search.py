@@ -10,7 +10,8 @@ import tvm
 
 from relaxfuzz.fuzz.draw import example
 from relaxfuzz.fuzz.load import execute
-from relaxfuzz.fuzz.reduce import STEPS, reduce
+from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
+from relaxfuzz.fuzz.minimize.search import reduce
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
 from relaxfuzz.oracles.well_formed import flaw
@@ -145,7 +146,8 @@ def test_only_well_formed_candidates_are_asked_about(mod: tvm.IRModule) -> None:
 
 def test_generated_modules_give_mostly_well_formed_candidates() -> None:
     mods = [example(ir_modules(), 11, index) for index in range(8)]
-    candidates = [candidate for mod in mods for step in STEPS for candidate in step(mod)]
+    candidates = [edit() for mod in mods for reduction in REDUCTIONS for edit in reduction(mod)]
+    candidates = [candidate for candidate in candidates if candidate is not None]
     good = sum(flaw(candidate) is None for candidate in candidates)
     assert good >= len(candidates) * 0.9, f"{good} of {len(candidates)}"
 

@@ -1,0 +1,1 @@
+"""Make a module smaller as long as what is asked for holds."""
