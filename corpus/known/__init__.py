@@ -1,0 +1,1 @@
+"""The root causes that are known, one `*.toml` each, and the triggers of some of them."""
