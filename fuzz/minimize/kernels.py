@@ -1,0 +1,95 @@
+"""The PrimFuncs of a module, and the module with others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+
+from ...oracles.inspect import prim_funcs
+from . import edit
+from . import kernels_tree as tree
+from .kernels_tree import Change, Place
+
+T = TypeVar("T")
+
+Places = list[tuple[str, Place]]
+"""Nodes, each with the name of the PrimFunc that it is in."""
+
+
+def kernels(mod: tvm.IRModule) -> dict[str, tirx.PrimFunc]:
+    """The PrimFuncs by name."""
+    return {str(gvar.name_hint): func for gvar, func in prim_funcs(mod)}
+
+
+def places(mod: tvm.IRModule) -> Places:
+    """The nodes of all PrimFuncs."""
+    return [
+        (name, place) for name, func in kernels(mod).items() for place in tree.places(func.body)
+    ]
+
+
+def halves(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """All at once, then shorter and shorter runs, down to each alone."""
+    size = len(items)
+    while size:
+        yield from (items[start : start + size] for start in range(0, len(items), size))
+        size = 0 if size == 1 else (size + 1) // 2
+
+
+def rebuilt(
+    func: tirx.PrimFunc, body: Any = None, params: Sequence[Any] | None = None
+) -> tirx.PrimFunc:
+    """The PrimFunc with another body or other parameters."""
+    return tirx.PrimFunc(
+        func.params if params is None else params,
+        func.body if body is None else body,
+        func.ret_type,
+        func.attrs,
+    )
+
+
+def with_changes(mod: tvm.IRModule, changes: Sequence[tuple[str, int, Change]]) -> tvm.IRModule:
+    """The module with changes at these nodes, each the number of one in that PrimFunc's body."""
+    by_name: dict[str, dict[int, Change]] = {}
+    for name, number, change in changes:
+        by_name.setdefault(name, {})[number] = change
+    old = kernels(mod)
+    return with_kernels(
+        mod,
+        {
+            name: rebuilt(old[name], tree.changed(old[name].body, numbered))
+            for name, numbered in by_name.items()
+        },
+    )
+
+
+def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:
+    """The module with these PrimFuncs; who refers to one whose type is another follows."""
+    functions: dict[Any, Any] = {}
+    moved: dict[str, Any] = {}
+    for gvar, func in mod.functions_items():
+        func = new.get(gvar.name_hint, func)
+        if gvar.name_hint in new and not _same_type(gvar.ty, func.ty):
+            gvar = moved[gvar.name_hint] = relax.GlobalVar(gvar.name_hint)
+            relax.expr._update_type(gvar, func.ty)
+        functions[gvar] = func
+    if moved:
+        functions = {gvar: referring(func, moved) for gvar, func in functions.items()}
+    return edit.with_functions(mod, functions)
+
+
+def referring(func: Any, gvars: Mapping[str, Any]) -> Any:
+    """The function with other GlobalVars for those of these names."""
+    if not edit.references(func) & gvars.keys():
+        return func
+    return tvm_ffi.structural_map(
+        func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))]
+    )
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))

@@ -1,0 +1,226 @@
+"""PrimFunc bodies as trees of statements and expressions that can be changed by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import prim
+
+Change: TypeAlias = Callable[[Any], Any | None]
+"""What stands for a node whose parts have been changed already; None takes a statement away."""
+
+
+class Place(NamedTuple):
+    """A node of a body."""
+
+    number: int
+    """Nodes are numbered from outside to inside, in the order of the text."""
+    node: Any
+    parent: Any
+
+
+def places(root: Any) -> list[Place]:
+    """All statements and expressions; not what is in types, regions and variables."""
+    found: list[Place] = []
+
+    def visit(node: Any, parent: Any) -> None:
+        found.append(Place(len(found), node, parent))
+        for part in _parts(node):
+            if part is not None:
+                visit(part, node)
+
+    visit(root, None)
+    return found
+
+
+def changed(root: Any, changes: Mapping[int, Change]) -> Any:
+    """The body with changes at these numbers; a statement that contains none any more goes too."""
+    numbers = iter(range(10**9))
+
+    def visit(node: Any) -> Any:
+        number = next(numbers)
+        old = _parts(node)
+        new = [None if part is None else visit(part) for part in old]
+        if any(a is not b for a, b in zip(old, new, strict=True)):
+            node = _with_parts(node, new)
+        change = changes.get(number)
+        return node if change is None or node is None else change(node)
+
+    result = visit(root)
+    return nothing() if result is None else result
+
+
+def nothing() -> Any:
+    """A statement that does nothing."""
+    return tirx.Evaluate(tirx.IntImm("int32", 0))
+
+
+def is_nothing(stmt: Any) -> bool:
+    """It does nothing."""
+    return isinstance(stmt, tirx.Evaluate) and isinstance(stmt.value, tirx.IntImm)
+
+
+def sequence(stmts: list[Any]) -> Any:
+    """The statements one after the other; None where there is none."""
+    flat: list[Any] = []
+    for stmt in stmts:
+        if isinstance(stmt, tirx.SeqStmt):
+            flat.extend(stmt.seq)
+        elif stmt is not None:
+            flat.append(stmt)
+    return tirx.SeqStmt(flat) if len(flat) > 1 else (flat[0] if flat else None)
+
+
+def substituted(root: Any, mapping: Mapping[int, Any]) -> Any:
+    """With other expressions for variables, by hash; also where they are declared."""
+    return tvm_ffi.structural_map(root, [(tvm.ir.Var, lambda var: mapping.get(hash(var), var))])
+
+
+def variables(root: Any) -> set[int]:
+    """Hashes of the variables that occur, those of types included."""
+    found: set[int] = set()
+    tvm_ffi.structural_walk(root, [(tvm.ir.Var, lambda var: found.add(hash(var)))])
+    return found
+
+
+def is_expression(node: Any) -> bool:
+    """A part that computes a value."""
+    return isinstance(node, tvm.ir.Expr)
+
+
+def dtype(expr: Any) -> str | None:
+    """The dtype of an expression; None where it is no number."""
+    ty = getattr(expr, "ty", None)
+    return str(ty.dtype) if isinstance(ty, tvm.ir.PrimType) else None
+
+
+def operands(expr: Any) -> Iterator[Any]:
+    """What an expression is computed from."""
+    return (part for part in _parts(expr) if part is not None)
+
+
+# Each kind of node: its parts, and the same node with others. Statements that are gone are None.
+
+_BINARY = (prim.BinaryOpExpr, prim.CmpExpr, prim.LogicalExpr)
+_UNARY = (prim.Not, prim.BitwiseNot)
+
+
+def _parts(node: Any) -> list[Any]:
+    if isinstance(node, _UNARY):
+        return [node.a]
+    if isinstance(node, _BINARY):
+        return [node.a, node.b]
+    kind = _KINDS.get(type(node))
+    return [] if kind is None else kind[0](node)
+
+
+def _with_parts(node: Any, parts: list[Any]) -> Any:
+    if isinstance(node, (*_BINARY, *_UNARY)):
+        return type(node)(*parts)
+    return _KINDS[type(node)][1](node, parts)
+
+
+def _for(node: Any, parts: list[Any]) -> Any:
+    low, extent, body = parts
+    if body is None:
+        return None
+    return tirx.For(
+        node.loop_var,
+        low,
+        extent,
+        node.kind,
+        body,
+        node.thread_binding,
+        node.annotations,
+        node.step,
+    )
+
+
+def _if(node: Any, parts: list[Any]) -> Any:
+    condition, then, other = parts
+    if then is None and other is None:
+        return None
+    return tirx.IfThenElse(condition, nothing() if then is None else then, other)
+
+
+def _block(node: Any, parts: list[Any]) -> Any:
+    init, body = parts
+    if init is None and body is None:
+        return None
+    return with_block(node, init=init, body=nothing() if body is None else body)
+
+
+def _realize(node: Any, parts: list[Any]) -> Any:
+    *values, predicate, block = parts
+    return None if block is None else s_tir.SBlockRealize(values, predicate, block)
+
+
+def with_block(block: Any, **fields: Any) -> Any:
+    """The block with other fields."""
+    names = [
+        "iter_vars",
+        "reads",
+        "writes",
+        "name_hint",
+        "body",
+        "init",
+        "alloc_buffers",
+        "match_buffers",
+        "annotations",
+    ]
+    return s_tir.SBlock(**{name: fields.get(name, getattr(block, name)) for name in names})
+
+
+def _needs_body(make: Callable[[Any, list[Any]], Any]) -> Callable[[Any, list[Any]], Any]:
+    return lambda node, parts: None if parts[-1] is None else make(node, parts)
+
+
+_Kind: TypeAlias = tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]
+
+_KINDS: Mapping[type, _Kind] = {
+    tirx.SeqStmt: (lambda n: list(n.seq), lambda n, p: sequence(p)),
+    tirx.For: (lambda n: [n.min, n.extent, n.body], _for),
+    tirx.While: (
+        lambda n: [n.condition, n.body],
+        _needs_body(lambda n, p: tirx.While(*p)),
+    ),
+    tirx.IfThenElse: (lambda n: [n.condition, n.then_case, n.else_case], _if),
+    tirx.AttrStmt: (
+        lambda n: [n.value, n.body],
+        _needs_body(lambda n, p: tirx.AttrStmt(n.node, n.attr_key, *p)),
+    ),
+    s_tir.SBlockRealize: (lambda n: [*n.iter_values, n.predicate, n.block], _realize),
+    s_tir.SBlock: (lambda n: [n.init, n.body], _block),
+    tirx.BufferStore: (
+        lambda n: [n.value, *n.indices],
+        lambda n, p: tirx.BufferStore(n.buffer, p[0], p[1:]),
+    ),
+    tirx.Evaluate: (lambda n: [n.value], lambda n, p: tirx.Evaluate(*p)),
+    tirx.Bind: (lambda n: [n.value], lambda n, p: tirx.Bind(n.var, *p)),
+    tirx.DeclBuffer: (lambda n: [n.data], lambda n, p: tirx.DeclBuffer(n.buffer, data=p[0])),
+    tirx.AssertStmt: (
+        lambda n: [n.condition],
+        lambda n, p: tirx.AssertStmt(n.kind, *p, n.message_parts),
+    ),
+    tirx.stmt.Return: (lambda n: [n.value], lambda n, p: tirx.stmt.Return(*p)),
+    prim.Cast: (lambda n: [n.value], lambda n, p: prim.Cast(n.ty.dtype, *p)),
+    prim.Select: (
+        lambda n: [n.condition, n.true_value, n.false_value],
+        lambda n, p: prim.Select(*p),
+    ),
+    prim.Let: (lambda n: [n.value, n.body], lambda n, p: prim.Let(n.var, *p)),
+    prim.Broadcast: (lambda n: [n.value], lambda n, p: prim.Broadcast(*p, n.lanes)),
+    prim.Ramp: (lambda n: [n.base, n.stride], lambda n, p: prim.Ramp(*p, n.lanes)),
+    tvm.ir.TensorLoad: (
+        lambda n: list(n.indices),
+        lambda n, p: tirx.BufferLoad(n.source, p),
+    ),
+    tvm.ir.Call: (
+        lambda n: list(n.args),
+        lambda n, p: tvm.ir.Call(n.op, p, n.attrs, n.ty_args, ret_ty=n.ty),
+    ),
+}
