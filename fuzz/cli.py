@@ -55,6 +55,28 @@ Workers = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on stdout; progress on stderr.")
 ]
+KnownFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--known",
+        metavar="DIR",
+        help="Bugs of yours that are known: counted, not told again; may be repeated. "
+        "Default: relaxfuzz-known, if it is there.",
+        show_default=False,
+    ),
+]
+NoKnown = Annotated[
+    bool,
+    typer.Option("--no-known", help="Tell of the bugs of TVM that relaxfuzz knows, too."),
+]
+KnownUpdate = Annotated[
+    bool,
+    typer.Option("--known-update", help="What is found is known from now on, in the first DIR."),
+]
+KnownPrune = Annotated[
+    bool,
+    typer.Option("--known-prune", help="Take knowns of yours out that do not fail any more."),
+]
 Stages = Annotated[
     list[str] | None,
     typer.Option(
@@ -112,6 +134,10 @@ def run(
     oracle: Oracles = None,
     out: Out = OUT,
     json: Json = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    known_update: KnownUpdate = False,
+    known_prune: KnownPrune = False,
     like: Like = None,
     stage: Stages = None,
     not_idempotent: NotIdempotent = False,
@@ -125,6 +151,7 @@ def run(
     def command() -> int:
         from .commands import run as command
         from .commands.subjects import Relaxations
+        from .known import Choice
 
         return command.run(
             command.Request(
@@ -136,6 +163,12 @@ def run(
                 oracles=tuple(oracle) if oracle else None,
                 out=out,
                 json=json,
+                knowns=Choice(
+                    folders=tuple(known or ()),
+                    shipped=not no_known,
+                    update=known_update,
+                    prune=known_prune,
+                ),
                 relaxations=Relaxations(
                     like=like,
                     stages=tuple(stage or ()),
@@ -179,6 +212,9 @@ def check(
     oracle: Oracles = None,
     out: Out = OUT,
     json: Json = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    known_update: KnownUpdate = False,
     like: Like = None,
     not_idempotent: NotIdempotent = False,
     changes_functions: ChangesFunctions = False,
@@ -191,6 +227,7 @@ def check(
     def command() -> int:
         from .commands import check as command
         from .commands.subjects import Relaxations
+        from .known import Choice
 
         return command.run(
             command.Request(
@@ -202,6 +239,9 @@ def check(
                 oracles=tuple(oracle) if oracle else None,
                 out=out,
                 json=json,
+                knowns=Choice(
+                    folders=tuple(known or ()), shipped=not no_known, update=known_update
+                ),
                 relaxations=Relaxations(
                     like=like,
                     not_idempotent=not_idempotent,

@@ -19,6 +19,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from ..executor import check
 from ..finding import Finding
+from ..known import Choice
 from ..load import BadModule, load
 from ..mistake import Mistake, near
 from ..protocol import Check
@@ -43,6 +44,7 @@ class Request:
     oracles: tuple[str, ...] | None
     out: Path
     json: bool
+    knowns: Choice
     relaxations: Relaxations
 
 
@@ -86,7 +88,7 @@ def run(request: Request) -> int:
                     Check(module=module, calls=(variant,), oracles=oracles)
                     for variant in _variants(name, mod)
                 )
-    with session(request.out, request.workers, as_json=request.json) as made:
+    with session(request.out, request.workers, request.knowns, as_json=request.json) as made:
         for note in notes:
             made.display.line(note)
         return _run(jobs, made)
@@ -118,11 +120,12 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
                 session.fault(f"{_label(futures[future])}: {error}")
             else:
                 for finding in future.result():
-                    session.triage.add(finding)
+                    session.report(finding)
             done += 1
             session.display.progress(f"{done} of {len(jobs)} checks  {_label(futures[future])}")
     seconds = time.monotonic() - began
     session.drain(TRIAGE_SECONDS)
+    session.remember()
     return session.conclude(1, done, seconds)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ..campaign import run as campaign
 from ..display import duration
 from ..events import Fault, Finished, Found, Progress
 from ..finding import Finding
+from ..known import Choice
 from ..mistake import parse_budget
 from .session import Session, session
 from .subjects import Relaxations, oracles_of, subjects
@@ -34,6 +36,7 @@ class Request:
     oracles: tuple[str, ...] | None
     out: Path
     json: bool
+    knowns: Choice
     relaxations: Relaxations
 
 
@@ -56,11 +59,12 @@ def run(request: Request) -> int:
         oracles=oracles_of(request.oracles),
         compositions=not request.passes,
     )
-    with session(request.out, request.workers, as_json=request.json) as made:
-        return _run(config, made)
+    names = tuple(subject.name for subject in chosen) if request.passes else None
+    with session(request.out, request.workers, request.knowns, as_json=request.json) as made:
+        return _run(config, made, names)
 
 
-def _run(config: CampaignConfig, session: Session) -> int:
+def _run(config: CampaignConfig, session: Session, named: tuple[str, ...] | None) -> int:
     budget = f"for {duration(config.seconds)}" if config.seconds else f"{config.modules} modules"
     session.display.line(
         f"relaxfuzz on TVM {session.versions['tvm']}: {len(config.subjects)} passes {budget}, "
@@ -71,7 +75,7 @@ def _run(config: CampaignConfig, session: Session) -> int:
     for event in campaign(config, session.pool, session.interrupt.stop):
         match event:
             case Found():
-                session.triage.add(_finding(event, session, exempt))
+                session.report(_finding(event, session, exempt))
             case Progress():
                 session.display.progress(_line(event, session))
             case Fault():
@@ -81,7 +85,11 @@ def _run(config: CampaignConfig, session: Session) -> int:
     assert finished is not None, "a campaign ends with Finished"
     if session.interrupt.stop.is_set():
         session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
-    session.drain(min(MOST_DRAIN, max(LEAST_DRAIN, config.seconds or 0.0)))
+    seconds = min(MOST_DRAIN, max(LEAST_DRAIN, config.seconds or 0.0))
+    until = time.monotonic() + seconds
+    session.drain(seconds)
+    session.remember()
+    session.review(named, until - time.monotonic())
     return session.conclude(finished.modules, finished.checks, finished.seconds)
 
 

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,7 @@ from ...generators.tvm_api import versions
 from ..display import Display, display, duration, findings_table
 from ..executor import LocalPool
 from ..finding import Finding
+from ..known import NO_LONGER, USERS, Choice, Expected, add, is_certain, prune, verify
 from ..mistake import Mistake
 from ..store import BadStore, Store
 from ..triage import Triage
@@ -48,9 +49,13 @@ class Interrupt:
 class Session:
     """One run of `run` or `check`."""
 
-    def __init__(self, store: Store, pool: LocalPool, *, as_json: bool) -> None:
+    def __init__(
+        self, store: Store, pool: LocalPool, choice: Choice, expected: Expected, *, as_json: bool
+    ) -> None:
         self.store = store
         self.pool = pool
+        self.expected = expected
+        self._choice = choice
         self.faults: list[str] = []
         self.versions = versions()
         self.interrupt = Interrupt()
@@ -58,6 +63,11 @@ class Session:
         self._lock = threading.Lock()
         self.display: Display = display(Console(stderr=True))
         self.triage = Triage(store, pool, self._tell)
+
+    def report(self, finding: Finding) -> None:
+        """Take what an oracle said: what is known is counted, what is new goes to the triage."""
+        if not self.expected.take(finding):
+            self.triage.add(finding)
 
     def fault(self, text: str) -> None:
         """The harness failed: say it at once, go on."""
@@ -87,6 +97,48 @@ class Session:
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
 
+    def review(self, passes: Sequence[str] | None, seconds: float) -> None:
+        """Say which knowns of these passes (None: of all) do not fail any more.
+
+        Those that were met do. The others are asked by their reproducers, as far as the time goes,
+        unless it is known that they fail on this very TVM.
+        """
+        version = self.expected.version
+        todo = [
+            known
+            for known in self.expected.unseen(passes)
+            if self._choice.prune or not is_certain(known, version)
+        ]
+        stop = self.interrupt.stop
+        timer = threading.Timer(seconds, stop.set)
+        timer.daemon = True
+        timer.start()
+        done = 0
+        for known, outcome in verify(todo, self.pool.workers, stop):
+            done += 1
+            self.display.progress(f"{done} of {len(todo)} knowns seen again  {known.name}")
+            if outcome.status not in NO_LONGER:
+                continue
+            said = ""
+            if self._choice.prune and known in self.expected.own:
+                said = f" ({prune(known, version)})"
+            if self._json:
+                event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
+                self._print({**event, "what": known.what, "tvm": version})
+            else:
+                self.display.line(f"no longer fails: {known.name}: {known.what}{said}")
+        timer.cancel()
+
+    def remember(self) -> None:
+        """Write what was found and confirmed as knowns of the user's, if that was asked for."""
+        if not self._choice.update:
+            return
+        folder = (self._choice.folders or (USERS,))[0]
+        for finding in {finding.id: finding for finding in self.triage.published}.values():
+            if finding.confirmed:
+                path = add(folder, finding, self.store.reproducer(finding))
+                self.display.line(f"known from now on: {path}")
+
     def conclude(self, modules: int, checks: int, seconds: float) -> int:
         """The table, the summary, the exit code."""
         self.display.close()
@@ -94,12 +146,17 @@ class Session:
             self.fault(text)
         findings = {finding.id: finding for finding in self.triage.published}
         if self._json:
+            for known, reports in self.expected.reports.items():
+                event = {"event": "known", "name": known.name, "what": known.what}
+                self._print({**event, "reports": reports, "file": str(known.path)})
             summary = {
                 "event": "summary",
                 "modules": modules,
                 "checks": checks,
                 "seconds": round(seconds, 1),
                 "findings": len(findings),
+                "knowns": len(self.expected.reports),
+                "known_reports": self.expected.total,
             }
             self._print(summary)
         else:
@@ -123,6 +180,9 @@ class Session:
             f"{_count(checks, 'check')}"
         )
         text += f", {duration(seconds)}{rate}."
+        if self.expected.total:
+            reports, knowns = self.expected.total, len(self.expected.reports)
+            text += f" Known: {_count(reports, 'report')} of {_count(knowns, 'known')}."
         if self.triage.unconfirmed:
             text += f" {self.triage.unconfirmed} did not come out again and are not shown."
         if self.faults:
@@ -166,18 +226,19 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
 
 
 @contextmanager
-def session(out: Path, workers: int, *, as_json: bool) -> Iterator[Session]:
+def session(out: Path, workers: int, choice: Choice, *, as_json: bool) -> Iterator[Session]:
     """Open the store and start the workers; nothing is left behind at the end.
 
     Raises:
-        Mistake: the folder cannot serve as a store.
+        Mistake: the folder cannot serve as a store, or another one holds no knowns.
         ExecutorError: the workers do not come up.
     """
+    expected = choice.load(versions()["tvm"])
     try:
         store = Store(out)
     except BadStore as error:
         raise Mistake(str(error)) from None
     with store, LocalPool(workers) as pool:
-        made = Session(store, pool, as_json=as_json)
+        made = Session(store, pool, choice, expected, as_json=as_json)
         with made.interrupt.caught(), contextlib.closing(made.display):
             yield made
