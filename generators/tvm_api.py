@@ -21,6 +21,13 @@ NEWEST_TESTED = (0, 27)
 _BAD_FFI = {"0.27.0": frozenset({"0.1.15.post1", "0.1.15.post2"})}
 _GOOD_FFI = {"0.27.0": "0.1.14.post1"}
 
+RENAMED = {
+    "relax.expr.Constant": "GenericConst",
+    "tirx.BufferLoad": "TensorLoad",
+    "tirx.BufferRegion": "TensorRegion",
+}
+"""Type keys of classes that had another name before TVM 0.27, and the name that they have now."""
+
 
 class TVMUnsupported(Exception):
     """TVM is missing, too old, or known to crash; the message says what to install."""

@@ -19,6 +19,7 @@ from tvm import relax
 from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
+from ..generators.tvm_api import RENAMED
 from .oracle import Problem
 
 LONGEST = 200
@@ -73,6 +74,12 @@ _APPENDED = re.compile(r"\n\s*(?:Error in pass|Access path|Error location|Traceb
 _CONDITION = re.compile(r"Check failed: .*?(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
 """The source text of a failed check: the same for every module, whatever names are in it."""
 
+_NAMESPACE = re.compile(r"\b(?:tvm::)?(?:arith|ir|prim|relax|s_tir|sym|tirx?)::")
+"""Classes move between the namespaces of the compiler's parts, and a check is the same check."""
+
+_TYPE_KEY = re.compile(r"`((?:[a-z_]\w*\.)+([A-Z]\w*))`")
+"""A class as messages of TVM's object system name it: `tirx.PrimFunc`."""
+
 _LISTING = re.compile(r"# from \w[\w.]* import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
 _PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w.]*(\()?")
 
@@ -119,11 +126,16 @@ def message(text: str, *, ops: bool = False) -> str:
     head = condition.group() if condition else ""
     # What is wrong with a printed function stands behind it, however long it is.
     text = _LISTING.sub("<function>", text[len(head) :])[:READ]
-    text = _without_nodes(text, ops)
+    text = _without_nodes(_TYPE_KEY.sub(_class, text), ops)
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
-    head = re.sub(r" \(\S+ vs\. \S+\) ?:$", ":", head)
+    head = _NAMESPACE.sub("", re.sub(r" \(\S+ vs\. \S+\) ?:$", ":", head))
     return (head + text).strip()[:LONGEST].strip()
+
+
+def _class(found: re.Match[str]) -> str:
+    """The class of a type key: where it lives differs between versions, and a few were renamed."""
+    return f"`{RENAMED.get(found[1], found[2])}`"
 
 
 def _without_nodes(text: str, ops: bool) -> str:

@@ -2,9 +2,9 @@
 #
 # pass: AttachGlobalSymbol
 # oracle: crash
-# fingerprint: ["crash", "AttachGlobalSymbol", "TypeError", "Cannot treat type `ir.Call` as type `ir.Expr`"]
+# fingerprint: ["crash", "AttachGlobalSymbol", "TypeError", "Cannot treat type `Call` as type `Expr`"]
 # tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: Cannot treat type `ir.Call` as type `ir.Expr`
+# fails with: TypeError: Cannot treat type `Call` as type `Expr`
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; docstring of AttachGlobalSymbol: 'Attach global_symbol to Relax functions and TIR Primfuncs for codegen'
 
 import tvm

@@ -2,9 +2,9 @@
 #
 # pass: CombineParallelMatmul
 # oracle: crash
-# fingerprint: ["crash", "CombineParallelMatmul", "TypeError", "Cannot treat type `ir.GenericConst` as type `ir.Var`"]
+# fingerprint: ["crash", "CombineParallelMatmul", "TypeError", "Cannot treat type `GenericConst` as type `Var`"]
 # tvm: fails on 0.27.0.post1
-# fails with: TypeError: Cannot treat type `ir.GenericConst` as type `ir.Var`
+# fails with: TypeError: Cannot treat type `GenericConst` as type `Var`
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
 #   of CombineParallelMatmul: 'Combine multiple matmul operators sharing the same LHS matrix'
