@@ -10,8 +10,13 @@ from .protocol import Check, Death
 DEATHS = frozenset(death.value for death in Death)
 
 
-def again(executor: Executor, finding: Finding, module: str) -> Violation | None:
+def again(
+    executor: Executor, finding: Finding, module: str, *, oracles: tuple[str, ...] | None = None
+) -> Violation | None:
     """The finding's violation as it comes out for this module (TVM JSON), or None.
+
+    Args:
+        oracles: ask only these; None: the one that spoke.
 
     Raises:
         ExecutorError: the harness failed.
@@ -21,7 +26,7 @@ def again(executor: Executor, finding: Finding, module: str) -> Violation | None
         calls=finding.calls,
         pipeline=finding.pipeline,
         # A death has no oracle of its own: it may come in any step of an ordinary check.
-        oracles=None if finding.oracle in DEATHS else (finding.oracle,),
+        oracles=oracles or (None if finding.oracle in DEATHS else (finding.oracle,)),
         exempt=finding.exempt,
     )
     for violation in check(executor, job):

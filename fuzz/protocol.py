@@ -21,6 +21,7 @@ from ..generators.traits import Trait
 from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
+from .minimize.reduction import FIRST, Spot
 
 VERSION = 1
 """Of the messages; driver and zygote refuse to talk across versions."""
@@ -148,7 +149,39 @@ class Explain:
     """Run a step that fails on parts of the module."""
 
 
-Job: TypeAlias = Block | Check | Regenerate | Explain
+Identity: TypeAlias = tuple[str, str, tuple[str, ...]]
+"""Oracle, pass and key of a violation: what tells bugs apart within one TVM build."""
+
+
+def identity(violation: Violation) -> Identity:
+    """What the violation is known by."""
+    return violation.oracle, violation.pass_name, violation.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduce:
+    """Make a module ever smaller that shows a violation; see `minimize.search`.
+
+    Its places are edits: the index is the reduction's, the ordinal the edit's number.
+    """
+
+    module: str
+    """TVM JSON."""
+    oracle: str
+    pass_name: str
+    key: tuple[str, ...]
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    oracles: tuple[str, ...] | None = None
+    """Those that are asked; None: the usual ones."""
+    exempt: tuple[str, ...] = ()
+    anchor: Spot = FIRST
+    after: Spot | None = None
+    share: int = 0
+    shares: int = 1
+
+
+Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +304,44 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A smaller module shows the violation, too; the search goes on from it."""
+
+    id: int
+    module: str
+    """TVM JSON."""
+    spot: Spot
+    tried: int
+    """Candidates since the job began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A candidate shows another violation, which this job has not told before."""
+
+    id: int
+    violation: Violation
+    module: str
+    """TVM JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A sign of life: so many candidates since the job began."""
+
+    id: int
+    tried: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """No edit of a whole cycle leads to a smaller module; the end of `Reduce`."""
+
+    id: int
+    tried: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
 
@@ -343,7 +414,17 @@ class Died:
 
 
 FromChild: TypeAlias = (
-    Violated | StageDone | ModuleDone | Checked | Regenerated | Explained | Failed
+    Violated
+    | StageDone
+    | ModuleDone
+    | Checked
+    | Regenerated
+    | Explained
+    | Shrunk
+    | Met
+    | Tried
+    | Exhausted
+    | Failed
 )
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died
 Message: TypeAlias = Request | Reply

@@ -10,8 +10,6 @@ import time
 import traceback
 from collections.abc import Callable
 
-import tvm
-
 from ..generators.tvm_api import load_json, save_json
 from ..oracles.check import narrow
 from ..oracles.oracle import Case
@@ -19,14 +17,18 @@ from . import reproducer
 from .confirm import DEATHS, again
 from .executor import Executor
 from .finding import Finding
-from .minimize.search import reduce
+from .minimize.findings import Minimized, minimized
+from .minimize.parallel import State
 from .store import Store
 
 REDUCE_SECONDS = 3.0
-"""For one finding while the campaign goes on."""
+"""For one finding while the campaign goes on; what needs more is put off until afterwards."""
 
-MOST_SECONDS = 10.0
+MOST_SECONDS = 60.0
 """For one finding afterwards, where its share of the time that is left allows it."""
+
+FIRST, NEXT, LATER = range(3)
+"""What has not been confirmed, what has, what the campaign left no time for."""
 
 
 class Triage:
@@ -43,10 +45,12 @@ class Triage:
         publish: Callable[[Finding], None],
         *,
         seconds: float | None = None,
+        others: bool = True,
     ) -> None:
         """
         Args:
             seconds: for all reduction; None: while a campaign goes on, little for each finding.
+            others: take on what smaller modules show besides.
         """
         self.published: list[Finding] = []
         self.unconfirmed = 0
@@ -57,7 +61,13 @@ class Triage:
         self._publish = publish
         self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
         self._number = itertools.count()
+        self._others = others
         self._seen: set[str] = set()
+        self._later: list[tuple[Finding, State]] = []
+        """Not reduced to the end while the campaign went on."""
+        self._states: dict[str, State] = {}
+        """How far their reduction has come, by id."""
+        self._lock = threading.Lock()
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._stop = False
         self._narrowing = threading.Lock()  # the oracles are not made for threads
@@ -68,21 +78,27 @@ class Triage:
     @property
     def pending(self) -> int:
         """Findings that are not done with."""
-        return self._queue.unfinished_tasks
+        return self._queue.unfinished_tasks + len(self._later)
 
     def add(self, finding: Finding) -> None:
         """Take a violation that nobody has confirmed yet; the same bug once only."""
-        if finding.id in self._seen:
-            return
-        self._seen.add(finding.id)
-        self._queue.put((0, next(self._number), finding))
+        with self._lock:
+            if finding.id in self._seen:
+                return
+            self._seen.add(finding.id)
+        self._queue.put((FIRST, next(self._number), finding))
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         """Finish all that is pending; after this time nothing is reduced any more.
 
         `tick` is called a few times a second; an exception of it ends the waiting.
         """
-        self._deadline = time.monotonic() + seconds
+        with self._lock:
+            self._deadline = time.monotonic() + seconds
+            for finding, state in self._later:
+                self._states[finding.id] = state
+                self._queue.put((LATER, next(self._number), finding))
+            self._later.clear()
         self._employ(self._executor.workers)
         try:
             while self.pending and not self._stop:
@@ -110,7 +126,7 @@ class Triage:
             except queue.Empty:
                 continue
             try:
-                if priority == 0:
+                if priority == FIRST:
                     self._confirm(finding)
                 else:
                     self._finish(finding)
@@ -127,7 +143,7 @@ class Triage:
             if known.reduced and self._store.reproducer(known) is not None:
                 self._tell(known)
             else:  # what a former run had no time for
-                self._queue.put((1, next(self._number), known))
+                self._queue.put((NEXT, next(self._number), known))
             return
         violation = again(self._executor, finding, finding.module)
         if violation is None:
@@ -142,7 +158,7 @@ class Triage:
         )
         confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
         self._store.put(confirmed)
-        self._queue.put((1, next(self._number), confirmed))
+        self._queue.put((NEXT, next(self._number), confirmed))
 
     def _narrowed(self, finding: Finding) -> Finding:
         """The one pass, of a list or pipeline, and the module that it was given."""
@@ -160,7 +176,13 @@ class Triage:
         return finding if again(self._executor, smaller, smaller.module) is None else smaller
 
     def _finish(self, finding: Finding) -> None:
-        smaller = self._reduced(finding)
+        smaller = finding
+        if not finding.reduced:
+            result = self._minimized(finding)
+            if result is not None:
+                smaller = result.finding
+                if not smaller.reduced and self._put_off(smaller, result.state):
+                    return
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
             for text in reproducer.texts(candidate):
                 if reproducer.fails(text, candidate):
@@ -170,29 +192,35 @@ class Triage:
         self._store.put(smaller)
         self._tell(smaller)
 
-    def _reduced(self, finding: Finding) -> Finding:
-        seconds = self._reduction_time()
-        if seconds <= 0:
-            return finding
-
-        def holds(candidate: tvm.IRModule) -> bool:
-            return again(self._executor, finding, save_json(candidate)) is not None
-
-        began = time.monotonic()
-        module = save_json(reduce(load_json(finding.module), holds, seconds))
-        ended = time.monotonic() - began < seconds
-        violation = again(self._executor, finding, module)
-        if violation is None:  # it came out of some runs only
-            return finding
-        return dataclasses.replace(
+    def _minimized(self, finding: Finding) -> Minimized | None:
+        """None where there is no time for it."""
+        deadline = time.monotonic() + self._reduction_time()
+        if time.monotonic() >= deadline:
+            return None
+        result = minimized(
+            self._executor,
             finding,
-            reduced=ended,
-            module=module,
-            source=reproducer.source_of(module),
-            title=violation.title,
-            detail=violation.detail,
-            fingerprint=violation.fingerprint,
+            self._states.get(finding.id),
+            over=lambda: self._stop or time.monotonic() >= self._latest(deadline),
         )
+        self.faults += result.faults
+        if self._others:
+            for other in result.met:
+                self.add(other)
+        return result
+
+    def _put_off(self, finding: Finding, state: State) -> bool:
+        """Go on with it when the campaign is over; false if it is."""
+        with self._lock:
+            if self._deadline is not None:
+                return False
+            self._later.append((finding, state))
+        self._store.put(finding)
+        return True
+
+    def _latest(self, deadline: float) -> float:
+        """The user may be in a hurry by now."""
+        return deadline if self._deadline is None else min(deadline, self._deadline)
 
     def _reduction_time(self) -> float:
         if self._deadline is None:

@@ -32,6 +32,7 @@ from . import schedule
 from .compiled import compile_once
 from .draw import entropy, example
 from .journal import Journal
+from .minimize.child import reduce
 from .protocol import (
     Block,
     Check,
@@ -44,6 +45,7 @@ from .protocol import (
     ModuleDone,
     Origin,
     PassStats,
+    Reduce,
     Regenerate,
     Regenerated,
     Resume,
@@ -66,14 +68,9 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             _Block(id, job, journal, say).run()
         case Check():
             journal.place(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
-            contract = None
-            if job.exempt:
-                contract = contract_of(Subject(job.calls[0].name, job.calls[0], (), job.exempt))
-            case = Case(load_json(job.module), job.calls, job.pipeline)
-            besides: tuple[str, ...] = ()
-            if job.oracles is None:
-                besides = VALUES if job.pipeline is None else BUILDS
-            say(Checked(id, tuple(_check(case, job.oracles, contract, journal, besides))))
+            say(Checked(id, tuple(_whole_check(job, load_json(job.module), journal))))
+        case Reduce():
+            reduce(id, job, lambda mod: _whole_check(job, mod, journal), journal, say)
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)
             say(Regenerated(id, save_json(regenerate(origin))))
@@ -113,6 +110,16 @@ def contract_of(subject: Subject) -> PassContract:
     return dataclasses.replace(
         base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions
     )
+
+
+def _whole_check(job: Check | Reduce, mod: tvm.IRModule, journal: Journal) -> list[Violation]:
+    contract = None
+    if job.exempt:
+        contract = contract_of(Subject(job.calls[0].name, job.calls[0], (), job.exempt))
+    besides: tuple[str, ...] = ()
+    if job.oracles is None:
+        besides = VALUES if job.pipeline is None else BUILDS
+    return _check(Case(mod, job.calls, job.pipeline), job.oracles, contract, journal, besides)
 
 
 def _check(

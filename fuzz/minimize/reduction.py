@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import tvm
@@ -20,3 +21,15 @@ Reduction: TypeAlias = Callable[[tvm.IRModule], Iterator[Edit]]
 The order is the same in every process: an edit is named by its reduction and its number. Applied
 again and again to its own results, a reduction comes to an end.
 """
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """The name of an edit: its reduction's place in the list, and its number there."""
+
+    reduction: int = 0
+    number: int = 0
+
+
+FIRST = Spot()
+"""Where a search begins."""

@@ -2,66 +2,208 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 
 import tvm
 
-from ...oracles.well_formed import flaw
-from .reduction import Reduction
+from ...generators.tvm_api import load_json, save_json
+from ...oracles.subject import given
+from .reduction import FIRST, Edit, Reduction, Spot
+from .reductions import REDUCTIONS
 
-Holds = Callable[[tvm.IRModule], bool]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A well-formed module that has not been tried."""
+
+    module: str
+    """TVM JSON."""
+    mod: tvm.IRModule
+    """Made from it, and shared with nobody: whoever tries it may change it."""
+    spot: Spot
 
 
 @dataclass(frozen=True, slots=True)
 class Smaller:
     """A smaller module for which it holds, and the edit that made it."""
 
-    mod: tvm.IRModule
-    reduction: int
-    number: int
+    module: str
+    """TVM JSON."""
+    spot: Spot
 
 
-def search(mod: tvm.IRModule, holds: Holds, reductions: Sequence[Reduction]) -> Iterator[Smaller]:
-    """Ever smaller modules for which `holds`; `mod` itself is taken to hold.
+def digest(module: str) -> bytes:
+    """What tells modules apart, in JSON."""
+    return hashlib.blake2b(module.encode(), digest_size=16).digest()
 
-    What is not well-formed is never asked about. Each reduction is repeated until none of its
-    edits holds, the list of them until none makes progress.
+
+def make(mod: tvm.IRModule, spot: Spot, reductions: Sequence[Reduction]) -> tvm.IRModule | None:
+    """What the edit of that name makes of the module; None where there is no such edit."""
+    edit = next(islice(reductions[spot.reduction](mod), spot.number, None), None)
+    return None if edit is None else edit()
+
+
+def quiet(spot: Spot) -> None:
+    """Nobody wants to know which edit comes next."""
+
+
+def raising(fault: str) -> None:
+    """A fault of a reduction ends the search.
+
+    Raises:
+        RuntimeError: always.
     """
-    progress = True
-    while progress:
-        progress = False
-        for place, reduction in enumerate(reductions):
-            start = 0
-            while (found := _first(mod, holds, reduction, place, start)) is not None:
-                yield found
-                # What failed on the larger module mostly fails on the smaller one too; the next
-                # round over all reductions tries it again.
-                mod, start, progress = found.mod, found.number, True
+    raise RuntimeError(fault)
 
 
-def _first(
-    mod: tvm.IRModule, holds: Holds, reduction: Reduction, place: int, start: int
-) -> Smaller | None:
-    for number, edit in enumerate(reduction(mod)):
-        if number < start:
-            continue
-        candidate = edit()
-        if candidate is not None and flaw(candidate) is None and holds(candidate):
-            return Smaller(candidate, place, number)
-    return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a search goes through, and where it stands.
+
+    A cycle is every edit of every reduction once, from `anchor` round to it. A module from which
+    no edit of a whole cycle leads on is the end.
+    """
+
+    reductions: Sequence[Reduction] = REDUCTIONS
+    anchor: Spot = FIRST
+    """The edit that made the module: what failed on the larger one mostly fails on this one, too,
+    so it is tried last."""
+    after: Spot | None = None
+    """Go on in the cycle behind this edit; None: it begins."""
+    share: int = 0
+    shares: int = 1
+    """Only the edits whose number leaves `share` when it is divided by `shares`."""
+    seen: set[bytes] = field(default_factory=set)
+    """What was tried, by digest. A structural hash would not tell names and sharing apart."""
+    before: Callable[[Spot], None] = quiet
+    """Told of each edit before it is made."""
+    fault: Tell = raising
+    """Told of an edit or reduction that raises."""
+
+    def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
+        """What the edits make of a module, without what is ill-formed or was there before."""
+        for spot, edit in self._edits(mod):
+            self.before(spot)
+            try:
+                made = edit()
+            except MemoryError:
+                raise
+            except Exception:
+                self.fault(f"{self._name(spot)} raised\n{traceback.format_exc()}")
+                continue
+            if made is None:
+                continue
+            module = save_json(made)
+            if (mark := digest(module)) in self.seen:
+                continue
+            self.seen.add(mark)
+            copy = load_json(module)
+            # Its text need not be taken down again before each run of a pass.
+            if given(copy, partial(load_json, module)).flaw is None:
+                yield Candidate(module, copy, spot)
+
+    def behind(self, spot: Spot) -> Search:
+        """The search that goes on from a module which that edit has made."""
+        return replace(self, anchor=spot, after=None)
+
+    def _edits(self, mod: tvm.IRModule) -> Iterator[tuple[Spot, Edit]]:
+        for place, first, last in self._laps():
+            try:
+                for number, edit in enumerate(self.reductions[place](mod)):
+                    if number >= last:
+                        break
+                    if number >= first and number % self.shares == self.share:
+                        yield Spot(place, number), edit
+            except Exception:
+                self.fault(f"{self._name(Spot(place))} raised\n{traceback.format_exc()}")
+
+    def _laps(self) -> list[tuple[int, int, float]]:
+        """Reductions, and which numbers of theirs are due: the first, and the one behind them."""
+        at, number = self.anchor.reduction, self.anchor.number
+        others = (*range(at + 1, len(self.reductions)), *range(at))
+        laps = [(at, number, math.inf), *((place, 0, math.inf) for place in others)]
+        laps.append((at, 0, number))
+        if self.after is not None:
+            place, number = self.after.reduction, self.after.number
+            while laps[0][0] != place or not laps[0][1] <= number < laps[0][2]:
+                del laps[0]
+            laps[0] = (place, number + 1, laps[0][2])
+        return laps
+
+    def _name(self, spot: Spot) -> str:
+        reduction = self.reductions[spot.reduction]
+        return f"edit {spot.number} of {getattr(reduction, '__name__', reduction)}"
 
 
-def reduce(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
-    """The smallest module found in that time for which `holds`."""
-    from .reductions import REDUCTIONS
+def search(
+    mod: tvm.IRModule, holds: Callable[[Candidate], bool], where: Search | None = None
+) -> Iterator[Smaller]:
+    """Ever smaller modules for which it holds; for `mod` itself it is taken to.
 
+    The first edit that holds is taken, and the search goes on from there on what it made.
+    """
+    where = Search() if where is None else where
+    where.seen.add(digest(save_json(mod)))
+    while True:
+        held = next((c for c in where.candidates(mod) if holds(c)), None)
+        if held is None:
+            return
+        # Whoever tried it may have changed it.
+        mod, where = load_json(held.module), where.behind(held.spot)
+        yield Smaller(held.module, held.spot)
+
+
+def minimize(
+    mod: tvm.IRModule,
+    interesting: Callable[[tvm.IRModule], bool],
+    *,
+    reductions: Sequence[Reduction] = REDUCTIONS,
+    seconds: float = 60.0,
+) -> tvm.IRModule:
+    """The smallest module that is found in that time and is still interesting.
+
+    It all happens in this process, so a module that kills the process is not for this: see
+    `relaxfuzz minimize`. `interesting` is given well-formed modules only, and may change them.
+
+    Args:
+        interesting: called on one candidate after the other; `mod` itself is taken to be.
+        reductions: what is tried, in this order; put your own beside those there are.
+        seconds: no candidate is tried after that time.
+
+    Raises:
+        RuntimeError: a reduction raised.
+        Exception: whatever `interesting` raises.
+    """
     deadline = time.monotonic() + seconds
 
-    def in_time(candidate: tvm.IRModule) -> bool:
-        return time.monotonic() < deadline and holds(candidate)
+    def holds(candidate: Candidate) -> bool:
+        return interesting(candidate.mod)
 
-    for found in search(mod, in_time, REDUCTIONS):
-        mod = found.mod
+    def in_time(spot: Spot) -> None:
+        if time.monotonic() >= deadline:
+            raise _TimeIsUp
+
+    try:
+        for smaller in search(mod, holds, Search(reductions=reductions, before=in_time)):
+            mod = load_json(smaller.module)
+    except _TimeIsUp:
+        pass
     return mod
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+def reduce(mod: tvm.IRModule, holds: Callable[[tvm.IRModule], bool], sec: float) -> tvm.IRModule:
+    """See `minimize`."""
+    return minimize(mod, holds, seconds=sec)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import typing
 
 import pytest
 
+from relaxfuzz.fuzz.minimize.reduction import Spot
 from relaxfuzz.fuzz.protocol import (
     Beat,
     Block,
@@ -16,26 +18,31 @@ from relaxfuzz.fuzz.protocol import (
     Death,
     Died,
     Ended,
+    Exhausted,
     Explain,
     Explained,
     Failed,
     Forked,
     Limits,
     Message,
+    Met,
     ModuleDone,
     Origin,
     PassStats,
     Place,
     ProtocolError,
     Ready,
+    Reduce,
     Regenerate,
     Regenerated,
     Reply,
     Request,
     Resume,
+    Shrunk,
     StageDone,
     Subject,
     Submit,
+    Tried,
     Violated,
     decode,
     encode,
@@ -62,6 +69,15 @@ BLOCK = Block(
     resume=Resume(Stage.FUSED, 4),
     banned=("Foo",),
 )
+REDUCE = Reduce(
+    module="{}",
+    oracle="crash",
+    pass_name="Foo",
+    key=("a", "b"),
+    calls=(CALL,),
+    oracles=("crash",),
+    anchor=Spot(1, 2),
+)
 EXPLANATION = Explanation(
     "zero",
     ("LegalizeOps",),
@@ -83,6 +99,8 @@ MESSAGES: list[Message] = [
     Submit(2, Check(module="{}", calls=(CALL,), oracles=("crash",))),
     Submit(3, Regenerate(ORIGIN)),
     Submit(4, Explain(module="{}", pipeline="zero", file="model.py", locate=False)),
+    Submit(5, REDUCE),
+    Submit(6, dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2)),
     Cancel(1),
     Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
     StageDone(1, 3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5)}),
@@ -91,6 +109,10 @@ MESSAGES: list[Message] = [
     Checked(2, ()),
     Regenerated(3, '{"root": 1}'),
     Explained(4, EXPLANATION),
+    Shrunk(5, "{}", Spot(1, 2), 17),
+    Met(5, VIOLATION, "{}"),
+    Tried(5, 18),
+    Exhausted(5, 19),
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
     Ready(1, 4711, "0.27.0"),

@@ -85,7 +85,7 @@ def test_what_is_known_is_not_done_again(
 ) -> None:
     _, (first,) = work(finding)
     monkeypatch.setattr(triage, "again", None)
-    monkeypatch.setattr(triage, "reduce", None)
+    monkeypatch.setattr(triage, "minimized", None)
     worker, (second,) = work(finding)
     assert worker.faults == []
     assert second == first
@@ -103,10 +103,10 @@ def test_a_file_that_does_not_fail_is_not_shown(
 def test_a_fault_in_the_reduction_loses_no_finding(
     work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*arguments: object) -> None:
+    def broken(*arguments: object, **keywords: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(triage, "reduce", broken)
+    monkeypatch.setattr(triage, "minimized", broken)
     worker, (published,) = work(finding)
     assert published.confirmed
     assert "ZeroDivisionError" in worker.faults[0]

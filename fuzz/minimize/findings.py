@@ -1,0 +1,104 @@
+"""A finding with the smallest module that still shows it, seen again in fresh processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ...generators.source import to_source
+from ...generators.tvm_api import load_json
+from ...oracles.oracle import Violation
+from ..confirm import again
+from ..executor import Executor
+from ..finding import Finding
+from .parallel import State, shrink
+from .reduction import FIRST
+
+ASKED = 2
+"""A result is asked for so often; what does not come out each time is flaky."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimized:
+    """What became of a finding."""
+
+    finding: Finding
+    """With the smallest module that was seen to show it."""
+    state: State
+    """Where the search stands."""
+    flaky: bool
+    """The violation does not come out of every run."""
+    met: tuple[Finding, ...]
+    """Other violations that candidates showed; nobody has seen them again."""
+    faults: tuple[str, ...]
+    """What the harness itself did wrong."""
+
+
+def minimized(
+    executor: Executor,
+    finding: Finding,
+    state: State | None = None,
+    *,
+    workers: int = 1,
+    over: Callable[[], bool],
+    progress: Callable[[State], None] = lambda state: None,
+) -> Minimized:
+    """Make the module of a finding smaller, and see that the result still shows it.
+
+    Args:
+        state: where to go on; None: from the beginning.
+        workers, over, progress: see `shrink`.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    begin = State(module=finding.module) if state is None else state
+    outcome = shrink(executor, finding, begin, workers=workers, over=over, progress=progress)
+    flaky = False
+    smallest = finding
+    if outcome.state.module != finding.module:
+        for module in _backwards([finding.module, *outcome.trail]):
+            seen = [again(executor, finding, module) for _ in range(ASKED)]
+            shown = next((violation for violation in seen if violation is not None), None)
+            flaky |= None in seen
+            if shown is not None:
+                smallest = _with(finding, module, shown)
+                break
+    reached = outcome.state
+    if smallest.module != reached.module:
+        reached = dataclasses.replace(reached, module=smallest.module, spot=FIRST, ended=False)
+    return Minimized(
+        finding=dataclasses.replace(smallest, reduced=reached.ended and not flaky),
+        state=reached,
+        flaky=flaky,
+        met=tuple(outcome.met),
+        faults=tuple(outcome.faults),
+    )
+
+
+def _backwards(trail: list[str]) -> Iterator[str]:
+    """The last module, and ever earlier ones: 1, 2, 4, ... from the end, without the first."""
+    step = 1
+    while step < len(trail):
+        yield trail[-step]
+        step *= 2
+
+
+def _with(finding: Finding, module: str, violation: Violation) -> Finding:
+    return dataclasses.replace(
+        finding,
+        module=module,
+        source=source_of(module),
+        title=violation.title,
+        detail=violation.detail,
+        fingerprint=violation.fingerprint,
+    )
+
+
+def source_of(module: str) -> str:
+    """Python source of a module in JSON; empty where it cannot be written."""
+    try:
+        return to_source(load_json(module))
+    except Exception:
+        return ""
