@@ -202,10 +202,6 @@ _KINDS: Mapping[type, _Kind] = {
     tirx.Evaluate: (lambda n: [n.value], lambda n, p: tirx.Evaluate(*p)),
     tirx.Bind: (lambda n: [n.value], lambda n, p: tirx.Bind(n.var, *p)),
     tirx.DeclBuffer: (lambda n: [n.data], lambda n, p: tirx.DeclBuffer(n.buffer, data=p[0])),
-    tirx.AssertStmt: (
-        lambda n: [n.condition],
-        lambda n, p: tirx.AssertStmt(n.kind, *p, n.message_parts),
-    ),
     tirx.stmt.Return: (lambda n: [n.value], lambda n, p: tirx.stmt.Return(*p)),
     prim.Cast: (lambda n: [n.value], lambda n, p: prim.Cast(n.ty.dtype, *p)),
     prim.Select: (

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from .bindings import drop_bindings, drop_dead, flatten_branches, return_less
+from .bindings import drop_bindings, drop_dead, shorten_chains
+from .blocks import plain_blocks
+from .branches import flatten_branches, settle_conditions
+from .calls import inline_functions, inline_local_functions
 from .functions import drop_functions, keep_one_function
+from .kernels_blocks import plain_blocks, shrink_extents
 from .kernels_bodies import all_bodies_trivial, trivial_bodies
+from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
+from .kernels_expressions import simplify_expressions, zero_values
 from .kernels_statements import drop_definitions, drop_statements, unwrap
 from .reduction import Reduction
+from .results import return_less, shorten_branches
+from .shortcuts import take_shortcuts
 from .signatures import drop_attributes, drop_params
+from .uses import merge_params, use_earlier
 
 REDUCTIONS: tuple[Reduction, ...] = (
     # Whole functions first: every later reduction costs as much as the functions that are left.
@@ -18,14 +27,33 @@ REDUCTIONS: tuple[Reduction, ...] = (
     # An earlier result makes all that follows it dead, so it goes before single bindings.
     return_less,
     drop_dead,
-    # What stands in branches is out of reach of all other reductions.
+    # Fewer bindings are visible from inside of a branch, or of a function that is called.
     flatten_branches,
+    inline_functions,
+    inline_local_functions,
     drop_bindings,
+    # These change types, or leave less to choose from, so they wait for the plain ones.
+    shorten_chains,
+    take_shortcuts,
+    shorten_branches,
+    settle_conditions,
+    merge_params,
+    # One try for each use, so late.
+    use_earlier,
+    plain_blocks,
     # The PrimFuncs that are left by now have something to do with it, most of them.
     trivial_bodies,
     drop_statements,
+    drop_buffers,
     drop_definitions,
     unwrap,
+    zero_values,
+    # What costs one try for each expression waits until there are few.
+    shrink_extents,
+    plain_blocks,
+    plain_buffers,
+    shrink_buffers,
+    simplify_expressions,
     drop_params,
     drop_attributes,
 )
