@@ -154,7 +154,7 @@ def _script(item: Item) -> Outcome:
         return _compared(item, item.entry, seen)
     if seen is None:
         return Outcome(item, Status.GONE, "")
-    raised = _raised(stderr)
+    raised = reproducer.raised(stderr)
     said = seen if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]
     return Outcome(item, Status.FAILS, said)
 
@@ -181,24 +181,11 @@ def failure(code: int, stderr: str) -> str | None:
         return signal.Signals(-code).name
     if code == HUNG or re.search(r"^Timeout \(", stderr, re.MULTILINE):
         return HANG
-    raised = _raised(stderr)
+    raised = reproducer.raised(stderr)
     if raised is None:
         return f"exit code {code}"
     kind, text = raised[0].rpartition(".")[2], message(raised[1])
     return f"{kind}: {text}" if text else kind
-
-
-_TRACEBACK = "Traceback (most recent call last):\n"
-
-
-def _raised(stderr: str) -> tuple[str, str] | None:
-    """Type and text of the exception of the last traceback; None where there is no traceback."""
-    _, found, trace = stderr.rpartition(_TRACEBACK)
-    # The frames, and the source text that comes with them, are indented.
-    raised = re.search(r"^((?:\w+\.)*[A-Z]\w*)(?::|$)", trace, re.MULTILINE)
-    if not found or raised is None:
-        return None
-    return raised[1], trace[raised.end() :].strip()
 
 
 def _open(folder: Path) -> Store:

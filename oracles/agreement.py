@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import tvm
 import tvm_ffi
 from tvm import relax
@@ -11,9 +13,9 @@ from .canonical import canonical, equivalent
 from .composition import contract_of
 from .contract import Reference
 from .inspect import is_public
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .reference.no_answer import NoAnswer
-from .standalone import standalone
+from .standalone import nested_module, standalone
 from .subject import Subject, attempt, digest
 
 DIFFERENT = "gives another result than the reference"
@@ -126,6 +128,25 @@ def _snippet(case: Case) -> str:
     return "\n".join(lines)
 
 
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """The right result, spelled out, as the compiler's own tests do."""
+    (call,) = case.calls
+    reference = contract_of(call).reference
+    made = None if reference is None else reference.make(call)
+    if reference is None or made is None:
+        return
+    if violation.key[0] == REFUSED:
+        yield "the_pass(mod)"
+        return
+    with call.context():
+        expected = attempt(made, case.mod).mod
+    if expected is not None:
+        yield (
+            f"{nested_module('expected', expected)}\n\nactual = the_pass(mod)\n"
+            "tvm.ir.assert_structural_equal(actual, expected(), map_free_vars=True)"
+        )
+
+
 def _private_names_matter(case: Case, reference: Reference) -> bool:
     """The results have private functions, whose names are up to the pass."""
     result = attempt(case.calls[0].run, case.mod).mod if reference.unique else None
@@ -139,4 +160,5 @@ ORACLE = Oracle(
     source="the docstring of the pass and what its reference in oracles/reference quotes",
     check=check,
     snippet=_snippet,
+    brief=_brief,
 )

@@ -24,4 +24,5 @@ ORACLE = Oracle(
     "implementation did not expect'",
     check=check,
     snippet="for p in passes:\n    mod = apply(mod, p)",
+    brief=lambda case, violation: ("the_pass(mod)",),
 )

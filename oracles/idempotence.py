@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import tvm
 
 from . import keys, well_formed
 from .canonical import canonical, equivalent
 from .inspect import bindings_of, public_functions
-from .oracle import Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .subject import Subject
 
 WHAT = "a second run changes the result"
@@ -70,6 +72,20 @@ def _prefixed(what: str, problem: Problem) -> Problem:
     )
 
 
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """What the second run does."""
+    match violation.key:
+        case ("a second run raises", *_):
+            yield "once = the_pass(mod)\nthe_pass(once)"
+        case ("the result of a second run", *said):
+            yield from well_formed.complaint_text("the_pass(the_pass(mod))", said[0])
+        case _:
+            yield (
+                "once = the_pass(mod)\ntwice = the_pass(once)\n"
+                "tvm.ir.assert_structural_equal(twice, once, map_free_vars=True)"
+            )
+
+
 ORACLE = Oracle(
     name="idempotent",
     tier=1,
@@ -83,5 +99,6 @@ twice = apply(once)
 relax.analysis.well_formed(twice)
 tvm.ir.assert_structural_equal(once, twice, map_free_vars=True)
 """,
+    brief=_brief,
     ends=False,
 )

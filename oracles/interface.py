@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from tvm.relax.analysis import type_base_check
 from . import keys
 from .contract import Relation
 from .inspect import attr, bindings_of, is_public, nodes, op_name
-from .oracle import Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .subject import Subject
 
 SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
@@ -215,6 +216,66 @@ def public(mod):
 before, after = public(mod), public(apply(mod))
 """
 
+
+def _told_of(violation: Violation) -> str:
+    """The function that the first line of a story ends with."""
+    return violation.detail.partition("\n")[0].rpartition(": ")[2]
+
+
+def _brief_functions(case: Case, violation: Violation) -> Iterator[str]:
+    name = _told_of(violation)
+    if "is lost" in violation.title:
+        yield f"after = the_pass(mod)\nassert {name!r} in after, {violation.title!r}"
+    else:
+        yield (
+            f"after = the_pass(mod)[{name!r}]\n"
+            f'assert "global_symbol" not in (after.attrs or {{}}), {violation.title!r}'
+        )
+
+
+def _brief_signature(case: Case, violation: Violation) -> Iterator[str]:
+    name = _told_of(violation)
+    title = violation.title
+    if "number of parameters" in title:
+        verdict = f"assert len(before.params) == len(after.params), {title!r}"
+    elif "parameter" in title:
+        types = (f"relax.TupleType([p.ty for p in {side}.params])" for side in ("after", "before"))
+        verdict = f"tvm.ir.assert_structural_equal({', '.join(types)}, map_free_vars=True)"
+    elif "impure" in title:
+        verdict = f"assert after.is_pure, {title!r}"
+    elif "result" in title:
+        verdict = (
+            "known = relax.analysis.type_base_check(before.ret_ty, after.ret_ty)\n"
+            'assert int(known) == 3, f"returned {before.ret_ty}, returns {after.ret_ty}"'
+        )
+    else:
+        verdict = f"assert type(before) is type(after), {title!r}"
+    yield f"before, after = mod[{name!r}], the_pass(mod)[{name!r}]\n{verdict}"
+
+
+_ATTRIBUTE = re.compile(
+    r"the (?P<whose>module attribute|global info|attribute of a public \w+) (?P<key>\S+) "
+    r"is (?P<what>lost|changed)"
+)
+
+
+def _brief_attributes(case: Case, violation: Violation) -> Iterator[str]:
+    found = _ATTRIBUTE.fullmatch(violation.title)
+    if found is None:
+        return
+    whose = {"module attribute": "mod.attrs", "global info": "mod.global_infos"}.get(
+        found["whose"], f"mod[{_told_of(violation)!r}].attrs"
+    )
+    before, key = whose, found["key"]
+    lines = [f"result = the_pass(mod)\nafter = {before.replace('mod', 'result', 1)}"]
+    if found["what"] == "lost":
+        lines.append(f"assert {key!r} in (after or {{}}), {violation.title!r}")
+    else:
+        pair = f"after[{key!r}], {before}[{key!r}]"
+        lines.append(f"tvm.ir.assert_structural_equal({pair}, map_free_vars=True)")
+    yield "\n".join(lines)
+
+
 FUNCTIONS = Oracle(
     name="functions",
     tier=1,
@@ -223,6 +284,7 @@ FUNCTIONS = Oracle(
     check=functions,
     snippet=_PUBLIC
     + 'assert set(before) == set(after), f"public functions: {set(before)} -> {set(after)}"',
+    brief=_brief_functions,
     ends=False,
 )
 
@@ -245,6 +307,7 @@ for name, func in before.items():
     known = relax.analysis.type_base_check(func.ret_ty, new.ret_ty)
     assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"
 """,
+    brief=_brief_signature,
     ends=False,
 )
 
@@ -271,5 +334,6 @@ for key, value in mod.global_infos.items():
     assert key in result.global_infos, f"global info {key} is lost"
     tvm.ir.assert_structural_equal(value, result.global_infos[key], map_free_vars=True)
 """,
+    brief=_brief_attributes,
     ends=False,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import tvm
 
@@ -10,7 +10,7 @@ from . import keys
 from .contract import PassContract
 from .inspect import local_functions
 from .lowering_gaps import Gap, gaps, leftovers, lowered_by, passed_over
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .passcall import PassCall
 from .subject import Subject
 
@@ -112,6 +112,14 @@ def _snippet(case: Case) -> str:
     )
 
 
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """A build as users make it: its pipeline holds the pass."""
+    if case.pipeline in (None, "default"):
+        yield 'relax.build(mod, "llvm")'
+    if case.pipeline is None:
+        yield 'relax.build(the_pass(mod), "llvm")'
+
+
 _BUILDS = {
     "zero": 'relax.build(relax.get_pipeline("zero")(mod), target="llvm")',
     "default": 'relax.build(mod, target="llvm")',
@@ -131,5 +139,6 @@ ORACLE = Oracle(
     "into call_tir functions', 'we ensure the passes can handle all legal IRModule inputs'",
     check=check,
     snippet=_snippet,
+    brief=_brief,
     ends=False,
 )

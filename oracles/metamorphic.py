@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json as jsonlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tvm
@@ -14,7 +15,7 @@ from ..generators.tvm_api import load_json, save_json
 from . import keys, twins, well_formed
 from .canonical import canonical, equivalent
 from .inspect import is_public
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .passcall import PassCall
 from .standalone import nested_module, standalone
 from .subject import Subject, attempt
@@ -152,10 +153,13 @@ def json(subject: Subject) -> Problem | None:
     try:
         again = load_json(text)
     except Exception as error:
-        said = keys.exception(error)
+        problem = keys.exception(error)
         what = "what is saved does not load"
         return Problem(
-            f"{what}: {said.title}", said.detail, (what, *said.key), (what, *said.fingerprint)
+            f"{what}: {problem.title}",
+            problem.detail,
+            (what, *problem.key),
+            (what, *problem.fingerprint),
         )
     return keys.mismatch(expected, again, "saving and loading changes the result")
 
@@ -169,10 +173,10 @@ def tvmscript(subject: Subject) -> Problem | None:
     try:
         again = tvm.script.from_source(mod.script(show_meta=True))
     except Exception as error:
-        said = _said(error)
-        what = f"the script form of a module does not parse: {said}"
+        words = said(f"{type(error).__name__}: {error}")
+        what = f"the script form of a module does not parse: {words}"
         story = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        return Problem(what, story, (said,), (said,), TVMSCRIPT_ITSELF)
+        return Problem(what, story, (words,), (words,), TVMSCRIPT_ITSELF)
     problem = keys.mismatch(mod, again, "printing and parsing changes a module")
     return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
 
@@ -180,10 +184,14 @@ def tvmscript(subject: Subject) -> Problem | None:
 TVMSCRIPT_ITSELF = "TVMScript"
 
 
-def _said(error: Exception) -> str:
-    """What the parser says, without the names in it and the advice after it."""
-    found = re.search(r"error: (.*)", str(error))
-    text = found.group(1) if found else f"{type(error).__name__}: {error}"
+def said(raised: str) -> str:
+    """What the parser says, without the names in it and the advice after it.
+
+    Args:
+        raised: type and text of the exception.
+    """
+    found = re.search(r"error: (.*)", raised)
+    text = found.group(1) if found else raised
     text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
     return keys.message(text).splitlines()[0][:150]
 
@@ -235,6 +243,66 @@ tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)
 """
 
 
+def _brief(violation: Violation, twin: str, back: str = "") -> Iterator[str]:
+    """Both results compared as they are.
+
+    Args:
+        twin: statements that define `twin`.
+        back: statements that take from `actual` what the twin had on top.
+    """
+    if violation.key[0] == "exception":
+        yield f"{twin}\nthe_pass(mod)  # works\nthe_pass(twin)"
+    else:
+        yield f"{twin}\nexpected, actual = the_pass(mod), the_pass(twin)\n{back}{_EQUAL}"
+
+
+_EQUAL = "tvm.ir.assert_structural_equal(actual, expected, map_free_vars=True)"
+
+_COPY = "tvm.ir.load_json(tvm.ir.save_json(mod))"
+
+_REORDERED = """\
+functions = dict(reversed(list(mod.functions.items())))
+twin = tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)"""
+
+_STRANGER = f"""\
+x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+other = relax.Function([x], relax.SeqExpr([], x), x.ty)
+twin = {_COPY}
+twin["unrelated"] = other.with_attr("global_symbol", "unrelated")"""
+
+
+def _brief_json(case: Case, violation: Violation) -> Iterator[str]:
+    if violation.key[0] == "what is saved does not load":
+        yield "text = tvm.ir.save_json(the_pass(mod))\ntvm.ir.load_json(text)"
+    elif "changes the result" in violation.key[0]:
+        yield (
+            "expected = the_pass(mod)\nactual = tvm.ir.load_json(tvm.ir.save_json(expected))\n"
+            + _EQUAL
+        )
+    else:
+        yield from _brief(violation, f"twin = {_COPY}")
+
+
+def _brief_isolation(case: Case, violation: Violation) -> Iterator[str]:
+    yield from _brief(violation, _STRANGER, 'del actual["unrelated"]\n')
+
+
+def _brief_renaming(case: Case, violation: Violation) -> Iterator[str]:
+    """One name at a time: one is mostly enough."""
+    for old in twins.names(case.mod):
+        if not re.search(rf"\b{re.escape(old)}\b", case.calls[0].expr):
+            before, after = (f"'{jsonlib.dumps(name)}'" for name in (old, f"other_{old}"))
+            renamed = f"tvm.ir.save_json(mod).replace({before}, {after})"
+            yield from _brief(violation, f"twin = tvm.ir.load_json({renamed})")
+
+
+def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
+    """Of the module itself where that is enough, else of the pass's result."""
+    parsed = "tvm.script.from_source(result.script(show_meta=True))"
+    for result in ("mod", "the_pass(mod)"):
+        yield f"result = {result}\ntvm.ir.assert_structural_equal({parsed}, result)"
+
+
 SHARING = Oracle(
     name="sharing",
     tier=2,
@@ -255,6 +323,7 @@ ISOLATION = Oracle(
     "from the function list of a module for optimization'",
     check=isolation,
     snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
+    brief=_brief_isolation,
 )
 
 RENAMING = Oracle(
@@ -266,6 +335,7 @@ RENAMING = Oracle(
     "functions, so that the compiler can freely rename them'; names of variables are hints",
     check=renaming,
     snippet=lambda case: _text(case, RENAMED, renamed(case.mod, case.calls[0])),
+    brief=_brief_renaming,
 )
 
 FUNCTION_ORDER = Oracle(
@@ -277,6 +347,7 @@ FUNCTION_ORDER = Oracle(
     "functions', a map without an order",
     check=function_order,
     snippet=lambda case: _text(case, REORDERED, twins.reordered(case.mod)),
+    brief=lambda case, violation: _brief(violation, _REORDERED),
 )
 
 SOURCE = Oracle(
@@ -299,6 +370,7 @@ JSON = Oracle(
     "format, and load them back'",
     check=json,
     snippet=_JSON_SNIPPET,
+    brief=_brief_json,
 )
 
 TVMSCRIPT = Oracle(
@@ -313,6 +385,7 @@ TVMSCRIPT = Oracle(
 result = apply(mod)
 tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
 """,
+    brief=_brief_tvmscript,
 )
 
 ORACLES = (JSON, SOURCE, SHARING, RENAMING, FUNCTION_ORDER, ISOLATION, TVMSCRIPT)

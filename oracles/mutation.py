@@ -46,6 +46,18 @@ def _first_difference(before: str, after: str) -> str:
     return f"before: …{before[start : at + 200]}…\nafter:  …{after[start : at + 200]}…"
 
 
+_EQUAL = """\
+before = tvm.ir.load_json(tvm.ir.save_json(mod))
+the_pass(mod)
+tvm.ir.assert_structural_equal(mod, before, map_free_vars=True)
+"""
+
+_SAME_TEXT = """\
+before = tvm.ir.save_json(mod)
+the_pass(mod)
+assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
+"""
+
 ORACLE = Oracle(
     name="mutation",
     tier=1,
@@ -64,4 +76,5 @@ for run in (lambda: apply(mod), lambda: apply(mod, tvm.transform.Sequential(pass
 tvm.ir.assert_structural_equal(mod, reference, map_free_vars=True)
 assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
 """,
+    brief=lambda case, violation: (_EQUAL, _SAME_TEXT),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,13 @@ class Oracle:
     It is given `mod` (the IRModule), `passes` (a list of passes, one in an ordinary check),
     `the_pass` (the first of them) and `apply(mod, p=the_pass)`, which runs a pass under the case's
     PassContext and target.
+    """
+    brief: Callable[[Case, Violation], Iterable[str]] = lambda case, violation: ()
+    """Shorter forms of the check for this one violation, the best first; none, one or several.
+
+    They are given `mod` and `the_pass`, which is called on modules, or `passes`, a list of such.
+    They may fail to show the violation: whoever uses one executes it first. The last statement is
+    what raises; unless it raises what the pass itself raised, the pass is run before it.
     """
     cost: float = 0.0
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 
 import tvm
 
 from . import keys
-from .oracle import Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .subject import Outcome, Run, Subject, same_functions
 
 COPIES = 4
@@ -117,6 +118,22 @@ def same(a, b):
 
 """
 
+_TWO_WAYS = ("the_pass", "tvm.transform.Sequential([the_pass])")
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """Both ways on copies of their own: an earlier run may have left something in the module."""
+    copy = "tvm.ir.load_json(tvm.ir.save_json(mod))"
+    if len(case.calls) == 1:
+        runs = f"inside = tvm.transform.Sequential([the_pass])({copy})\ndirect = the_pass(mod)"
+    else:
+        runs = (
+            f"inside, direct = tvm.transform.Sequential(passes)({copy}), mod\n"
+            "for p in passes:\n    direct = p(direct)"
+        )
+    yield f"{runs}\ntvm.ir.assert_structural_equal(inside, direct, map_free_vars=True)"
+
+
 DETERMINISTIC = Oracle(
     name="deterministic",
     tier=1,
@@ -133,6 +150,13 @@ assert all(same(results[0], r) for r in results[2::2]) and all(
     same(results[1], r) for r in results[3::2]
 ), "the result differs from run to run on equal modules"
 """,
+    brief=lambda case, violation: (
+        "text = tvm.ir.save_json(mod)\n"
+        "mods = [tvm.ir.load_json(text) for _ in range(16)]\n"
+        "first, *others = [the_pass(m) for m in mods]\n"
+        "for other in others:\n"
+        "    tvm.ir.assert_structural_equal(other, first, map_free_vars=True)",
+    ),
 )
 
 REPEATABLE = Oracle(
@@ -149,6 +173,11 @@ for runs in ((direct, sequential), (sequential, direct)):
     first, second = (outcome(run, fresh) for run in runs)
     assert same(first, second), "a second application to the same module gives another result"
 """,
+    brief=lambda case, violation: tuple(
+        f"first, second = {first}(mod), {second}(mod)\n"
+        "tvm.ir.assert_structural_equal(second, first, map_free_vars=True)"
+        for first, second in itertools.product(_TWO_WAYS, _TWO_WAYS)
+    ),
 )
 
 SEQUENTIAL = Oracle(
@@ -166,4 +195,5 @@ if not isinstance(one, str) and not isinstance(other, str):
     tvm.ir.assert_structural_equal(one, other, map_free_vars=True)
 assert same(one, other), f"direct: {one}; inside Sequential: {other}"
 """,
+    brief=_brief,
 )

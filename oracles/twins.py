@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 
 from .graph import EXPRESSION_FIELDS, Graph
-from .inspect import has_dataflow
+from .inspect import bindings_of, has_dataflow, is_public
 
 STRANGER = "relaxfuzz_stranger"
 
@@ -87,6 +87,16 @@ def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
             graph.rename(gvar, f"renamed_{graph.name(gvar)}")
     graph.set_functions(functions)
     return graph.load()
+
+
+def names(mod: tvm.IRModule) -> list[str]:
+    """The names that `renamed` changes, private functions first."""
+    private = [str(gv.name_hint) for gv, f in mod.functions.items() if not is_public(f)]
+    params = {
+        str(param.name) for func in mod.functions.values() for param in getattr(func, "params", ())
+    }
+    bound = [str(binding.var.name) for binding in bindings_of(mod)]
+    return list(dict.fromkeys([*private, *(name for name in bound if name not in params)]))
 
 
 def reordered(mod: tvm.IRModule) -> tvm.IRModule | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import tvm
@@ -15,6 +16,11 @@ from .oracle import Oracle, Problem
 
 if TYPE_CHECKING:
     from .subject import Subject
+
+
+RELAX = "ill-formed"
+TENSOR_IR = "ill-formed TensorIR"
+"""Which checker complains: the first part of a key."""
 
 
 def check(subject: Subject) -> Problem | None:
@@ -44,7 +50,7 @@ def _relax(mod: tvm.IRModule) -> Problem | None:
     try:
         relax.analysis.well_formed(mod)
     except Exception as error:
-        return _complaint("ill-formed", error, mod)
+        return _complaint(RELAX, error, mod)
     raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
 
 
@@ -54,11 +60,11 @@ def _tensor_ir(mod: tvm.IRModule) -> Problem | None:
     try:
         s_tir.analysis.verify_well_formed(mod, assert_mode=True)
     except Exception as error:
-        return _complaint("ill-formed TensorIR", error, mod)
+        return _complaint(TENSOR_IR, error, mod)
     raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
 
 
-_MISFIT = re.compile(
+MISFIT = re.compile(
     r"Expression of type .* cannot be assigned to a variable of type "
     r"|All information in Type annotations must be correct\."
     r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
@@ -70,7 +76,7 @@ _UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined mo
 
 
 def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Problem:
-    misfit = _MISFIT.match(str(error)) is not None
+    misfit = MISFIT.match(str(error)) is not None
     text = "a type does not fit" if misfit else keys.message(str(error), ops=True)
     found = _UNDEFINED.match(str(error))
     kind = _kind_of_variable(mod, found.group(1)) if found else ""
@@ -117,6 +123,38 @@ def _dangling(mod: tvm.IRModule, functions: dict[str, GlobalVar]) -> Problem | N
     return None
 
 
+def complaint_text(result: str, what: str) -> Iterator[str]:
+    """Python that raises what is wrong with a module.
+
+    Args:
+        result: an expression for the module.
+        what: the first part of the violation's key.
+    """
+    if what == RELAX:
+        yield f"relax.analysis.well_formed({result})"
+    elif what == TENSOR_IR:
+        yield f"tvm.s_tir.analysis.verify_well_formed({result})"
+    elif "global_symbol" in what:
+        yield f"result = {result}\n{_SYMBOLS}"
+    else:
+        yield f"result = {result}\n{_USES}"
+
+
+_SYMBOLS = """\
+for gvar, func in result.functions_items():
+    symbol = (func.attrs or {}).get("global_symbol")
+    assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
+"""
+
+_USES = """\
+functions = {gvar.name_hint: gvar for gvar in result.functions}
+for func in result.functions.values():
+    used = []
+    tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
+    for gvar in used:
+        assert functions.get(gvar.name_hint, result).same_as(gvar), f"{gvar} is no function"
+"""
+
 ORACLE = Oracle(
     name="well-formed",
     tier=1,
@@ -142,4 +180,5 @@ for gvar, func in result.functions_items():
         defined = functions.get(other.name_hint)
         assert defined is not None and defined.same_as(other), f"{gvar} uses {other}, no function"
 """,
+    brief=lambda case, violation: complaint_text("the_pass(mod)", violation.key[0]),
 )

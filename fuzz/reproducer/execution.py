@@ -1,0 +1,157 @@
+"""Executing reproducers in fresh processes, and judging what came out."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import re
+import signal
+from pathlib import Path
+
+from ...oracles import agreement, keys, metamorphic, well_formed
+from ...oracles.pipeline_values import CODE_GENERATION
+from ..finding import Finding
+from ..protocol import Death
+from ..runner import HUNG, Runners
+
+SECONDS = 60.0
+"""For one execution, on a busy machine."""
+
+MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
+"""A check that does not fit raises these; so does a finding only if it says so itself."""
+
+MAIN = 'if __name__ == "__main__":'
+"""What stands between the module and the check."""
+
+_NAMES = re.compile(
+    r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning)|Mismatch|Undefined)(?::|$)", re.M
+)
+"""Names of exceptions at the end of a traceback; the last two are what `evaluate` raises where the
+module has no meaning."""
+
+_TRACEBACK = "Traceback (most recent call last):\n"
+
+
+def is_reproducer(path: Path) -> bool:
+    """A Python file with a check to run at its end, as reproducers have."""
+    return f"\n{MAIN}\n" in path.read_text(encoding="utf-8")
+
+
+def run(path: Path) -> tuple[int, str]:
+    """Exit code (negative for a signal) and stderr of a Python file; code `HUNG` if it hangs."""
+    return _runners().run(path, SECONDS)
+
+
+@functools.cache
+def _runners() -> Runners:
+    runners = Runners()
+    atexit.register(runners.close)
+    return runners
+
+
+def prepared(path: Path, stderr: str) -> bool:
+    """The exception comes from the check, not from building the module before it."""
+    line = _line(path, stderr)
+    before, found, _ = path.read_text(encoding="utf-8").partition(f"\n{MAIN}\n")
+    return bool(found) and line is not None and line > before.count("\n") + 1
+
+
+def raised(stderr: str) -> tuple[str, str] | None:
+    """Type and text of the exception of the last traceback; None where there is no traceback."""
+    _, found, trace = stderr.rpartition(_TRACEBACK)
+    # The frames, and the source text that comes with them, are indented.
+    name = re.search(r"^((?:\w+\.)*[A-Z]\w*)(?::|$)", trace, re.MULTILINE)
+    if not found or name is None:
+        return None
+    return name[1], trace[name.end() :].strip()
+
+
+def as_found(path: Path, finding: Finding) -> bool:
+    """Execute a reproducer: does it fail as the finding says, and not for another reason?"""
+    code, stderr = run(path)
+    match finding.oracle:
+        case Death.SEGFAULT:
+            return -code in (signal.SIGSEGV, signal.SIGBUS)
+        case Death.ARITHMETIC:
+            return -code == signal.SIGFPE
+        case Death.ABORT:
+            return -code == signal.SIGABRT
+        case Death.SIGNAL:
+            return code < 0
+        case Death.HANG:
+            return "Timeout (" in stderr
+        case Death.OUT_OF_MEMORY:
+            return code not in (0, HUNG) and prepared(path, stderr)
+    if code != 1 or not prepared(path, stderr):
+        return False
+    kinds = _NAMES.findall(stderr)
+    if not kinds or any(kind in MISTAKES and kind not in finding.detail for kind in kinds):
+        return False
+    return says(stderr, finding)
+
+
+def _line(path: Path, stderr: str) -> int | None:
+    """The line of the file's own top level that the first traceback tells."""
+    found = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
+    return None if found is None else int(found[1])
+
+
+_COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"')
+"""Frames of a pass that is run, or of a build."""
+
+
+def says(stderr: str, finding: Finding) -> bool:
+    """What was raised is what the finding tells.
+
+    It is the exception that the finding tells of; else it comes from the check, not from a pass or
+    a build that fails before there is anything to check.
+    """
+    seen = raised(stderr)
+    if seen is None:
+        return False
+    kind, text = seen[0].rpartition(".")[2], seen[1]
+    match (finding.oracle, *finding.fingerprint):
+        case ("crash", told, words, *_):
+            return _same_exception(kind, text, told, words)
+        case (_, "a second run raises" | "exception" | "what is saved does not load", told, words):
+            return _same_exception(kind, text, told, words)
+        case ("reference", agreement.REFUSED, told, words, *_):
+            return _same_exception(kind, text, told, words)
+        case ("well-formed", well_formed.RELAX | well_formed.TENSOR_IR, words, *_):
+            return _complains(text, words)
+        case (
+            "idempotent",
+            "the result of a second run",
+            well_formed.RELAX | well_formed.TENSOR_IR,
+            words,
+            *_,
+        ):
+            return _complains(text, words)
+        case ("tvmscript", words):
+            return metamorphic.said(f"{kind}: {text}") == words
+        case ("lowering-complete", operator, *_):
+            return operator.removeprefix("relax.") in text
+    if finding.pass_name == CODE_GENERATION:
+        return True
+    return _COMPILER.search(stderr.rpartition(_TRACEBACK)[2]) is None
+
+
+def _same_exception(kind: str, text: str, told: str, words: str) -> bool:
+    if kind != told:
+        return False
+    if kind == "AttributeError":
+        text = re.sub(r"'[\w.]+' object", "object", text)
+        return text.startswith(words)
+    # Which operator refuses, or which function raises without a word, is known by the frames.
+    return words == keys.REFUSED or not text or _alike(keys.message(text), words)
+
+
+def _complains(text: str, words: str) -> bool:
+    if words == "a type does not fit":
+        return well_formed.MISFIT.match(text) is not None
+    return _alike(keys.message(text, ops=True), words)
+
+
+def _alike(one: str, other: str) -> bool:
+    """What stands behind the message in a terminal may have been taken for a part of it."""
+    return one.startswith(other) or other.startswith(one)

@@ -1,0 +1,111 @@
+"""The Python file: imports, module, check."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+
+from ...oracles.passcall import PassCall
+from ...oracles.pipelines import steps
+from ..finding import Finding
+from .execution import MAIN
+from .module_text import ModuleText
+from .way import Way
+
+_STANDARD = {
+    "tvm": "import tvm",
+    "tvm_ffi": "import tvm_ffi",
+    "np": "import numpy as np",
+    "relax": "from tvm import relax",
+}
+
+_USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
+"""A check that does without builds the module by a pipeline of TVM's own."""
+
+_MOVED = """\
+if not hasattr(relax, "VDevice"):  # before TVM 0.27
+    relax.VDevice = tvm.ir.VDevice"""
+
+_APPLY = """\
+def apply(mod, p=None):
+    with tvm.transform.PassContext(config={config!r}), tvm.target.Target("llvm"):
+        return (the_pass if p is None else p)(mod)
+"""
+
+
+def file_text(finding: Finding, module: ModuleText, way: Way, header: str) -> str:
+    """The whole file.
+
+    Raises:
+        BadPass: the file that defines a user's pass is gone.
+    """
+    calls = finding.calls or (steps(finding.pipeline) if finding.pipeline else ())
+    if not _USES_PASSES.search(way.text):
+        calls = ()
+    imports = list(module.imports)
+    expressions: list[str] = []
+    paths: list[str] = []
+    for call in calls:
+        lines, expression = call.source()
+        for line in lines:
+            (imports if line.startswith(("import ", "from ")) else paths).append(line)
+        expressions.append(expression)
+    check = (_brief if way.brief else _whole)(way, calls, expressions)
+    if "relax.VDevice" in check and module.portable:
+        check = f"{_MOVED}\n{check}"
+    if "DiagnosticError" in finding.title + finding.detail:
+        # TVM's excepthook does not show this kind of error otherwise.
+        check = f'os.environ["TVM_BACKTRACE"] = "1"\n{check}'
+        imports.append("import os")
+    helper = [] if way.brief or not calls else ["", _APPLY.format(config=_config(calls))]
+    text = "\n".join([module.statements, *helper, "", MAIN, textwrap.indent(check, "    "), ""])
+    for name, line in _STANDARD.items():
+        if re.search(rf"(?<![\w.]){name}\.", text) and line not in "\n".join(imports):
+            imports.append(line)
+    above = [header, ""] if header else []
+    return "\n".join([*above, *_merged(imports), *dict.fromkeys(paths), "", text])
+
+
+def _config(calls: Iterable[PassCall]) -> dict[str, object]:
+    return {key: value for call in calls for key, value in call.config.items()}
+
+
+def _whole(way: Way, calls: Iterable[PassCall], expressions: list[str]) -> str:
+    """The oracle's own check, which knows `passes`, `the_pass` and `apply`."""
+    if not calls:
+        return way.text
+    passes = "".join(f"    {expression},\n" for expression in expressions)
+    return f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.text}"
+
+
+def _brief(way: Way, calls: Iterable[PassCall], expressions: list[str]) -> str:
+    """A short check, with as much around it as it needs."""
+    if not expressions:
+        return way.text
+    passes = f"[{', '.join(expressions)}]"
+    the_pass = expressions[0] if len(expressions) == 1 else f"tvm.transform.Sequential({passes})"
+    text = way.text
+    if len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text:
+        text = re.sub(r"\bthe_pass\b", lambda _: the_pass, text)
+    elif "the_pass" in text:
+        text = f"the_pass = {the_pass}\n{text}"
+    if "passes" in way.text:
+        text = f"passes = {passes}\n{text}"
+    config = _config(calls)
+    contexts = [f"tvm.transform.PassContext(config={config!r})"] if config else []
+    contexts += ['tvm.target.Target("llvm")'] if way.targeted else []
+    return f"with {', '.join(contexts)}:\n{textwrap.indent(text, '    ')}" if contexts else text
+
+
+def _merged(imports: Iterable[str]) -> list[str]:
+    """Import lines without repetition: plain ones first, one line for each module."""
+    plain = sorted({line for line in imports if line.startswith("import ")})
+    names: dict[str, set[str]] = {}
+    for line in imports:
+        module, found, listed = line.removeprefix("from ").partition(" import ")
+        if found:
+            names.setdefault(module, set()).update(name.strip() for name in listed.split(","))
+    return plain + [
+        f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)
+    ]

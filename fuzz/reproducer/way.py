@@ -1,0 +1,75 @@
+"""The ways to show a finding: short checks first, then the oracle's own, or how a process dies."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...generators.tvm_api import load_json
+from ...oracles.check import ORACLES
+from ...oracles.oracle import Case
+from ..finding import Finding
+from ..protocol import Death
+
+HANG_SECONDS = 15
+MEMORY_MB = 3072
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Statements that fail as long as the bug is there."""
+
+    text: str
+    brief: bool = False
+    """Made for this one violation; else they check what the oracle checks, by its own helpers."""
+    targeted: bool = True
+    """A pass runs for the target that it has in a campaign; else for none in particular."""
+
+
+def ways(finding: Finding) -> Iterator[Way]:
+    """What to try, the simplest first."""
+    if finding.oracle not in ORACLES:
+        quick = finding.oracle not in (Death.HANG, Death.OUT_OF_MEMORY)
+        for text in _deaths(finding):
+            for targeted in (False, True) if quick else (True,):
+                yield Way(text, brief=True, targeted=targeted)
+        return
+    oracle = ORACLES[finding.oracle]
+    case = Case(load_json(finding.module), finding.calls, finding.pipeline)
+    for text in oracle.brief(case, finding.violation):
+        for targeted in (False, True) if "the_pass" in text or "passes" in text else (False,):
+            yield Way(text.strip(), brief=True, targeted=targeted)
+    snippet = oracle.snippet
+    yield Way((snippet if isinstance(snippet, str) else snippet(case)).strip())
+
+
+_WAYS_TO_DIE = (
+    "the_pass(mod)",
+    "the_pass(mod)\nthe_pass(mod)",
+    "tvm.transform.Sequential([the_pass])(mod)",
+)
+"""A pass may die only when it is run again, or inside Sequential."""
+
+
+def _deaths(finding: Finding) -> Iterator[str]:
+    for way in _WAYS_TO_DIE:
+        match finding.oracle:
+            case Death.HANG:
+                yield (
+                    "import faulthandler\n\n"
+                    f"faulthandler.dump_traceback_later({HANG_SECONDS}, exit=True)\n{way}"
+                )
+            case Death.OUT_OF_MEMORY:
+                limit = f"({MEMORY_MB} << 20, {MEMORY_MB} << 20)"
+                yield f"import resource\n\nresource.setrlimit(resource.RLIMIT_DATA, {limit})\n{way}"
+            case Death.EXIT:
+                yield (
+                    "import os\n\npid = os.fork()\nif pid == 0:\n"
+                    + textwrap.indent(way, "    ")
+                    + "\n    os.kill(os.getpid(), 9)\n"
+                    "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+                    'assert code == -9, f"the pass ended the process with exit code {code}"'
+                )
+            case _:
+                yield way
