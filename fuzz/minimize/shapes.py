@@ -1,0 +1,229 @@
+"""Reductions over dimensions: symbolic ones, composite ones, large and special ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, sym, tirx
+from tvm.ir import GenericConst, PrimType
+
+from ...oracles.inspect import nodes, prim_funcs
+from . import edit
+from .rebuild import Rebuild
+from .reduction import Edit
+
+PLAIN = 2
+"""What a dimension is where it does not matter: no broadcasting, nothing empty, little to print."""
+
+
+def static_dims(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Symbolic dimensions become numbers: all of them, then each. Fewer symbols each time."""
+    symbols = _symbols(mod)
+    for size in (PLAIN, PLAIN + 1):
+        if len(symbols) > 1:
+            yield partial(_resized, mod, symbols=dict.fromkeys(symbols, size))
+    for name in symbols:
+        for size in (PLAIN, PLAIN + 1, 1, 0):
+            yield partial(_resized, mod, symbols={name: size})
+
+
+def plain_dims(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Composite dimensions such as `n * 4 + 1` become one of their variables, or a number.
+
+    Fewer composite dimensions each time: all of them, then each.
+    """
+    composite = _composite(mod)
+    for chosen in [composite, *([dim] for dim in composite)] if len(composite) > 1 else [composite]:
+        if chosen:
+            yield partial(_resized, mod, composite=[(dim, _first_var(dim)) for dim in chosen])
+            yield partial(_resized, mod, composite=[(dim, _int(PLAIN)) for dim in chosen])
+
+
+def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Dimensions of one size become another, everywhere at once, so that types stay consistent.
+
+    Sizes come nearer to 2, then to 3, 4 and so on; 1 and 0, which operators treat in a way of their
+    own, stay only where they must. `_weight` of some size falls, and of none it rises.
+    """
+    count = _sizes(mod)
+    sizes = sorted(count, key=lambda size: (-_weight(size), size))
+    large = [size for size in sizes if size > PLAIN]
+    if len(large) > 1:
+        yield partial(_resized, mod, sizes=dict.fromkeys(large, PLAIN))
+        ranks = {size: PLAIN + i for i, size in enumerate(sorted(large))}
+        for lift in (0, 1):  # whether or not there is a 2 already that must stay apart
+            new = {size: rank + lift for size, rank in ranks.items() if size > rank + lift}
+            if new:
+                yield partial(_resized, mod, sizes=new)
+        halves = {size: size // 2 for size in large if size % 2 == 0}
+        if len(halves) > 1:
+            yield partial(_resized, mod, sizes=halves)
+    fixed = {size for size in _sizes_of_kernels(mod) if size < PLAIN}
+    for size in sizes:
+        if size in fixed:
+            continue  # all over the loops and indices of its PrimFuncs
+        for new_size in dict.fromkeys((2, 3, 1, 0, size // 2)):
+            if _weight(new_size) < _weight(size):
+                yield partial(_resized, mod, sizes={size: new_size})
+
+
+def _weight(size: int) -> int:
+    """How far a dimension is from a plain one: 2, 3, 1, 0, then the larger, the farther."""
+    return {2: 0, 3: 1, 1: 2, 0: 3}.get(size, size)
+
+
+class _Resized(Rebuild):
+    """The module with other dimensions, in its Relax functions and PrimFuncs."""
+
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        sizes: Mapping[int, int],
+        symbols: Mapping[str, int],
+        composite: list[tuple[Any, Any]],
+    ) -> None:
+        super().__init__(mod)
+        self._sizes = sizes
+        self._symbols = symbols
+        self._composite = composite
+        self._analyzer = sym.Analyzer()
+
+    def dim(self, expr: Any) -> Any:
+        if isinstance(expr, tirx.IntImm):
+            return self._size(expr)
+        for old, new in self._composite:
+            if tvm_ffi.structural_equal(old, expr):
+                return new
+        if not self._symbols:
+            return expr
+        if isinstance(expr, tvm.ir.Var):
+            return self._number(expr)
+        new = tvm_ffi.structural_map(expr, (tvm.ir.Var, self._number))
+        return expr if new.same_as(expr) else self._analyzer.simplify(new)
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        plain = [_is_value(old) for old in call.args]  # numbers that are no dimensions
+        if any(plain) and not self._symbols:
+            args = [
+                old if keep else new for old, new, keep in zip(call.args, args, plain, strict=True)
+            ]
+        return super().call(call, args)
+
+    def constant(self, const: GenericConst) -> Any:
+        shape = [int(dim) for dim in const.value.shape]
+        new = [self._sizes.get(dim, dim) for dim in shape]
+        if new == shape:
+            return const
+        data = _cut(const.value.numpy(), new)
+        ty = relax.TensorType(new, const.ty.dtype, const.ty.vdevice)
+        return GenericConst(tvm.runtime.tensor(data), ty)
+
+    def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
+        # Numbers below 2 mean many things besides dimensions.
+        if not any(size >= PLAIN for size in self._sizes):
+            return func
+        new = tvm_ffi.structural_map(func, (tirx.IntImm, self._size_in_prim_func))
+        # Built by its constructor, which derives its type.
+        return tirx.PrimFunc(new.params, new.body, new.ret_type, new.attrs)
+
+    def _size(self, dim: Any) -> Any:
+        new = self._sizes.get(int(dim.value))
+        return dim if new is None else tirx.IntImm(dim.ty, new)
+
+    def _size_in_prim_func(self, dim: Any) -> Any:
+        return self._size(dim) if dim.value >= PLAIN else dim
+
+    def _number(self, var: Any) -> Any:
+        size = self._symbols.get(str(var.name))
+        return var if size is None else tirx.IntImm(var.ty, size)
+
+
+def _resized(
+    mod: tvm.IRModule,
+    *,
+    sizes: Mapping[int, int] | None = None,
+    symbols: Mapping[str, int] | None = None,
+    composite: list[tuple[Any, Any]] | None = None,
+) -> tvm.IRModule | None:
+    return _Resized(mod, sizes or {}, symbols or {}, composite or []).run()
+
+
+def _cut(data: Any, shape: list[int]) -> Any:
+    """The first elements along each axis; where there are too few, the last again, or zeros."""
+    for axis, size in enumerate(shape):
+        if data.shape[axis]:
+            data = np.take(data, np.minimum(np.arange(size), data.shape[axis] - 1), axis)
+        else:
+            data = np.zeros((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype)
+    return np.ascontiguousarray(data)
+
+
+def _int(value: int) -> Any:
+    return tirx.IntImm("int64", value)
+
+
+def _is_value(expr: Any) -> bool:
+    return isinstance(expr.ty, PrimType)
+
+
+def _first_var(dim: Any) -> Any:
+    found: list[Any] = []
+    tvm_ffi.structural_walk(dim, (tvm.ir.Var, found.append))
+    return found[0] if found else _int(PLAIN)
+
+
+# What dimensions there are
+
+
+def _dims(mod: tvm.IRModule) -> Iterator[Any]:
+    """The dimensions of all shapes and types in Relax functions."""
+    for _, func in edit.relax_functions(mod):
+        found: list[Any] = []
+        tvm_ffi.structural_walk(func, ((relax.ShapeExpr, relax.ShapeType), found.append))
+        for var in _vars(func):
+            tvm_ffi.structural_walk(var.ty, ((relax.ShapeExpr, relax.ShapeType), found.append))
+        for shape in found:
+            yield from shape.values or ()
+
+
+def _vars(func: relax.Function) -> list[Any]:
+    return [*func.params, *relax.analysis.all_vars(func)]
+
+
+def _symbols(mod: tvm.IRModule) -> list[str]:
+    names: dict[str, None] = {}
+    for dim in _dims(mod):
+        tvm_ffi.structural_walk(dim, (tvm.ir.Var, lambda var: names.setdefault(str(var.name))))
+    return list(names)
+
+
+def _sizes(mod: tvm.IRModule) -> Counter[int]:
+    return Counter(int(dim.value) for dim in _dims(mod) if isinstance(dim, tirx.IntImm))
+
+
+def _sizes_of_kernels(mod: tvm.IRModule) -> set[int]:
+    """The dimensions of the buffers that PrimFuncs are given."""
+    return {
+        int(dim.value)
+        for _, func in prim_funcs(mod)
+        for tensor in nodes(func.ty, relax.TensorType)
+        if isinstance(tensor.shape, relax.ShapeExpr)
+        for dim in tensor.shape.values
+        if isinstance(dim, tirx.IntImm)
+    }
+
+
+def _composite(mod: tvm.IRModule) -> list[Any]:
+    found: list[Any] = []
+    for dim in _dims(mod):
+        if not isinstance(dim, tirx.IntImm | tvm.ir.Var) and not any(
+            tvm_ffi.structural_equal(dim, other) for other in found
+        ):
+            found.append(dim)
+    return found

@@ -1,0 +1,251 @@
+"""Reductions over types: what they leave open, their dtypes, their devices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GenericConst, PrimType
+
+from ...oracles.inspect import nodes, prim_funcs
+from . import edit
+from .halving import runs
+from .rebuild import Rebuild
+from .reduction import Edit
+
+PLAIN = "float32"
+"""The dtype of a tensor where it does not matter."""
+
+ORDER = (PLAIN, "int64", "int32", "bool")
+"""From plain to special; all other dtypes come after these."""
+
+
+INDICES = ("int64", "int32", "bool")
+"""Types that numbers in PrimFuncs have which are no tensor's elements."""
+
+
+def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Types without virtual devices, and a module without a list of them. Fewer are named."""
+    if mod.global_infos or any(tensor.vdevice is not None for tensor in _tensors(mod)):
+        yield partial(_changed, _Placeless, mod)
+
+
+def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Tensors of unknown shape or dtype become known ones: all, then shapes, dtypes, functions.
+
+    Fewer types are incomplete.
+    """
+    if not any(map(_open, _tensors(mod))):
+        return
+    names = [str(g.name_hint) for g, f in edit.relax_functions(mod)]
+    yield partial(_known, mod, names, True, True)
+    yield partial(_known, mod, names, True, False)
+    yield partial(_known, mod, names, False, True)
+    if len(names) > 1:
+        for name in names:
+            yield partial(_known, mod, [name], True, True)
+
+
+def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Variables and results have the types of their values: all, then ever shorter runs of them.
+
+    Fewer annotations say less than is known.
+    """
+    weak = [hash(owner) for owner, told, known in _annotations(mod) if not _same(told, known)]
+    for chosen in runs(weak):
+        yield partial(_inferred, mod, frozenset(chosen))
+
+
+def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Tensors of one dtype get a plainer one, everywhere at once.
+
+    A dtype comes nearer to the beginning of `ORDER`, and no other one changes.
+    """
+    found = {str(t.dtype.dtype) for t in _tensors(mod) if t.dtype is not None}
+    dtypes = sorted(found - {PLAIN}, key=lambda dtype: (-_rank(dtype), dtype))
+    in_kernels = _dtypes_of_kernels(mod)
+    targets = {dtype: _plainer(dtype, dtype in in_kernels) for dtype in dtypes}
+    if len(dtypes) > 1:
+        yield partial(_cast, mod, {dtype: to[0] for dtype, to in targets.items() if to})
+    for dtype, plainer in targets.items():
+        for new in plainer:
+            yield partial(_cast, mod, {dtype: new})
+
+
+def _plainer(dtype: str, in_kernels: bool) -> list[str]:
+    """What to try in place of a dtype."""
+    plainer = [new for new in ORDER[:3] if _rank(new) < _rank(dtype)]
+    if not in_kernels:
+        return plainer
+    # Their arithmetic is not inferred anew, and their indices have some of these types too.
+    if dtype in INDICES:
+        return []
+    return [new for new in plainer if (new == PLAIN) == ("float" in dtype)]
+
+
+def _rank(dtype: str) -> int:
+    return ORDER.index(dtype) if dtype in ORDER else len(ORDER)
+
+
+class _Placeless(Rebuild):
+    def tensor(self, ty: relax.TensorType) -> relax.TensorType:
+        return ty if ty.vdevice is None else _tensor(ty, ty.shape, ty.dtype)
+
+    def constant(self, const: GenericConst) -> Any:
+        return GenericConst(const.value, self.ty(const.ty))
+
+    def infos(self) -> Any:
+        return None
+
+
+class _Known(Rebuild):
+    def __init__(
+        self, mod: tvm.IRModule, names: Collection[str], shapes: bool, dtypes: bool
+    ) -> None:
+        super().__init__(mod)
+        self._names = names
+        self._shapes = shapes
+        self._dtypes = dtypes
+
+    def params(self, name: str, func: relax.Function) -> list[Any]:
+        if name not in self._names:
+            return super().params(name, func)
+        return [self.variable(param, self._completed(self.ty(param.ty))) for param in func.params]
+
+    def _completed(self, ty: Any) -> Any:
+        if isinstance(ty, tvm.ir.TupleType):
+            return tvm.ir.TupleType([self._completed(field) for field in ty.fields])
+        if not isinstance(ty, relax.TensorType):
+            return ty
+        shape, dtype = ty.shape, ty.dtype
+        if self._shapes and shape is None:
+            shape = relax.ShapeExpr([2, 3, 2, 2, 2, 2][: ty.ndim] if ty.ndim >= 0 else [2, 3])
+        if self._dtypes and dtype is None:
+            dtype = PrimType(PLAIN)
+        return ty if shape is ty.shape and dtype is ty.dtype else _tensor(ty, shape, dtype)
+
+    def annotation(self, owner: Any, old: Any, was: Any, now: Any) -> Any:
+        kept = super().annotation(owner, old, was, now)
+        return now if any(map(_open, nodes(kept, relax.TensorType))) else kept
+
+
+class _Inferred(Rebuild):
+    def __init__(self, mod: tvm.IRModule, owners: Collection[int]) -> None:
+        super().__init__(mod)
+        self._owners = owners
+
+    def annotation(self, owner: Any, old: Any, was: Any, now: Any) -> Any:
+        return now if hash(owner) in self._owners else super().annotation(owner, old, was, now)
+
+
+class _Cast(Rebuild):
+    def __init__(self, mod: tvm.IRModule, dtypes: Mapping[str, str]) -> None:
+        super().__init__(mod)
+        self._dtypes = dtypes
+
+    def tensor(self, ty: relax.TensorType) -> relax.TensorType:
+        new = None if ty.dtype is None else self._dtypes.get(str(ty.dtype.dtype))
+        return ty if new is None else _tensor(ty, ty.shape, PrimType(new), ty.vdevice)
+
+    def constant(self, const: GenericConst) -> Any:
+        ty = self.ty(const.ty)
+        if ty.same_as(const.ty):
+            return const
+        data = const.value.numpy().astype(str(ty.dtype.dtype))
+        return GenericConst(tvm.runtime.tensor(data), ty)
+
+    def dtype(self, const: GenericConst) -> Any:
+        if not isinstance(const.value, tvm_ffi.dtype):
+            return const
+        new = self._of(const.value)
+        return const if new is const.value else GenericConst(new, const.ty)
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        attrs = call.attrs and tvm_ffi.structural_map(call.attrs, (tvm_ffi.dtype, self._of))
+        return super().call(relax.Call(call.op, call.args, attrs, call.ty_args), args)
+
+    def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
+        new = tvm_ffi.structural_map(
+            func,
+            [
+                (PrimType, self._prim_type),
+                ((tirx.FloatImm, tirx.IntImm), self._number),
+            ],
+        )
+        # Built by its constructor, which derives its type.
+        return func if new.same_as(func) else tirx.PrimFunc(*_parts(new))
+
+    def _of(self, dtype: Any) -> Any:
+        new = self._dtypes.get(str(dtype))
+        return dtype if new is None else tvm_ffi.dtype(new)
+
+    def _prim_type(self, ty: PrimType) -> PrimType:
+        new = self._dtypes.get(str(ty.dtype))
+        return ty if new is None or str(ty.dtype) in INDICES else PrimType(new)
+
+    def _number(self, value: Any) -> Any:
+        ty = self._prim_type(value.ty)
+        return value if ty.same_as(value.ty) else tirx.const(value.value, str(ty.dtype))
+
+
+def _parts(func: tirx.PrimFunc) -> tuple[Any, ...]:
+    return func.params, func.body, func.ret_type, func.attrs
+
+
+def _changed(kind: type[Rebuild], mod: tvm.IRModule) -> tvm.IRModule | None:
+    return kind(mod).run()
+
+
+def _known(
+    mod: tvm.IRModule, names: Collection[str], shapes: bool, dtypes: bool
+) -> tvm.IRModule | None:
+    return _Known(mod, names, shapes, dtypes).run()
+
+
+def _inferred(mod: tvm.IRModule, owners: Collection[int]) -> tvm.IRModule | None:
+    return _Inferred(mod, owners).run()
+
+
+def _cast(mod: tvm.IRModule, dtypes: Mapping[str, str]) -> tvm.IRModule | None:
+    return _Cast(mod, dtypes).run()
+
+
+def _tensor(ty: relax.TensorType, shape: Any, dtype: Any, vdevice: Any = None) -> relax.TensorType:
+    return relax.TensorType(shape, dtype, vdevice, ndim=-1 if shape is not None else ty.ndim)
+
+
+def _open(ty: relax.TensorType) -> bool:
+    return ty.shape is None or ty.dtype is None
+
+
+def _dtypes_of_kernels(mod: tvm.IRModule) -> set[str]:
+    """The dtypes of the buffers that PrimFuncs are given."""
+    return {
+        str(tensor.dtype.dtype)
+        for _, func in prim_funcs(mod)
+        for tensor in nodes(func.ty, relax.TensorType)
+    }
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(tvm_ffi.structural_equal(a, b))
+
+
+def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
+    """Variables and functions, the types they are said to have, and those of their values."""
+    for _, func in edit.relax_functions(mod):
+        for binding in nodes(func, relax.VarBinding):
+            yield binding.var, binding.var.ty, binding.value.ty
+        for function in nodes(func, relax.Function):
+            yield function, function.ret_ty, function.body.ty
+
+
+def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
+    """The tensors in the types of the variables of Relax functions."""
+    for _, func in edit.relax_functions(mod):
+        for var in [*func.params, *relax.analysis.all_vars(func)]:
+            yield from nodes(var.ty, relax.TensorType)
