@@ -14,7 +14,7 @@ from .kernels import Places, halves, places, with_changes
 from .reduction import Edit
 
 
-def plain_blocks(mod: tvm.IRModule) -> Iterator[Edit]:
+def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without annotations, predicates, initial values, reductions, regions, unused variables."""
     found = places(mod)
     for kind, peculiar, change in _PLAINER:
