@@ -32,9 +32,9 @@ def uncalled(mod: tvm.IRModule) -> Iterator[tuple[Any, relax.Function]]:
 
 
 def references(func: Any) -> set[str]:
-    """The names of the functions that this one refers to."""
+    """The names of the functions that this one, or a part of one, refers to."""
     names: set[str] = set()
-    if isinstance(func, relax.Function | tvm.tirx.PrimFunc):
+    if not isinstance(func, relax.ExternFunc):
         tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, lambda g: names.add(g.name_hint)))
     return names
 

@@ -1,32 +1,66 @@
-"""Reductions over whole functions of a module."""
+"""Reductions that drop whole functions of a module."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import tvm
 
 from . import edit
+from .halving import runs
 from .reduction import Edit
+from .scopes import bounds_of
+from .stand_ins import constant, existing, operand, parameter, without
+
+FEW = 16
+"""Kernels; more are dropped in runs, instead of keeping each alone."""
 
 
 def keep_one_function(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Only one function, and what it refers to."""
-    for gvar in mod.get_global_vars():
-        reached = _reachable(mod, gvar)
+    """Only one function, and what it refers to; those that none refers to first."""
+    references = _references(mod)
+    called: set[str] = set().union(*references.values())
+    relax_names = [gvar.name_hint for gvar, _ in edit.relax_functions(mod)]
+    kernels = [name for name in references if name not in relax_names]
+    names = sorted(relax_names, key=lambda name: name in called)
+    if len(kernels) <= FEW:
+        names += kernels
+    elif relax_names:
+        yield partial(_only, mod, set(kernels).union(*(references[name] for name in kernels)))
+    for name in names:
+        reached = _reachable(references, name)
         if len(reached) < len(mod.functions):
             yield partial(_only, mod, reached)
 
 
 def drop_functions(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without each of the functions that none refers to."""
-    used = {name for _, func in mod.functions_items() for name in edit.references(func)}
-    names = [gvar.name_hint for gvar in mod.get_global_vars()]
-    for name in names:
-        if name not in used and len(names) > 1:
-            yield partial(_only, mod, set(names) - {name})
+    """Without runs of functions: first of those that none refers to, then of the others too.
+
+    What called them goes with them.
+    """
+    references = _references(mod)
+    used: set[str] = set().union(*references.values())
+    unused = [name for name in references if name not in used]
+    for run in runs(unused):
+        if len(run) < len(references):
+            yield partial(_only, mod, set(references) - set(run))
+    for run in runs([name for name in references if name in used]):
+        yield partial(_without_callees, mod, frozenset(run), cut=True)
+        if len(run) == 1:
+            yield partial(_without_callees, mod, frozenset(run), cut=False)
+
+
+def _without_callees(mod: tvm.IRModule, names: frozenset[str], *, cut: bool) -> tvm.IRModule | None:
+    gone = [
+        (gvar.name_hint, bound.key)
+        for gvar, func in edit.relax_functions(mod)
+        if gvar.name_hint not in names and not names.isdisjoint(edit.references(func))
+        for bound in bounds_of(func)
+        if not bound.inner and not names.isdisjoint(edit.references(bound.binding.value))
+    ]
+    kinds = (operand, existing, parameter, constant)
+    return without(mod, gone, kinds if not cut else (parameter, *kinds), names)
 
 
 def _only(mod: tvm.IRModule, names: set[str]) -> tvm.IRModule:
@@ -34,13 +68,16 @@ def _only(mod: tvm.IRModule, names: set[str]) -> tvm.IRModule:
     return edit.with_functions(mod, kept)
 
 
-def _reachable(mod: tvm.IRModule, gvar: Any) -> set[str]:
-    by_name = {g.name_hint: func for g, func in mod.functions_items()}
+def _references(mod: tvm.IRModule) -> dict[str, set[str]]:
+    return {gvar.name_hint: edit.references(func) for gvar, func in mod.functions_items()}
+
+
+def _reachable(references: Mapping[str, set[str]], name: str) -> set[str]:
     reached: set[str] = set()
-    todo = [gvar.name_hint]
+    todo = [name]
     while todo:
         name = todo.pop()
-        if name not in reached and name in by_name:
+        if name not in reached and name in references:
             reached.add(name)
-            todo += edit.references(by_name[name])
+            todo += references[name]
     return reached

@@ -7,7 +7,7 @@ from .blocks import plain_blocks
 from .branches import flatten_branches, settle_conditions
 from .calls import inline_functions, inline_local_functions
 from .functions import drop_functions, keep_one_function
-from .kernels_blocks import plain_blocks, shrink_extents
+from .kernels_blocks import plain_kernels, shrink_extents
 from .kernels_bodies import all_bodies_trivial, trivial_bodies
 from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
 from .kernels_expressions import simplify_expressions, zero_values
@@ -50,7 +50,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     zero_values,
     # What costs one try for each expression waits until there are few.
     shrink_extents,
-    plain_blocks,
+    plain_kernels,
     plain_buffers,
     shrink_buffers,
     simplify_expressions,

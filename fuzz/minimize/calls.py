@@ -1,0 +1,94 @@
+"""Reductions over calls: the body of a function where it is called, instead of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.ir import GlobalVar
+
+from . import edit
+from .needs import operands
+from .reduction import Edit
+from .rewrite import Change, Inline, rewritten
+from .scopes import Bound, bounds_of
+
+
+def inline_functions(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without a function of the module: what it does is done where it was called."""
+    for gvar, func in edit.relax_functions(mod):
+        name = gvar.name_hint
+        users = {g.name_hint for g, f in mod.functions_items() if name in edit.references(f)}
+        if users and name not in users:
+            yield partial(_inlined, mod, name, func, users)
+
+
+def inline_local_functions(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without a function that is bound inside another."""
+    for gvar, func in edit.relax_functions(mod):
+        for bound in bounds_of(func):
+            local = bound.binding.value
+            if isinstance(local, relax.Function) and bound.key not in edit.used_vars([local.body]):
+                yield partial(_inlined_local, mod, gvar.name_hint, bound)
+
+
+def _inlined(
+    mod: tvm.IRModule, name: str, func: relax.Function, users: set[str]
+) -> tvm.IRModule | None:
+    change = Change(functions=users, removed={name})
+    for gvar, user in edit.relax_functions(mod):
+        if gvar.name_hint not in users:
+            continue
+        for bound in bounds_of(user):
+            value = bound.binding.value
+            if _calls(value) and isinstance(value.op, GlobalVar) and value.op.name_hint == name:
+                change.inlined[bound.key] = _body_for(func, list(value.args))
+            elif not bound.inner and name in edit.references(value):
+                return None  # it is more than called
+    return rewritten(mod, change)
+
+
+def _inlined_local(mod: tvm.IRModule, name: str, local: Bound) -> tvm.IRModule | None:
+    change = Change(dropped={local.key}, functions={name})
+    for bound in bounds_of(mod[name]):
+        value = bound.binding.value
+        if local.key in operands(value):
+            if not _calls(value) or hash(value.op) != local.key:
+                return None
+            change.inlined[bound.key] = _body_for(local.binding.value, list(value.args))
+    return rewritten(mod, change)
+
+
+def _calls(value: Any) -> bool:
+    return isinstance(value, relax.Call)
+
+
+def _body_for(func: relax.Function, args: list[Any]) -> Inline:
+    uses: dict[int, Any] = {}
+    for param, arg in zip(func.params, args, strict=False):
+        uses[hash(param)] = arg
+        _match(param.ty, arg.ty, uses)
+    return Inline(func.body, uses, copy=True)
+
+
+def _match(param: Any, arg: Any, uses: dict[int, Any]) -> None:
+    """Take down which dimensions of the arguments stand for those of the parameters."""
+    if isinstance(param, relax.TupleType) and isinstance(arg, relax.TupleType):
+        for inner, outer in zip(param.fields, arg.fields, strict=False):
+            _match(inner, outer, uses)
+    inner_dims, outer_dims = _dims(param), _dims(arg)
+    if len(inner_dims) == len(outer_dims):
+        for dim, outside in zip(inner_dims, outer_dims, strict=True):
+            if isinstance(dim, relax.Var):
+                uses.setdefault(hash(dim), outside)
+
+
+def _dims(ty: Any) -> list[Any]:
+    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
+        return list(ty.shape.values)
+    if isinstance(ty, relax.ShapeType) and ty.values is not None:
+        return list(ty.values)
+    return []

@@ -1,0 +1,52 @@
+"""What bindings use, and what is needed for a result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import relax
+
+from . import edit
+from .scopes import Scope, bounds_of, scopes_of
+
+
+def operands(value: Any) -> set[int]:
+    """The variables that a binding uses itself, what stands inside branches left out."""
+    if isinstance(value, relax.If):
+        return edit.used_vars([value.cond])
+    return set() if isinstance(value, relax.Function) else edit.used_vars([value])
+
+
+def dimensions(ty: Any) -> list[Any]:
+    """The symbolic dimensions in a type."""
+    return list(relax.analysis.tir_vars_in_type(ty))
+
+
+def dead(func: relax.Function) -> set[int]:
+    """The variables that the result of the function does not depend on."""
+    body = scopes_of(func)[0]
+    needed = needed_for(body, edit.used_vars([body.seq.body]))
+    return {bound.key for bound in bounds_of(func)} - needed
+
+
+def needed_for(scope: Scope, roots: set[int]) -> set[int]:
+    """The variables of a sequence, and of those inside it, that these depend on, and themselves.
+
+    A cast that defines a dimension is needed where the dimension is.
+    """
+    needed = set(roots)
+    _need(scope, needed, {hash(dim) for param in scope.params for dim in dimensions(param.ty)})
+    return needed
+
+
+def _need(scope: Scope, needed: set[int], own: set[int]) -> None:
+    for bound in reversed(scope.bounds):
+        binding = bound.binding
+        defines = isinstance(binding, relax.MatchCast) and not needed.isdisjoint(
+            {hash(dim) for dim in dimensions(binding.ty)} - own
+        )
+        if bound.key in needed or defines:
+            needed |= {bound.key, *map(hash, dimensions(bound.var.ty))} | operands(binding.value)
+            for inner in bound.inner:
+                needed |= edit.used_vars([inner.seq.body])
+                _need(inner, needed, own)

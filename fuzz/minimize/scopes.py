@@ -1,0 +1,93 @@
+"""Every binding of a function, those of branches and local functions too, and what it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm import relax
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """One sequence of blocks: of a function, a branch, or a local function."""
+
+    seq: relax.SeqExpr
+    params: list[Any]
+    """Of the function whose body it is; none: a branch."""
+    around: Bound | None = None
+    """The binding that it is part of; None: the body of a function of the module."""
+    bounds: list[Bound] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Bound:
+    """A binding and its place."""
+
+    binding: Any
+    scope: Scope
+    place: int
+    block: int
+    """Number of its block in the scope."""
+    dataflow: bool
+    inner: list[Scope] = field(default_factory=list)
+    """Sequences inside its value."""
+
+    @property
+    def var(self) -> Any:
+        """What it binds."""
+        return self.binding.var
+
+    @property
+    def key(self) -> int:
+        """Stands for the variable in mappings: variables are equal if they are the same node."""
+        return hash(self.binding.var)
+
+    def before(self) -> Iterator[Bound]:
+        """The bindings whose variables it may use, the outermost and first ones first."""
+        if self.scope.around is not None:
+            yield from self.scope.around.before()
+        yield from self.scope.bounds[: self.place]
+
+    def params(self) -> Iterator[Any]:
+        """The parameters that it may use, those of the outermost function first."""
+        if self.scope.around is not None:
+            yield from self.scope.around.params()
+        yield from self.scope.params
+
+
+def scopes_of(func: relax.Function) -> list[Scope]:
+    """All sequences of a function: its body first, then inner ones in order."""
+    found: list[Scope] = []
+    _enter(func.body, list(func.params), None, found)
+    return found
+
+
+def bounds_of(func: relax.Function) -> list[Bound]:
+    """All bindings in order, each before those inside its value."""
+    return list(_flat(scopes_of(func)[0]))
+
+
+def _enter(seq: Any, params: list[Any], around: Bound | None, found: list[Scope]) -> Scope:
+    scope = Scope(seq, params, around)
+    found.append(scope)
+    for number, block in enumerate(seq.blocks):
+        dataflow = isinstance(block, relax.DataflowBlock)
+        for binding in block.bindings:
+            bound = Bound(binding, scope, len(scope.bounds), number, dataflow)
+            scope.bounds.append(bound)
+            value = binding.value
+            if isinstance(value, relax.If):
+                for branch in (value.true_branch, value.false_branch):
+                    bound.inner.append(_enter(branch, [], bound, found))
+            elif isinstance(value, relax.Function):
+                bound.inner.append(_enter(value.body, list(value.params), bound, found))
+    return scope
+
+
+def _flat(scope: Scope) -> Iterator[Bound]:
+    for bound in scope.bounds:
+        yield bound
+        for inner in bound.inner:
+            yield from _flat(inner)
