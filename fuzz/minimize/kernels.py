@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -13,8 +13,6 @@ from ...oracles.inspect import prim_funcs
 from . import edit
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
-
-T = TypeVar("T")
 
 Places = list[tuple[str, Place]]
 """Nodes, each with the name of the PrimFunc that it is in."""
@@ -30,14 +28,6 @@ def places(mod: tvm.IRModule) -> Places:
     return [
         (name, place) for name, func in kernels(mod).items() for place in tree.places(func.body)
     ]
-
-
-def halves(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """All at once, then shorter and shorter runs, down to each alone."""
-    size = len(items)
-    while size:
-        yield from (items[start : start + size] for start in range(0, len(items), size))
-        size = 0 if size == 1 else (size + 1) // 2
 
 
 def rebuilt(

@@ -10,7 +10,8 @@ import tvm
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .kernels import Places, halves, places, with_changes
+from .halving import runs
+from .kernels import Places, places, with_changes
 from .reduction import Edit
 
 
@@ -31,7 +32,7 @@ def shrink_extents(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _halved(mod: tvm.IRModule, found: Places, change: Callable[[Any], Any]) -> Iterator[Edit]:
-    for run in halves(found):
+    for run in runs(found):
         yield partial(with_changes, mod, [(name, place.number, change) for name, place in run])
 
 

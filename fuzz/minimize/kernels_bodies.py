@@ -10,7 +10,8 @@ import tvm
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .kernels import halves, kernels, rebuilt, with_kernels
+from .halving import runs
+from .kernels import kernels, rebuilt, with_kernels
 from .reduction import Edit
 
 
@@ -22,9 +23,7 @@ def all_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
 def trivial_bodies(mod: tvm.IRModule) -> Iterator[Edit]:
     """Fewer and fewer bodies do nothing, do it in a block, or only write zeros."""
     names = list(kernels(mod))
-    yield from (
-        edit for run in halves(names) if len(run) < len(names) for edit in _trivial(mod, run)
-    )
+    yield from (edit for run in runs(names) if len(run) < len(names) for edit in _trivial(mod, run))
 
 
 def _trivial(mod: tvm.IRModule, names: Sequence[str]) -> Iterator[Edit]:

@@ -11,14 +11,15 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .kernels import halves, kernels, rebuilt, with_kernels
+from .halving import runs
+from .kernels import kernels, rebuilt, with_kernels
 from .reduction import Edit
 
 
 def drop_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without buffers of its own that a PrimFunc works with, and what it does to them."""
     own = [(name, buffer) for name, func in kernels(mod).items() for buffer in allocated(func)]
-    for run in halves(own):
+    for run in runs(own):
         yield partial(_without_buffers, mod, run)
 
 
@@ -27,7 +28,7 @@ def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
     buffers = [(name, buffer) for name, func in kernels(mod).items() for buffer in _buffers(func)]
     for scope in (None, "global"):
         peculiar = [(n, b) for n, b in buffers if not _same(b.ty, _plain(b, scope).ty)]
-        for run in halves(peculiar):
+        for run in runs(peculiar):
             yield partial(_with_plain, mod, run, scope)
 
 
@@ -39,7 +40,7 @@ def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
         for buffer in allocated(func)
         if any(not _is_one(dim) for dim in buffer.ty.shape)
     ]
-    for run in halves(own):
+    for run in runs(own):
         yield partial(_with_single, mod, run)
 
 
@@ -82,8 +83,8 @@ def _zero(load: Any) -> Any:
 
 def _block_without(block: Any, gone: set[int]) -> Any:
     fields = {
-        "reads": [r for r in block.reads if hash(r.source) not in gone],
-        "writes": [r for r in block.writes if hash(r.source) not in gone],
+        "reads": [r for r in block.reads if not tree.variables(r) & gone],
+        "writes": [r for r in block.writes if not tree.variables(r) & gone],
         "alloc_buffers": [b for b in block.alloc_buffers if hash(b) not in gone],
         "match_buffers": [m for m in block.match_buffers if hash(m.buffer) not in gone],
     }

@@ -10,7 +10,8 @@ import tvm
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .kernels import Places, halves, places, with_changes
+from .halving import runs
+from .kernels import Places, places, with_changes
 from .reduction import Edit
 
 LITERALS = (tirx.IntImm, tirx.FloatImm, tvm.ir.StringImm)
@@ -49,7 +50,7 @@ def _zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
         for name, p in found
         if not isinstance(p.node, LITERALS) and tree.dtype(p.node) is not None
     ]
-    for run in halves(wanted):
+    for run in runs(wanted):
         yield partial(
             with_changes,
             mod,

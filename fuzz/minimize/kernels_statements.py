@@ -10,7 +10,8 @@ import tvm
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .kernels import Places, halves, kernels, places, rebuilt, with_changes, with_kernels
+from .halving import runs
+from .kernels import Places, kernels, places, rebuilt, with_changes, with_kernels
 from .kernels_tree import Change
 from .reduction import Edit
 
@@ -30,7 +31,7 @@ def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without variables: their values, or zeros, stand in their places."""
     for name, func in kernels(mod).items():
         bound = [p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]
-        for run in halves(bound):
+        for run in runs(bound):
             for value in (_own_value, _zero_of):
                 yield partial(_without_definitions, mod, name, func, run, value)
 
@@ -48,7 +49,7 @@ def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _halved(mod: tvm.IRModule, found: Places, change: Change) -> Iterator[Edit]:
-    for run in halves(found):
+    for run in runs(found):
         changes = [(name, place.number, change) for name, place in run]
         yield partial(with_changes, mod, changes)
 

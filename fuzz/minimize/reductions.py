@@ -11,6 +11,8 @@ from .kernels_blocks import plain_kernels, shrink_extents
 from .kernels_bodies import all_bodies_trivial, trivial_bodies
 from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
 from .kernels_expressions import simplify_expressions, zero_values
+from .kernels_merge import merge_kernels
+from .kernels_params import drop_kernel_params, static_kernels
 from .kernels_statements import drop_definitions, drop_statements, unwrap
 from .reduction import Reduction
 from .results import return_less, shorten_branches
@@ -43,6 +45,9 @@ REDUCTIONS: tuple[Reduction, ...] = (
     plain_blocks,
     # The PrimFuncs that are left by now have something to do with it, most of them.
     trivial_bodies,
+    merge_kernels,
+    drop_kernel_params,
+    static_kernels,
     drop_statements,
     drop_buffers,
     drop_definitions,
