@@ -168,12 +168,14 @@ def small_constant(ty: Any) -> Any:
         return relax.BlockBuilder().normalize(relax.Tuple(fields))
     if not isinstance(ty, relax.TensorType) or ty.dtype is None or ty.vdevice is not None:
         return None
-    dims = ty.shape
-    if dims is None or not all(isinstance(dim, tvm.tirx.IntImm) for dim in dims):
+    if not isinstance(ty.shape, relax.ShapeExpr):
+        return None
+    dims = ty.shape.values
+    if not all(isinstance(dim, tvm.tirx.IntImm) for dim in dims):
         return None
     shape = [int(dim) for dim in dims]
-    if np.prod(shape) > LARGEST_CONSTANT:
-        return None
+    if not 0 < np.prod(shape) <= LARGEST_CONSTANT:
+        return None  # TVM cannot read back a constant without elements
     dtype = str(ty.dtype)
     make = np.zeros if "int" in dtype else np.ones
     return relax.const(make(shape), dtype)
