@@ -52,6 +52,8 @@ class Finding:
     """It came out again, with the same key, in a fresh process."""
     reduced: bool = False
     """The greedy reduction came to its end."""
+    first_bad: str | None = None
+    """The oldest version of TVM on which `relaxfuzz bisect` saw it fail; None: it was not asked."""
     reproducer: str | None = None
     """File name in the `reproducers` folder of the store; None until one is seen to fail."""
 
