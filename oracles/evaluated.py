@@ -11,14 +11,18 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import tvm
+
 from ..generators.ops.record import Tolerance
 from . import blame, keys, well_formed
+from .brief_values import both_sides, refused
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .executed_text import evaluated_text, executed_text
 from .expectation import Expectation
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .passcall import PassCall
+from .relations import Rule
 from .sides import Side, rule_of, sides, tolerance_of
 from .subject import Subject
 from .votes import REFUSED, Verdict, vote
@@ -152,21 +156,53 @@ def _snippet(case: Case) -> str:
 
     The result is built where the VM shows what is wrong, and else evaluated.
     """
+    shown = _shown(case)
+    if shown is None:
+        return "apply(mod)"
+    expected = [difference.before for difference in shown.differences]
+    calls = [shown.rule.text(e.function) for e in expected]
+    if shown.by_machine:
+        return executed_text(expected, calls, shown.tolerance, after=shown.after)
+    return evaluated_text(expected, calls, shown.tolerance)
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """One call, where the VM shows what is wrong with it."""
+    shown = _shown(case)
+    if shown is None:
+        return
+    for difference in shown.differences:
+        e = difference.before
+        call = shown.rule.text(e.function)
+        if difference.after.result is REFUSED:
+            yield from refused(e, call, shown.after)
+        else:
+            yield from both_sides(e, call, shown.tolerance, shown.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a reproducer shows."""
+
+    differences: list[Difference]
+    by_machine: bool
+    rule: Rule
+    tolerance: Tolerance | None
+    after: tvm.IRModule | None
+
+
+def _shown(case: Case) -> _Shown | None:
+    """The differences that the VM shows; else those that the evaluator does."""
     (call,) = case.calls
     subject = Subject(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
     found = list(itertools.islice(differences(subject), MOST))
     if not found:
-        return "apply(mod)"
+        return None
     rule = rule_of(subject)
     assert rule is not None, f"{call} has no rule for {subject.contract.relation}"
     tolerance = tolerance_of(subject)
-    shown = [d for d in found if vote(d.before, d.after, tolerance)[0] is Verdict.SAME]
-    chosen = shown or found
-    expected = [difference.before for difference in chosen]
-    calls = [rule.text(difference.before.function) for difference in chosen]
-    if shown:
-        return executed_text(expected, calls, tolerance, after=subject.direct.mod)
-    return evaluated_text(expected, calls, tolerance)
+    seen = [d for d in found if vote(d.before, d.after, tolerance)[0] is Verdict.SAME]
+    return _Shown(seen or found, bool(seen), rule, tolerance, subject.direct.mod)
 
 
 ORACLE = Oracle(
@@ -178,4 +214,5 @@ ORACLE = Oracle(
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
     check=evaluated,
     snippet=_snippet,
+    brief=_brief,
 )

@@ -56,14 +56,19 @@ def _compared(
 ) -> str:
     parts = [prepared]
     for e, call in zip(expected, calls, strict=True):
-        allowed, shaken = e.bounds(tolerance)
-        relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
-        absolute = relative + SENSITIVITY * _moved(e.result, shaken or ())
+        relative, absolute = bounds_of(e, tolerance)
         parts.append(
             f"args = {literal(e.args)}\n{call}\n"
             f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
         )
     return "\n\n".join(parts)
+
+
+def bounds_of(e: Expectation, tolerance: Tolerance | None) -> tuple[float, float]:
+    """Relative and absolute: the wider, the further rounding moves the result."""
+    allowed, shaken = e.bounds(tolerance)
+    relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
+    return relative, relative + SENSITIVITY * _moved(e.result, shaken or ())
 
 
 def built_text(

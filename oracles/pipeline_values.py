@@ -6,6 +6,7 @@ The operator is blamed, for its legalization, its code or its description, never
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import tvm
@@ -13,6 +14,7 @@ from tvm import relax
 
 from ..generators.ops import table
 from . import sanitized
+from .brief_values import against_numpy
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .evaluate import Evaluator
@@ -184,13 +186,29 @@ def _of_one_pass(subject: Subject) -> Problem | None:
 def _snippet(case: Case) -> str:
     """Arguments, expected results and the calls of the built module, spelled out."""
     assert case.pipeline is not None
-    expected = expectations(case.mod, kinds=tuple(Kind))
-    actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
-    if isinstance(actual, list):
-        pairs = zip(expected, actual, strict=True)
-        expected = [e for e, value in pairs if e.differs(value) is not None][:MOST]
+    expected = _wrong(case)
     texts = [f"actual = run({e.function!r}, args)" for e in expected]
     return executed_text(expected, texts, pipeline=case.pipeline, after=case.mod)
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """One call; or the build alone, where that fails."""
+    assert case.pipeline is not None
+    if violation.pass_name == CODE_GENERATION and case.pipeline == "default":
+        yield 'relax.build(mod, "llvm")'
+    for e in _wrong(case):
+        yield from against_numpy(e, None, case.pipeline)
+
+
+def _wrong(case: Case) -> list[Expectation]:
+    """The calls to show: those that give something else, where the build runs."""
+    assert case.pipeline is not None
+    expected = expectations(case.mod, kinds=tuple(Kind))
+    actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
+    if not isinstance(actual, list):
+        return expected
+    pairs = zip(expected, actual, strict=True)
+    return [e for e, value in pairs if e.differs(value) is not None][:MOST]
 
 
 ORACLE = Oracle(
@@ -202,4 +220,5 @@ ORACLE = Oracle(
     "the compiled program",
     check=_of_one_pass,
     snippet=_snippet,
+    brief=_brief,
 )

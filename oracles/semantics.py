@@ -9,16 +9,18 @@ of code generation (or of the evaluator): `pipeline_values` reports it.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 from ..generators.ops.record import Tolerance
 from . import blame
+from .brief_values import both_sides, refused
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .execute import Death, Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .sides import rule_of, tolerance_of
 from .subject import Subject
 
@@ -128,6 +130,17 @@ def _snippet(case: Case) -> str:
     return executed_text(expected, calls, tolerance_of(subject), after=subject.direct.mod)
 
 
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """One call after the other: one of them shows it."""
+    (call,) = case.calls
+    subject = Subject(case.mod, case.calls, contract_of(call), alone=True)
+    rule = rule_of(subject)
+    for e in expectations(case.mod, rule) if rule is not None else ():
+        assert rule is not None
+        yield from both_sides(e, rule.text(e.function), tolerance_of(subject), subject.direct.mod)
+        yield from refused(e, rule.text(e.function), subject.direct.mod)
+
+
 ORACLE = Oracle(
     name="executed",
     tier=4,
@@ -137,4 +150,5 @@ ORACLE = Oracle(
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
     check=executed,
     snippet=_snippet,
+    brief=_brief,
 )

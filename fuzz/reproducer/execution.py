@@ -9,6 +9,7 @@ import signal
 from pathlib import Path
 
 from ...oracles import agreement, keys, metamorphic, well_formed
+from ...oracles.check import ORACLES
 from ...oracles.pipeline_values import CODE_GENERATION
 from ..finding import Finding
 from ..protocol import Death
@@ -96,6 +97,9 @@ def _line(path: Path, stderr: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+_RAISES = re.compile(r"\b(?:raises?|refuses|fails|kills|no meaning)\b")
+"""What findings of values say where there are none to compare."""
+
 _COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"')
 """Frames of a pass that is run, or of a build."""
 
@@ -133,6 +137,8 @@ def says(stderr: str, finding: Finding) -> bool:
             return operator.removeprefix("relax.") in text
     if finding.pass_name == CODE_GENERATION:
         return True
+    if ORACLES[finding.oracle].tier > 2 and not _RAISES.search(" ".join(finding.fingerprint)):
+        return kind == "AssertionError"
     return _COMPILER.search(stderr.rpartition(_TRACEBACK)[2]) is None
 
 

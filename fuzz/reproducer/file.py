@@ -106,6 +106,6 @@ def _merged(imports: Iterable[str]) -> list[str]:
         module, found, listed = line.removeprefix("from ").partition(" import ")
         if found:
             names.setdefault(module, set()).update(name.strip() for name in listed.split(","))
-    return plain + [
-        f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)
-    ]
+    ordered = sorted(names, key=lambda module: (module != "__future__", module))
+    lines = [f"from {module} import {', '.join(sorted(names[module]))}" for module in ordered]
+    return lines[:1] + plain + lines[1:] if "__future__" in names else plain + lines

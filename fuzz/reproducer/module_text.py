@@ -56,12 +56,13 @@ def as_script(module: str) -> ModuleText | None:
     It is parsed in a fresh process: what reads an unusual module may die of it.
     """
     try:
-        text = _spelled(load_json(module).script(show_meta=True))
+        script = load_json(module).script(show_meta=True)
+        text = _spelled(script)
     except Exception:
         return None
     if text is None:
         return None
-    made = ModuleText(_imports(text), text + "\n\n\nmod = Module", portable=False)
+    made = ModuleText(_imports(script, text), text + "\n\n\nmod = Module", portable=False)
     return made if _gives(made, module) else None
 
 
@@ -96,12 +97,16 @@ def _values(array: np.ndarray) -> str:
     return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(array.tolist()))
 
 
-def _imports(text: str) -> tuple[str, ...]:
-    named = {"I": "ir as I", "R": "relax as R", "T": "tirx as T"}
-    used = [line for name, line in named.items() if re.search(rf"\b{name}\.", text)]
-    imports = [f"from tvm.script import {', '.join(used)}"]
+def _imports(script: str, text: str) -> tuple[str, ...]:
+    """The imports that stand in comments in a script, as far as the text uses them."""
+    imports = [
+        line
+        for line in re.findall(r"^# ((?:from|import) .*)$", script, re.M)
+        if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)
+    ]
     if "TypeVar(" in text:
-        imports.append("from typing import TypeVar")
+        # Python would evaluate what only TVM's parser gives a meaning to.
+        imports.insert(0, "from __future__ import annotations")
     return tuple(imports)
 
 
