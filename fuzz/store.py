@@ -7,14 +7,20 @@ import os
 import re
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from .finding import FORMAT, Finding
+from . import rows
+from .finding import Finding
+from .rows import Rows
 
 APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: tells our files from others'
 
 DATABASE = "findings.sqlite"
+
+SCHEMA_VERSION = 2
+"""Of the tables. 1: findings only. 2: rows besides; a store of version 1 gets them when opened."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (
@@ -62,12 +68,16 @@ class Store:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute(SCHEMA)
+            for statement in filter(str.strip, f"{SCHEMA}{rows.SCHEMA}".split(";")):
+                self._db.execute(statement)
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version = {FORMAT}")
+            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             raise BadStore(f"cannot use '{database}' as a store of findings: {error}") from error
+        self._lock = threading.RLock()
+        self.rows = Rows(self._db, self._lock)
+        """Which findings are one bug."""
 
     def _check_header(self) -> None:
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
@@ -77,9 +87,10 @@ class Store:
             return  # a run was killed before it could write the header
         if application != APPLICATION_ID:
             raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
-        if version != FORMAT:
+        if version not in range(1, SCHEMA_VERSION + 1):
             raise BadStore(
-                f"'{self.folder / DATABASE}' has format {version}, this relaxfuzz reads {FORMAT}"
+                f"'{self.folder / DATABASE}' has format {version}, "
+                f"this relaxfuzz reads 1 to {SCHEMA_VERSION}"
             )
 
     def close(self) -> None:
@@ -97,19 +108,20 @@ class Store:
         if finding.confirmed:
             path = self.module(finding)
             _write(path, finding.source or finding.module)
-        self._db.execute(
-            "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-            " title = excluded.title, confirmed = excluded.confirmed, finding = excluded.finding"
-            " WHERE excluded.confirmed >= findings.confirmed",
-            (
-                finding.id,
-                finding.pass_name,
-                finding.oracle,
-                finding.title,
-                int(finding.confirmed),
-                finding.to_json(),
-            ),
-        )
+        with self._lock:  # in no transaction of another thread, which may be rolled back
+            self._db.execute(
+                "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+                " title = excluded.title, confirmed = excluded.confirmed,"
+                " finding = excluded.finding WHERE excluded.confirmed >= findings.confirmed",
+                (
+                    finding.id,
+                    finding.pass_name,
+                    finding.oracle,
+                    finding.title,
+                    int(finding.confirmed),
+                    finding.to_json(),
+                ),
+            )
 
     def publish(self, finding: Finding, reproducer: str) -> Finding:
         """Write a finding's files and then its row; returns it with the reproducer's file name."""

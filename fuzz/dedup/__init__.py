@@ -1,0 +1,1 @@
+"""One bug is one row: which findings come of the same root cause, and why."""

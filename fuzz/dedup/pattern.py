@@ -1,0 +1,131 @@
+"""What a module looks like, up to names, dtypes, dimensions and the values of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...oracles.inspect import nodes, op_name
+
+
+def pattern(mod: tvm.IRModule) -> str:
+    """A text that is the same for two modules that differ in nothing else; for people, too.
+
+    Functions stand in it sorted by what they look like: their names and order tell nothing. The
+    attributes of operators are kept: other attributes mostly take other paths through a pass.
+    """
+    kinds = {
+        gvar.name_hint: "PrimFunc" if isinstance(func, tvm.tirx.PrimFunc) else "Function"
+        for gvar, func in mod.functions_items()
+    }
+    return "\n".join(sorted(_function(func, kinds) for _, func in mod.functions_items()))
+
+
+def _function(func: Any, kinds: dict[str, str]) -> str:
+    if isinstance(func, relax.Function):
+        return "\n".join(_Numbered(kinds).function(func))
+    if isinstance(func, tvm.tirx.PrimFunc):
+        body = map(_tensor_node, nodes(func.body, tvm.tirx.Stmt, tvm.ir.Expr))
+        return f"PrimFunc {' '.join(name for name in body if name not in _LEAVES)}"
+    return type(func).__name__
+
+
+_LEAVES = ("IntImm", "FloatImm", "Var", "SBlockRealize")
+"""What a PrimFunc has more or less of by its shapes alone, or besides something else."""
+
+
+def _tensor_node(node: Any) -> str:
+    return op_name(node) or type(node).__name__
+
+
+class _Numbered:
+    """Writes one function, its variables numbered as they come."""
+
+    def __init__(self, kinds: dict[str, str]) -> None:
+        self._kinds = kinds
+        self._numbers: dict[int, int] = {}
+
+    def function(self, func: relax.Function) -> Iterator[str]:
+        """The lines of a function."""
+        params = ", ".join(f"{self._var(param)}: {_type(param.ty)}" for param in func.params)
+        attrs = sorted(map(str, func.attrs.keys())) if func.attrs is not None else []
+        public = "public" if "global_symbol" in attrs else "private"
+        rest = [name for name in attrs if name != "global_symbol"]
+        yield f"{public} Function({params}) {' '.join(rest)}".rstrip()
+        yield from self._body(func.body)
+
+    def _body(self, body: Any) -> Iterator[str]:
+        if not isinstance(body, relax.SeqExpr):
+            yield f"  {self._expr(body)}"
+            return
+        for block in body.blocks:
+            yield "  dataflow" if isinstance(block, relax.DataflowBlock) else "  block"
+            for binding in block.bindings:
+                yield from self._binding(binding)
+        yield f"  return {self._expr(body.body)}"
+
+    def _binding(self, binding: Any) -> Iterator[str]:
+        value = binding.value
+        cast = "match_cast " if isinstance(binding, relax.MatchCast) else ""
+        inner: list[Any] = []
+        if isinstance(value, relax.If):
+            text, inner = f"if {self._expr(value.cond)}", [value.true_branch, value.false_branch]
+        elif isinstance(value, relax.Function):
+            text, inner = "local", [value.body]
+            for param in value.params:
+                self._var(param)
+        else:
+            text = self._expr(value)
+        yield f"    {self._var(binding.var)} = {cast}{text}: {_type(binding.var.ty)}"
+        for body in inner:
+            yield from self._body(body)
+
+    def _var(self, var: Any) -> str:
+        return f"%{self._numbers.setdefault(hash(var), len(self._numbers))}"
+
+    def _expr(self, expr: Any) -> str:
+        if isinstance(expr, tvm.ir.GlobalVar):
+            return self._kinds.get(expr.name_hint, "missing")
+        if isinstance(expr, relax.Var):
+            return self._var(expr)
+        if isinstance(expr, relax.Call):
+            callee = op_name(expr) or self._expr(expr.op)
+            args = ", ".join(map(self._expr, expr.args))
+            return f"{callee}({args}){_attributes(expr.attrs)}"
+        if isinstance(expr, relax.Tuple):
+            return f"({', '.join(map(self._expr, expr.fields))})"
+        if isinstance(expr, relax.TupleGetItem):
+            return f"{self._expr(expr.tuple_value)}[{expr.index}]"
+        return type(expr).__name__
+
+
+def _attributes(attrs: Any) -> str:
+    """Attributes but dtypes, as they are printed."""
+    if attrs is None:
+        return ""
+    named = {
+        field.name: getattr(attrs, field.name)
+        for field in type(attrs).__tvm_ffi_type_info__.fields
+        if "dtype" not in field.name
+    }
+    return f" {', '.join(f'{name}={value}' for name, value in named.items())}" if named else ""
+
+
+def _type(ty: Any) -> str:
+    """A type by what is known of it."""
+    if isinstance(ty, relax.TupleType):
+        return f"({', '.join(map(_type, ty.fields))})"
+    if not isinstance(ty, relax.TensorType):
+        return type(ty).__name__
+    if isinstance(ty.shape, relax.ShapeExpr):
+        static = all(isinstance(dim, tvm.tirx.IntImm) for dim in ty.shape)
+        shape = "" if static else " symbolic"
+    elif ty.shape is not None:
+        shape = " of a shape"
+    else:
+        shape = " of unknown rank" if ty.ndim == -1 else " of unknown shape"
+    device = " on a device" if ty.vdevice is not None else ""
+    return f"Tensor{shape}{device}{' of unknown dtype' if ty.dtype is None else ''}"
