@@ -34,6 +34,8 @@ from .protocol import (
     Forked,
     Job,
     Limits,
+    Narrow,
+    Narrowed,
     Origin,
     ProtocolError,
     Ready,
@@ -123,7 +125,20 @@ def explain(executor: Executor, job: Explain, *, limits: Limits = LIMITS) -> Exp
     return answer.explanation
 
 
-def _ask(executor: Executor, job: Check | Regenerate | Explain, limits: Limits) -> Reply:
+def narrow(executor: Executor, job: Narrow, *, limits: Limits = LIMITS) -> Narrowed:
+    """The one pass of several that shows a violation, found in a fresh process.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = _ask(executor, job, limits)
+    if isinstance(answer, Died):  # of something else than the violation
+        return Narrowed(answer.id, job.module, job.calls, job.pipeline)
+    assert isinstance(answer, Narrowed), answer
+    return answer
+
+
+def _ask(executor: Executor, job: Check | Regenerate | Explain | Narrow, limits: Limits) -> Reply:
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     executor.submit(job, replies.put, limits=limits)
     answer: Reply | None = None
@@ -132,7 +147,7 @@ def _ask(executor: Executor, job: Check | Regenerate | Explain, limits: Limits) 
             return reply
         if isinstance(reply, Failed):
             raise ExecutorError(reply.traceback)
-        if isinstance(reply, Checked | Regenerated | Explained) or reply is None:
+        if isinstance(reply, Checked | Regenerated | Explained | Narrowed) or reply is None:
             answer = reply
     if answer is None:
         raise ExecutorError(f"The executor was closed before it answered {type(job).__name__}")

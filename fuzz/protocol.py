@@ -181,7 +181,18 @@ class Reduce:
     shares: int = 1
 
 
-Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """Find the one pass of several that shows a violation; answered by `Narrowed`."""
+
+    violation: Violation
+    module: str
+    """TVM JSON."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+
+
+Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +353,17 @@ class Exhausted:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The answer to `Narrow`; what it was given, where no pass by itself shows the violation."""
+
+    id: int
+    module: str
+    """TVM JSON of what the pass was given."""
+    calls: tuple[PassCall, ...]
+    pipeline: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
 
@@ -424,6 +446,7 @@ FromChild: TypeAlias = (
     | Met
     | Tried
     | Exhausted
+    | Narrowed
     | Failed
 )
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died

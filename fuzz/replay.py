@@ -125,7 +125,7 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
         return _script(item)
     assert executor is not None, f"{item.path}: a finding needs an executor"
     try:
-        module = _module(item.finding)
+        module = module_of(item.finding)
     except Exception as error:
         return Outcome(item, Status.BROKEN, f"its module does not load: {error}".split("\n")[0])
     violation = again(executor, item.finding, module)
@@ -134,8 +134,12 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
     return Outcome(item, Status.FAILS, violation.title)
 
 
-def _module(finding: Finding) -> str:
-    """JSON that this TVM reads: the stored one, or made from source if another TVM wrote that."""
+def module_of(finding: Finding) -> str:
+    """JSON that this TVM reads: the stored one, or made from source if another TVM wrote that.
+
+    Raises:
+        Exception: whatever TVM raises for what it cannot load.
+    """
     here = versions()
     if finding.source and any(finding.versions.get(n) != here[n] for n in ("tvm", "tvm_git")):
         return str(save_json(from_source(finding.source)))

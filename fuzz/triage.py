@@ -10,15 +10,13 @@ import time
 import traceback
 from collections.abc import Callable
 
-from ..generators.tvm_api import load_json, save_json
-from ..oracles.check import narrow
-from ..oracles.oracle import Case
 from . import reproducer
-from .confirm import DEATHS, again
+from .confirm import again
 from .executor import Executor
 from .finding import Finding
 from .minimize.findings import Minimized, minimized
 from .minimize.parallel import State
+from .minimize.passlist import fewer_passes
 from .store import Store
 
 REDUCE_SECONDS = 3.0
@@ -70,7 +68,6 @@ class Triage:
         self._lock = threading.Lock()
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._stop = False
-        self._narrowing = threading.Lock()  # the oracles are not made for threads
         self._threads: list[threading.Thread] = []
         # The rest of the machine belongs to the campaign until that is over.
         self._employ(max(1, executor.workers // 2))
@@ -151,7 +148,7 @@ class Triage:
             self._store.put(finding)
             return
         confirmed = dataclasses.replace(
-            self._narrowed(finding),
+            fewer_passes(self._executor, finding),
             confirmed=True,
             title=violation.title,
             detail=violation.detail,
@@ -159,21 +156,6 @@ class Triage:
         confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
         self._store.put(confirmed)
         self._queue.put((NEXT, next(self._number), confirmed))
-
-    def _narrowed(self, finding: Finding) -> Finding:
-        """The one pass, of a list or pipeline, and the module that it was given."""
-        if len(finding.calls) == 1 or finding.oracle in DEATHS:
-            return finding  # a pass that kills its process is not run in this one
-        case = Case(load_json(finding.module), finding.calls, finding.pipeline)
-        with self._narrowing:
-            case = narrow(case, finding.violation)
-        smaller = dataclasses.replace(
-            finding,
-            module=save_json(case.mod),
-            calls=case.calls,
-            pipeline=case.pipeline,
-        )
-        return finding if again(self._executor, smaller, smaller.module) is None else smaller
 
     def _finish(self, finding: Finding) -> None:
         smaller = finding

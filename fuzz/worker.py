@@ -20,7 +20,7 @@ from ..generators.stages import STEPS, Stage
 from ..generators.tvm_api import load_json, save_json
 from ..oracles import composition
 from ..oracles.catalogue import catalogue
-from ..oracles.check import BUILDS, VALUES, check
+from ..oracles.check import BUILDS, VALUES, check, narrow
 from ..oracles.contract import Exemption, PassContract
 from ..oracles.explanation import explain
 from ..oracles.inspect import ops_used
@@ -43,6 +43,8 @@ from .protocol import (
     FromChild,
     Job,
     ModuleDone,
+    Narrow,
+    Narrowed,
     Origin,
     PassStats,
     Reduce,
@@ -71,6 +73,11 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             say(Checked(id, tuple(_whole_check(job, load_json(job.module), journal))))
         case Reduce():
             reduce(id, job, lambda mod: _whole_check(job, mod, journal), journal, say)
+        case Narrow(violation, module, calls, pipeline):
+            journal.place(0, Stage.RAW, 0, "narrow", calls, pipeline)
+            journal.step("narrow")
+            case = narrow(Case(load_json(module), calls, pipeline), violation)
+            say(Narrowed(id, save_json(case.mod), case.calls, case.pipeline))
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)
             say(Regenerated(id, save_json(regenerate(origin))))

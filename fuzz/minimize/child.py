@@ -18,7 +18,7 @@ from .search import Candidate, Search, search
 MAKING = "edit"
 """The step in which a candidate is made: a death there is no fault of a pass."""
 
-SIGN_SECONDS = 0.5
+SIGN_SECONDS = 0.1
 """Between two signs of life."""
 
 

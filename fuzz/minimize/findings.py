@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ...generators.source import to_source
-from ...generators.tvm_api import load_json
 from ...oracles.oracle import Violation
 from ..confirm import again
 from ..executor import Executor
 from ..finding import Finding
+from ..reproducer import source_of
 from .parallel import State, shrink
 from .reduction import FIRST
 
@@ -58,7 +57,7 @@ def minimized(
     flaky = False
     smallest = finding
     if outcome.state.module != finding.module:
-        for module in _backwards([finding.module, *outcome.trail]):
+        for module in backwards([finding.module, *outcome.trail]):
             seen = [again(executor, finding, module) for _ in range(ASKED)]
             shown = next((violation for violation in seen if violation is not None), None)
             flaky |= None in seen
@@ -77,7 +76,7 @@ def minimized(
     )
 
 
-def _backwards(trail: list[str]) -> Iterator[str]:
+def backwards(trail: list[str]) -> Iterator[str]:
     """The last module, and ever earlier ones: 1, 2, 4, ... from the end, without the first."""
     step = 1
     while step < len(trail):
@@ -94,11 +93,3 @@ def _with(finding: Finding, module: str, violation: Violation) -> Finding:
         detail=violation.detail,
         fingerprint=violation.fingerprint,
     )
-
-
-def source_of(module: str) -> str:
-    """Python source of a module in JSON; empty where it cannot be written."""
-    try:
-        return to_source(load_json(module))
-    except Exception:
-        return ""

@@ -221,6 +221,7 @@ class _Race:
             self._losses += 1
             self._restart(run)
             return
+        run.tried += 1
         spot = Spot(place.index, place.ordinal)
         if place.step == MAKING:
             self.faults[f"An edit killed its process: {died}"] = None

@@ -1,0 +1,94 @@
+"""The best so far on disk: a search that is killed at any moment goes on from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..finding import Finding
+from .parallel import State
+from .reduction import Spot
+
+FORMAT = 1
+
+
+class BadCheckpoint(ValueError):
+    """The file is no state of a search, or of a search for something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """All that is needed to go on."""
+
+    request: Mapping[str, Any]
+    """What was asked for, as JSON values: another request does not go on from here."""
+    state: State
+    finding: Finding | None = None
+    """With the passes reached so far; None for a predicate of the user's."""
+    seconds: float = 0.0
+    """Used up so far."""
+    flaky: bool = False
+    """What is asked for does not come out of every run."""
+
+    def write(self, path: Path) -> None:
+        """Put it on the disk, whole or not at all."""
+        data = {
+            "format": FORMAT,
+            "request": self.request,
+            "state": asdict(self.state),
+            "finding": None if self.finding is None else self.finding.to_json(),
+            "seconds": self.seconds,
+            "flaky": self.flaky,
+        }
+        write(path, json.dumps(data))
+
+
+def read(path: Path, request: Mapping[str, Any]) -> Checkpoint:
+    """The state that a search for the same request has left.
+
+    Raises:
+        BadCheckpoint: it is of another request, which the text names, or no state at all.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        version, asked = data["format"], data["request"]
+    except (ValueError, KeyError, TypeError):
+        raise BadCheckpoint(f"'{path}' is not the state of a minimization") from None
+    if version != FORMAT:
+        raise BadCheckpoint(f"'{path}' has format {version!r}, this relaxfuzz reads {FORMAT}")
+    names = [name for name in {**asked, **request} if asked.get(name) != request.get(name)]
+    if names:
+        name = names[0]
+        raise BadCheckpoint(
+            f"'{path}' is of another request: {name} was {asked.get(name)!r} and is "
+            f"{request.get(name)!r} now; go on with the same one, or begin again without --resume"
+        )
+    state = {**data["state"], "spot": Spot(**data["state"]["spot"])}
+    finding = data["finding"]
+    return Checkpoint(
+        request=asked,
+        state=State(**state),
+        finding=None if finding is None else Finding.from_json(finding),
+        seconds=data["seconds"],
+        flaky=data["flaky"],
+    )
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all, whatever ends this process."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

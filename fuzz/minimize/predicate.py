@@ -1,0 +1,173 @@
+"""The search with a predicate of the user's: a command that finds a module interesting or not."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from ...generators.source import SourceError, to_source
+from ...generators.tvm_api import load_json
+from .parallel import TICK, State
+from .search import Candidate, Search, digest
+
+SECONDS = 60.0
+"""A candidate for which the command takes longer is not interesting."""
+
+
+class Command:
+    """A command line, run on one module after the other. Exit code 0: still interesting.
+
+    `{}.py` in it stands for a Python file that defines the module as `mod`, `{}` for one with
+    TVM JSON. A command without either gets the JSON file as its last argument.
+    """
+
+    def __init__(self, text: str) -> None:
+        """
+        Raises:
+            ValueError: there is no command, or a quotation is not closed.
+        """
+        self._words = shlex.split(text)
+        if not self._words:
+            raise ValueError(f"Expected a command but got {text!r}")
+        self._source = "{}.py" in text
+        if "{}" not in text:
+            self._words.append("{}")
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, module: str) -> bool:
+        """Is the module (TVM JSON) interesting? May be asked in several threads."""
+        return self.ask(module)[0] == 0
+
+    def ask(self, module: str) -> tuple[int | None, str]:
+        """Exit code, None where there is none, and what was written to stderr or why.
+
+        Raises:
+            OSError: the command cannot be started.
+        """
+        with tempfile.TemporaryDirectory(prefix="relaxfuzz-predicate-") as folder:
+            path = Path(folder) / ("candidate.py" if self._source else "candidate.json")
+            try:
+                path.write_text(to_source(load_json(module)) if self._source else module)
+            except SourceError as error:
+                return None, f"it cannot be written as source: {error}"
+            name = str(path.with_suffix("") if self._source else path)
+            words = [word.replace("{}", name) for word in self._words]
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # so that what it starts ends with it
+            )
+            with self._lock:
+                self._running.add(process)
+            try:
+                _, said = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                process.communicate()
+                return None, f"it took more than {SECONDS:.0f} s"
+            finally:
+                with self._lock:
+                    self._running.discard(process)
+            return process.returncode, said.decode(errors="replace")
+
+    def stop(self) -> None:
+        """End what runs: none of it is interesting."""
+        with self._lock:
+            for process in self._running:
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def shrink_by(
+    command: Command,
+    state: State,
+    *,
+    workers: int,
+    over: Callable[[], bool],
+    progress: Callable[[State], None],
+    trail: list[str],
+    faults: dict[str, None],
+) -> State:
+    """Make a module smaller that the command finds interesting, from a state on.
+
+    Candidates are made here, and asked about by so many commands at a time; the first success
+    wins.
+
+    Args:
+        over, progress: see `parallel.shrink`.
+        trail: gets the modules that were found, in order.
+        faults: gets what the harness itself does wrong.
+    """
+
+    def fault(text: str) -> None:
+        faults[text] = None
+
+    where = Search(anchor=state.spot, fault=fault)
+    where.seen.add(digest(state.module))
+    with ThreadPoolExecutor(workers) as threads:
+        while not state.ended and not over():
+            found, asked = _first(command, where, state.module, threads, workers, over)
+            state = replace(state, tried=state.tried + asked)
+            if found is not None:
+                trail.append(found.module)
+                where = where.behind(found.spot)
+                state = replace(state, module=found.module, spot=found.spot, held=state.held + 1)
+            elif not over():
+                state = replace(state, ended=True)
+            progress(state)
+    return state
+
+
+def _first(
+    command: Command,
+    where: Search,
+    module: str,
+    threads: ThreadPoolExecutor,
+    workers: int,
+    over: Callable[[], bool],
+) -> tuple[Candidate | None, int]:
+    """The first candidate that is found to be interesting, and how many were asked about."""
+    asked = 0
+    candidates = where.candidates(load_json(module))
+    running: dict[Future[bool], Candidate] = {}
+    found: Candidate | None = None
+    try:
+        while found is None and not over():
+            for candidate in islice(candidates, workers - len(running)):
+                running[threads.submit(command, candidate.module)] = candidate
+            if not running:
+                break
+            done, _ = concurrent.futures.wait(
+                running, timeout=TICK, return_when=concurrent.futures.FIRST_COMPLETED
+            )
+            for future in done:
+                asked += 1
+                candidate = running.pop(future)
+                if future.result() and found is None:
+                    found = candidate
+    finally:
+        while any(not future.done() for future in running):
+            command.stop()
+            time.sleep(0.01)
+        for candidate in running.values():
+            where.seen.discard(digest(candidate.module))  # nobody knows
+    return found, asked
