@@ -51,6 +51,33 @@ def refused(e: Expectation, call: str, after: tvm.IRModule | None) -> Iterator[s
             yield f"args = {args}\nmachine = {_machine(build, e.mod)}\n{_ran(call)}"
 
 
+def by_evaluator(
+    e: Expectation, call: str, tolerance: Tolerance | None, *, raises: bool
+) -> Iterator[str]:
+    """Evaluate the result as relaxfuzz does it.
+
+    Args:
+        raises: what is computed has no meaning, or refuses its arguments.
+    """
+    if not all(isinstance(arg, np.ndarray | tuple) for arg in e.args):
+        return
+    lines = [
+        "# Compiled code does not show this: the result is evaluated in NumPy.",
+        "from relaxfuzz import evaluate",
+        f"args, after = [{', '.join(map(_one_line, e.args))}], the_pass(mod)",
+    ]
+    if call == f"actual = run({e.function!r}, args)":
+        lines.append(f"actual = evaluate(after, {e.function!r}, args, {{}})")
+    else:
+        lines.append(f"run = lambda name, args: evaluate(after, name, args, {{}})\n{call}")
+    if not raises:
+        if _numpy(e.result) is None:
+            return
+        lines.append(f"expected = {_one_line(e.result)}")
+        lines.append(_compared(e, "actual", "expected", tolerance))
+    yield "\n".join(lines)
+
+
 def _against_numpy(
     e: Expectation,
     call: str,

@@ -15,7 +15,7 @@ import tvm
 
 from ..generators.ops.record import Tolerance
 from . import blame, keys, well_formed
-from .brief_values import both_sides, refused
+from .brief_values import both_sides, by_evaluator, refused
 from .composition import contract_of
 from .errors import Mismatch, Undefined, Unsupported
 from .executed_text import evaluated_text, executed_text
@@ -167,14 +167,17 @@ def _snippet(case: Case) -> str:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """One call, where the VM shows what is wrong with it."""
+    """One call, in the VM where that shows what is wrong with it."""
     shown = _shown(case)
     if shown is None:
         return
     for difference in shown.differences:
         e = difference.before
         call = shown.rule.text(e.function)
-        if difference.after.result is REFUSED:
+        if not shown.by_machine:
+            raises = difference.undefined or difference.after.result is REFUSED
+            yield from by_evaluator(e, call, shown.tolerance, raises=raises)
+        elif difference.after.result is REFUSED:
             yield from refused(e, call, shown.after)
         else:
             yield from both_sides(e, call, shown.tolerance, shown.after)

@@ -266,6 +266,15 @@ twin = tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)""
 
 _STRANGER = f"""\
 x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+builder = relax.BlockBuilder({_COPY})
+with builder.function("unrelated", [x]):
+    with builder.dataflow():
+        out = builder.emit_output(relax.op.nn.relu(x))
+    builder.emit_func_output(out)
+twin = builder.get()"""
+
+_EMPTY_STRANGER = f"""\
+x = relax.Var("x", relax.TensorType((5, 7), "float32"))
 other = relax.Function([x], relax.SeqExpr([], x), x.ty)
 twin = {_COPY}
 twin["unrelated"] = other.with_attr("global_symbol", "unrelated")"""
@@ -284,7 +293,8 @@ def _brief_json(case: Case, violation: Violation) -> Iterator[str]:
 
 
 def _brief_isolation(case: Case, violation: Violation) -> Iterator[str]:
-    yield from _brief(violation, _STRANGER, 'del actual["unrelated"]\n')
+    for stranger in (_EMPTY_STRANGER, _STRANGER):
+        yield from _brief(violation, stranger, 'del actual["unrelated"]\n')
 
 
 def _brief_renaming(case: Case, violation: Violation) -> Iterator[str]:

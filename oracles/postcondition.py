@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from . import keys
 from .composition import contract_of
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Oracle, Problem, Violation
 from .standalone import standalone
 from .subject import Subject
 
@@ -31,6 +33,44 @@ def _snippet(case: Case) -> str:
     )
 
 
+_BRIEF: Mapping[str, str] = {
+    "an unused pure binding is left": """\
+after = the_pass(mod)
+for func in after.functions.values():
+    if isinstance(func, relax.Function):
+        used = relax.analysis.remove_all_unused(func)
+        tvm.ir.assert_structural_equal(func, used, map_free_vars=True)
+""",
+    "a reshape to the same shape is left": """\
+text = the_pass(mod).script()
+assert "R.reshape(" not in text, text
+""",
+    "an allocated tensor or storage is never killed": """\
+text = the_pass(mod).script()
+for what in ("tensor", "storage"):
+    made, killed = (text.count(f"memory.{verb}_{what}(") for verb in ("alloc", "kill"))
+    assert made <= killed, text
+""",
+    "a transform_params function still returns a tuple of weights": """\
+after = the_pass(mod)
+for gvar, func in after.functions_items():
+    if gvar.name_hint.endswith("transform_params"):
+        assert not func.ret_ty.fields, func
+""",
+    "a type names a virtual device that the module does not have": """\
+text = the_pass(mod).script()
+assert ":-1:" not in text, text  # the index of a device that is none of the module's
+""",
+}
+"""Checks that are right for a module where the pass has nothing else to leave or do."""
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    text = _BRIEF.get(violation.title)
+    if text is not None:
+        yield text
+
+
 ORACLE = Oracle(
     name="postcondition",
     tier=1,
@@ -38,5 +78,6 @@ ORACLE = Oracle(
     source="the docstring of the pass; its contract quotes it",
     check=check,
     snippet=_snippet,
+    brief=_brief,
     ends=False,
 )
