@@ -15,6 +15,7 @@ from types import FrameType
 from rich.console import Console
 
 from ...generators.tvm_api import versions
+from ..dedup.place import by_row
 from ..display import Display, display, duration, findings_table
 from ..executor import LocalPool
 from ..finding import Finding
@@ -145,6 +146,7 @@ class Session:
         for text in self.triage.faults:
             self.fault(text)
         findings = {finding.id: finding for finding in self.triage.published}
+        rows = by_row(self.store, findings.values())
         if self._json:
             for known, reports in self.expected.reports.items():
                 event = {"event": "known", "name": known.name, "what": known.what}
@@ -154,31 +156,33 @@ class Session:
                 "modules": modules,
                 "checks": checks,
                 "seconds": round(seconds, 1),
-                "findings": len(findings),
+                "findings": len(rows),
+                "reports": len(findings),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
             }
             self._print(summary)
         else:
             console = Console(width=None if sys.stdout.isatty() else 160)
-            rows = [
-                (f.pass_name, f.oracle, f.title, self.store.reproducer(f))
-                for f in findings.values()
-            ]
             if rows:
-                findings_table(console, rows)
+                findings_table(console, [self._cells(*members) for members in rows.values()])
                 console.print()
-            console.print(self._sentence(modules, checks, seconds, len(findings)))
+            found = _count(len(rows), "finding")
+            if len(findings) > len(rows):
+                found += f" ({_count(len(findings), 'report')})"
+            console.print(self._sentence(found, modules, checks, seconds))
         if self.faults:
             return 3
-        return 1 if findings else 0
+        return 1 if rows else 0
 
-    def _sentence(self, modules: int, checks: int, seconds: float, findings: int) -> str:
+    def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
+        """A row of the table: one finding stands for all of them."""
+        more = f" ({_count(len(others) + 1, 'report')})" if others else ""
+        return shown.pass_name, shown.oracle, shown.title + more, self.store.reproducer(shown)
+
+    def _sentence(self, found: str, modules: int, checks: int, seconds: float) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
-        text = (
-            f"{_count(findings, 'finding')} in {_count(modules, 'module')}, "
-            f"{_count(checks, 'check')}"
-        )
+        text = f"{found} in {_count(modules, 'module')}, {_count(checks, 'check')}"
         text += f", {duration(seconds)}{rate}."
         if self.expected.total:
             reports, knowns = self.expected.total, len(self.expected.reports)
@@ -213,6 +217,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
     return {
         "event": "finding",
         "id": finding.id,
+        "row": store.rows.of(finding.id) or finding.id,
         "key": [finding.oracle, finding.pass_name, *finding.key],
         "fingerprint": [finding.oracle, finding.pass_name, *finding.fingerprint],
         "pass": finding.pass_name,

@@ -158,11 +158,13 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     assert done.returncode == 1, done.stderr
     *found, summary = events(done.stdout)
     assert summary["event"] == "summary"
-    assert set(summary) == {"event", "modules", "checks", "seconds", "findings"}
+    assert set(summary) == {
+        "event", "modules", "checks", "seconds", "findings", "reports", "knowns", "known_reports",
+    }  # fmt: skip
     (finding,) = found
     assert set(finding) == {
-        "event", "id", "key", "fingerprint", "pass", "oracle", "title", "reproducer", "module",
-        "confirmed", "tvm",
+        "event", "id", "row", "key", "fingerprint", "pass", "oracle", "title", "reproducer",
+        "module", "confirmed", "tvm",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True
