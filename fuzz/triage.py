@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from . import reproducer
 from .confirm import again
+from .dedup.place import place
 from .executor import Executor
 from .finding import Finding
 from .minimize.findings import Minimized, minimized
@@ -51,6 +52,7 @@ class Triage:
             others: take on what smaller modules show besides.
         """
         self.published: list[Finding] = []
+        """All that are done with, also those that were not told: see `_tell`."""
         self.unconfirmed = 0
         self.faults: list[str] = []
         """What the harness itself did wrong."""
@@ -61,6 +63,8 @@ class Triage:
         self._number = itertools.count()
         self._others = others
         self._seen: set[str] = set()
+        self._told: set[str] = set()
+        """Rows of which a finding was published."""
         self._later: list[tuple[Finding, State]] = []
         """Not reduced to the end while the campaign went on."""
         self._states: dict[str, State] = {}
@@ -76,6 +80,11 @@ class Triage:
     def pending(self) -> int:
         """Findings that are not done with."""
         return self._queue.unfinished_tasks + len(self._later)
+
+    @property
+    def told(self) -> int:
+        """Bugs that were published."""
+        return len(self._told)
 
     def add(self, finding: Finding) -> None:
         """Take a violation that nobody has confirmed yet; the same bug once only."""
@@ -211,5 +220,15 @@ class Triage:
         return min(MOST_SECONDS, left)
 
     def _tell(self, finding: Finding) -> None:
-        self.published.append(finding)
-        self._publish(finding)
+        """Publish a bug once, whatever number of findings show it."""
+        try:
+            row = place(self._store, finding, self._executor)
+        except Exception:
+            self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            row = finding.id
+        with self._lock:
+            self.published.append(finding)
+            told = row in self._told
+            self._told.add(row)
+        if not told:
+            self._publish(finding)

@@ -107,7 +107,7 @@ def _finding(found: Found, session: Session, exempt: dict[str, tuple[str, ...]])
 
 def _line(progress: Progress, session: Session) -> str:
     rate = progress.checks / progress.seconds if progress.seconds else 0.0
-    findings = len(session.triage.published)
+    findings = session.triage.told
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
     return (
         f"{duration(progress.seconds)}  {progress.modules} modules  {rate:.0f} checks/s  "
