@@ -32,7 +32,7 @@ def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
     for name, func in kernels(mod).items():
         bound = [p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]
         for run in runs(bound):
-            for value in (_own_value, _zero_of):
+            for value in (_zero_of, _own_value):
                 yield partial(_without_definitions, mod, name, func, run, value)
 
 

@@ -1,0 +1,365 @@
+"""Reductions of PrimFuncs drop what may go, and leave what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import s_tir, tirx
+
+from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.load import execute
+from relaxfuzz.fuzz.minimize.kernels import kernels
+from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
+from relaxfuzz.fuzz.minimize.kernels_bodies import all_bodies_trivial, trivial_bodies
+from relaxfuzz.fuzz.minimize.kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
+from relaxfuzz.fuzz.minimize.kernels_expressions import simplify_expressions, zero_values
+from relaxfuzz.fuzz.minimize.kernels_merge import merge_kernels
+from relaxfuzz.fuzz.minimize.kernels_params import drop_kernel_params, static_kernels
+from relaxfuzz.fuzz.minimize.kernels_statements import drop_definitions, drop_statements, unwrap
+from relaxfuzz.fuzz.minimize.reduction import Reduction
+from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.inspect import calls_of, nodes
+from relaxfuzz.oracles.well_formed import flaw
+
+ALL: tuple[Reduction, ...] = (
+    all_bodies_trivial,
+    trivial_bodies,
+    merge_kernels,
+    drop_kernel_params,
+    static_kernels,
+    drop_statements,
+    drop_buffers,
+    drop_definitions,
+    unwrap,
+    zero_values,
+    shrink_extents,
+    plain_kernels,
+    plain_buffers,
+    shrink_buffers,
+    simplify_expressions,
+)
+
+SCRIPT = """
+from tvm.script import ir as I, relax as R, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def total(A: T.Buffer((T.int64(4), T.int64(8)), "float32"),
+              w: T.Buffer((T.int64(4),), "float32"),
+              B: T.Buffer((T.int64(4),), "float32", elem_offset=T.int64(0), align=8)):
+        T.func_attr({"tirx.noalias": True})
+        with T.sblock("root"):
+            C = T.sblock_alloc_buffer((T.int64(4), T.int64(8)), "float32")
+            for i, j in T.grid(T.int64(4), T.int64(8)):
+                with T.sblock("twice"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = T.exp(A[vi, vj]) * w[vi]
+            for i in T.parallel(T.int64(4)):
+                for j in range(T.int64(8)):
+                    with T.sblock("sum"):
+                        vi, vj = T.axis.remap("SR", [i, j])
+                        T.sblock_attr({"hint": 1})
+                        with T.init():
+                            B[vi] = T.float32(0)
+                        B[vi] = B[vi] + C[vi, vj]
+
+    @T.prim_func(private=True, s_tir=True)
+    def first(A: T.Buffer((T.int64(4),), "float32"), B: T.Buffer((T.int64(4),), "float32")):
+        for i in range(T.int64(4)):
+            with T.sblock("copy"):
+                vi = T.axis.spatial(T.int64(4), i)
+                B[vi] = T.sin(A[vi])
+
+    @T.prim_func(private=True, s_tir=True)
+    def second(A: T.Buffer((T.int64(4),), "float32"), B: T.Buffer((T.int64(4),), "float32")):
+        for i in range(T.int64(4)):
+            with T.sblock("copy"):
+                vi = T.axis.spatial(T.int64(4), i)
+                B[vi] = T.sin(A[vi])
+
+    @T.prim_func(private=True, s_tir=True)
+    def third(A: T.Buffer((T.int64(4),), "float32"), B: T.Buffer((T.int64(4),), "float32")):
+        for i in range(T.int64(4)):
+            with T.sblock("negative"):
+                vi = T.axis.spatial(T.int64(4), i)
+                B[vi] = T.float32(0) - A[vi]
+
+    @T.prim_func(private=True, s_tir=True)
+    def any_size(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            with T.sblock("copy"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi]
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((4,), "float32")):
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.total, (x, w), out_ty=R.Tensor((4,), "float32"))
+            b = R.call_tir(cls.first, (a,), out_ty=R.Tensor((4,), "float32"))
+            c = R.call_tir(cls.second, (b,), out_ty=R.Tensor((4,), "float32"))
+            d = R.call_tir(cls.third, (c,), out_ty=R.Tensor((4,), "float32"))
+            e = R.call_tir(cls.any_size, (d,), out_ty=R.Tensor((4,), "float32"))
+            R.output(e)
+        return e
+"""
+
+STATEMENTS = """
+from tvm.script import ir as I, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def kernel(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), n: T.int32):
+        k: T.let[T.int32] = n + 1
+        D = T.alloc_buffer((4,), "int32")
+        T.attr(0, "pragma", 1)
+        assert n > 0, "positive"
+        for i in range(4):
+            D[i] = A[i] + k
+            if i < 2:
+                B[i] = T.max(D[i], T.if_then_else(n > 2, A[i] * 3, k))
+            else:
+                B[i] = A[i]
+        while B[0] < 10:
+            B[0] = B[0] + 1
+            B[1] = T.Cast("int32", T.Cast("int64", A[1]))
+"""
+
+
+def module(tmp_path: Path, text: str) -> tvm.IRModule:
+    (tmp_path / "script.py").write_text(text)
+    return execute(tmp_path / "script.py")
+
+
+@pytest.fixture
+def mod(tmp_path: Path) -> tvm.IRModule:
+    return module(tmp_path, SCRIPT)
+
+
+@pytest.fixture
+def statements(tmp_path: Path) -> tvm.IRModule:
+    return module(tmp_path, STATEMENTS)
+
+
+def reduced(
+    mod: tvm.IRModule, needed: Callable[[tvm.IRModule], bool], *reductions: Reduction
+) -> tvm.IRModule:
+    assert needed(mod)
+    small = minimize(mod, needed, reductions=reductions, seconds=60)
+    assert flaw(small) is None
+    assert needed(small)
+    return small
+
+
+def text_has(*texts: str) -> Callable[[tvm.IRModule], bool]:
+    return lambda candidate: all(text in candidate.script() for text in texts)
+
+
+def body(mod: tvm.IRModule, name: str = "kernel") -> list[str]:
+    lines = mod[name].script().split("def ", 1)[1].splitlines()[1:]
+    return [line.strip() for line in lines if "func_attr" not in line and "#" not in line]
+
+
+def count(mod: tvm.IRModule, kind: type) -> int:
+    return sum(len(nodes(func, kind)) for func in kernels(mod).values())
+
+
+# Whole bodies and PrimFuncs
+
+
+def test_bodies_that_do_not_matter_do_nothing(mod: tvm.IRModule) -> None:
+    small = reduced(mod, lambda m: len(kernels(m)) == 5, all_bodies_trivial)
+    assert all(body(small, name) == ["T.evaluate(0)"] for name in kernels(small))
+
+
+def test_only_the_body_that_matters_stays(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.exp("), all_bodies_trivial, trivial_bodies)
+    assert len(body(small, "total")) > 10
+    assert body(small, "first") == body(small, "any_size") == ["T.evaluate(0)"]
+
+
+def test_outputs_are_written_where_that_matters(mod: tvm.IRModule) -> None:
+    def writes(m: tvm.IRModule) -> bool:
+        return all(nodes(func, tirx.BufferStore) for func in kernels(m).values())
+
+    small = reduced(mod, writes, all_bodies_trivial)
+    assert "B[v0] = T.float32(0.0)" in body(small, "total")
+    assert count(small, tirx.BufferStore) == 5
+
+
+def test_a_root_block_stays_where_it_matters(mod: tvm.IRModule) -> None:
+    def rooted(m: tvm.IRModule) -> bool:
+        return all(isinstance(func.body, s_tir.SBlockRealize) for func in kernels(m).values())
+
+    small = reduced(mod, rooted, all_bodies_trivial, trivial_bodies)
+    assert count(small, tirx.Evaluate) == 5
+    assert count(small, tirx.BufferStore) == 0
+
+
+def test_what_is_returned_keeps_its_type(tmp_path: Path) -> None:
+    text = """
+from tvm.script import ir as I, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def kernel(n: T.int64) -> T.int64:
+        T.evaluate(n)
+        return n + T.int64(1)
+"""
+    small = reduced(module(tmp_path, text), lambda m: True, all_bodies_trivial)
+    assert body(small) == ["return T.int64(0)"]
+
+
+def test_equal_prim_funcs_become_one(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.sin(", "T.float32(0.0) - A"), merge_kernels)
+    assert set(kernels(small)) == {"total", "first", "third", "any_size"}
+    assert len(calls_of(small, "relax.call_tir")) == 5
+
+
+def test_prim_funcs_of_one_type_become_one(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.exp("), merge_kernels)
+    assert set(kernels(small)) == {"total", "first", "any_size"}
+
+
+# Parameters
+
+
+def test_parameters_go_with_their_arguments(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.exp(A["), drop_kernel_params)
+    assert [str(p.name) for p in small["total"].params] == ["A", "B"]
+    assert [str(p.name) for p in small["first"].params] == ["B"]
+    args = [len(call.args[1].fields) for call in calls_of(small["main"], "relax.call_tir")]
+    assert args == [1, 0, 0, 0, 0]
+
+
+def test_parameters_go_from_calls_of_the_lowered_stages(mod: tvm.IRModule) -> None:
+    lowered = advance(mod, Stage.REWRITTEN, Stage.TIR_FUSED)
+    small = reduced(lowered, text_has("T.exp(A["), drop_kernel_params)
+    calls = [c for c in calls_of(small["main"]) if isinstance(c.op, tvm.ir.GlobalVar)]
+    assert sorted(len(call.args) for call in calls) == [1, 1, 1, 1, 2]
+
+
+def test_symbolic_sizes_become_those_of_the_calls(mod: tvm.IRModule) -> None:
+    small = reduced(mod, lambda m: True, static_kernels)
+    assert [int(param.ty.shape[0].value) for param in small["any_size"].params] == [4, 4]
+    assert [int(loop.extent.value) for loop in nodes(small["any_size"], tirx.For)] == [4]
+
+
+# Statements and expressions
+
+
+def test_one_store_is_left(statements: tvm.IRModule) -> None:
+    small = reduced(
+        statements, text_has("* 3"), drop_statements, drop_buffers, drop_definitions, unwrap
+    )
+    assert body(small) == ["B[0] = T.max(0, T.if_then_else(n > 2, A[0] * 3, 0))"]
+
+
+def test_what_is_around_stays_where_it_matters(statements: tvm.IRModule) -> None:
+    small = reduced(statements, text_has("while", "for i"), drop_statements, unwrap)
+    assert len(body(small)) < 10
+    assert count(small, tirx.While) == count(small, tirx.For) == 1
+    assert count(small, tirx.IfThenElse) == 0
+
+
+def test_a_block_may_go_and_its_body_stay(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.exp("), trivial_bodies, drop_statements, unwrap)
+    assert count(small, s_tir.SBlock) == 0
+    assert count(small, tirx.For) == 0
+
+
+def test_expressions_become_their_operands(statements: tvm.IRModule) -> None:
+    small = reduced(statements, text_has("] * 3"), drop_statements, unwrap, simplify_expressions)
+    assert body(small)[-1] == "B[0] = A[0] * 3"
+
+
+def test_values_become_zeros(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.exp("), zero_values)
+    (exp,) = [s for s in nodes(small["total"], tirx.BufferStore) if "exp" in str(s)]
+    assert all(isinstance(index, tirx.IntImm) for index in exp.indices)
+    assert "T.sin" not in small.script()
+
+
+# Loops, blocks and buffers
+
+
+def test_loops_and_blocks_become_plain(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has('T.sblock("sum")'), plain_kernels)
+    blocks = nodes(small["total"], s_tir.SBlock)
+    assert not any(len(block.annotations) or block.init is not None for block in blocks)
+    assert not any(len(block.reads) or len(block.writes) for block in blocks)
+    loops = nodes(small["total"], tirx.For)
+    assert {int(loop.kind) for loop in loops} == {int(tirx.ForKind.SERIAL)}
+
+
+def test_what_is_peculiar_of_a_block_stays_where_it_matters(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has("T.init()", "hint"), plain_kernels)
+    assert "T.parallel" not in small.script()
+
+
+def test_loops_run_once_and_their_blocks_follow(mod: tvm.IRModule) -> None:
+    small = reduced(mod, lambda m: True, shrink_extents)
+    for func in kernels(small).values():
+        assert {int(loop.extent.value) for loop in nodes(func, tirx.For)} == {1}
+        axes = [axis for block in nodes(func, s_tir.SBlock) for axis in block.iter_vars]
+        assert {int(axis.dom.extent.value) for axis in axes} == {1}
+
+
+def test_own_buffers_go(mod: tvm.IRModule) -> None:
+    small = reduced(mod, text_has('T.sblock("sum")'), drop_buffers)
+    assert "C" not in small["total"].script().split("def ")[1].replace("float32", "")
+    assert body(small, "total")[-1] == "B[vi] = T.Add(B[vi], T.float32(0.0))"
+
+
+def test_own_buffers_shrink(mod: tvm.IRModule) -> None:
+    small = reduced(mod, lambda m: True, shrink_buffers)
+    assert "C = T.sblock_alloc_buffer((T.int64(1), T.int64(1)))" in body(small, "total")
+
+
+def test_buffers_become_plain(mod: tvm.IRModule) -> None:
+    small = reduced(mod, lambda m: True, plain_buffers)
+    assert "align" not in small.script()
+
+
+# All reductions
+
+
+@pytest.fixture(scope="module")
+def generated() -> list[tvm.IRModule]:
+    raw = [example(ir_modules(), 29, index) for index in range(3)]
+    stages = (Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN)
+    return [advance(mod, stage) for mod in raw for stage in stages]
+
+
+@pytest.mark.parametrize("reduction", ALL, ids=lambda reduction: reduction.__name__)
+def test_generated_modules_give_mostly_well_formed_candidates(
+    generated: list[tvm.IRModule], reduction: Reduction
+) -> None:
+    made = good = 0
+    for mod in generated:
+        before = tvm.ir.save_json(mod)
+        edits = list(reduction(mod))
+        for edit in edits[:: 1 + len(edits) // 15]:
+            candidate = edit()
+            made += 1
+            good += candidate is None or flaw(candidate) is None
+        assert tvm.ir.save_json(mod) == before
+    assert good >= made * 0.9, f"{good} of {made}"
+
+
+@pytest.mark.parametrize("reduction", ALL, ids=lambda reduction: reduction.__name__)
+def test_it_comes_to_an_end(mod: tvm.IRModule, reduction: Reduction) -> None:
+    small = reduced(mod, lambda m: True, reduction)
+    left = [candidate for edit in reduction(small) if (candidate := edit()) is not None]
+    assert [flaw(candidate) for candidate in left if flaw(candidate) is None] == []
