@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test lint types bench build clean
+.PHONY: fuzz test lint types bench bench-minimize build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -22,6 +22,11 @@ types: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m relaxfuzz.fuzz.bench
+
+# MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
+bench-minimize: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m relaxfuzz.fuzz.bench.reducers $(if $(MODULES),--modules $(MODULES))
 
 # The sdist first, then the wheel from it, as users of the sdist would.
 build: $(INSTALLED)
