@@ -164,7 +164,7 @@ def _closing(text: str, start: int) -> int:
 
 # Places
 
-_PLUMBING = re.compile(r"<unknown>|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$")
+_PLUMBING = re.compile(r"<unknown>|/tvm_api\.py$|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$")
 """Frames that every exception passes through: they tell nothing of its cause."""
 
 _GENERIC = re.compile(r"functor\.(?:h|cc)$|/src/ir/module\.cc$|/relax/type\.h$|/runtime/|/support/")
