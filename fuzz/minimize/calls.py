@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from . import edit
-from .needs import operands
+from .needs import matched, operands
 from .reduction import Edit
 from .rewrite import Change, Inline, rewritten
 from .scopes import Bound, bounds_of
@@ -45,7 +45,7 @@ def _inlined(
         for bound in bounds_of(user):
             value = bound.binding.value
             if _calls(value) and isinstance(value.op, GlobalVar) and value.op.name_hint == name:
-                change.inlined[bound.key] = _body_for(func, list(value.args))
+                _put_in_line(change, bound, func)
             elif not bound.inner and name in edit.references(value):
                 return None  # it is more than called
     return rewritten(mod, change)
@@ -58,7 +58,7 @@ def _inlined_local(mod: tvm.IRModule, name: str, local: Bound) -> tvm.IRModule |
         if local.key in operands(value):
             if not _calls(value) or hash(value.op) != local.key:
                 return None
-            change.inlined[bound.key] = _body_for(local.binding.value, list(value.args))
+            _put_in_line(change, bound, local.binding.value)
     return rewritten(mod, change)
 
 
@@ -66,29 +66,12 @@ def _calls(value: Any) -> bool:
     return isinstance(value, relax.Call)
 
 
-def _body_for(func: relax.Function, args: list[Any]) -> Inline:
+def _put_in_line(change: Change, call: Bound, func: relax.Function) -> None:
     uses: dict[int, Any] = {}
-    for param, arg in zip(func.params, args, strict=False):
+    for param, arg in zip(func.params, call.binding.value.args, strict=False):
         uses[hash(param)] = arg
-        _match(param.ty, arg.ty, uses)
-    return Inline(func.body, uses, copy=True)
-
-
-def _match(param: Any, arg: Any, uses: dict[int, Any]) -> None:
-    """Take down which dimensions of the arguments stand for those of the parameters."""
-    if isinstance(param, relax.TupleType) and isinstance(arg, relax.TupleType):
-        for inner, outer in zip(param.fields, arg.fields, strict=False):
-            _match(inner, outer, uses)
-    inner_dims, outer_dims = _dims(param), _dims(arg)
-    if len(inner_dims) == len(outer_dims):
-        for dim, outside in zip(inner_dims, outer_dims, strict=True):
-            if isinstance(dim, relax.Var):
-                uses.setdefault(hash(dim), outside)
-
-
-def _dims(ty: Any) -> list[Any]:
-    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
-        return list(ty.shape.values)
-    if isinstance(ty, relax.ShapeType) and ty.values is not None:
-        return list(ty.values)
-    return []
+        uses |= matched(param.ty, arg.ty)
+    change.inlined[call.key] = Inline(func.body, uses, copy=True)
+    if any(isinstance(bound.binding.value, relax.If) for bound in bounds_of(func)):
+        # A dataflow block has no branches.
+        change.blocks[hash(call.scope.seq.blocks[call.block])] = False

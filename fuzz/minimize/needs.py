@@ -22,6 +22,27 @@ def dimensions(ty: Any) -> list[Any]:
     return list(relax.analysis.tir_vars_in_type(ty))
 
 
+def matched(pattern: Any, ty: Any) -> dict[int, Any]:
+    """The dimensions of a type that those of another, symbolic ones, stand for."""
+    if isinstance(pattern, relax.TupleType) and isinstance(ty, relax.TupleType):
+        fields = zip(pattern.fields, ty.fields, strict=False)
+        return {key: dim for pair in fields for key, dim in matched(*pair).items()}
+    symbols, dims = shape(pattern), shape(ty)
+    if len(symbols) != len(dims):
+        return {}
+    pairs = zip(symbols, dims, strict=True)
+    return {hash(symbol): dim for symbol, dim in pairs if isinstance(symbol, relax.Var)}
+
+
+def shape(ty: Any) -> list[Any]:
+    """The dimensions of a tensor or shape; none where the type says nothing of them."""
+    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
+        return list(ty.shape.values)
+    if isinstance(ty, relax.ShapeType) and ty.values is not None:
+        return list(ty.values)
+    return []
+
+
 def dead(func: relax.Function) -> set[int]:
     """The variables that the result of the function does not depend on."""
     body = scopes_of(func)[0]

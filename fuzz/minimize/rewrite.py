@@ -144,7 +144,7 @@ class _Rewriter:
         ret_ty = func.ret_ty
         if not _equal(body.ty, func.body.ty):
             ret_ty = self._weakened(func.ret_ty, func.body.ty, _erased(body.ty, params, top))
-        elif self.copying:
+        else:
             ret_ty = self._type(ret_ty)
         return relax.Function(params, body, ret_ty, func.is_pure, func.attrs)
 
@@ -169,8 +169,8 @@ class _Rewriter:
             ],
             result,
         )
-        keep = not self.copying and _equal(result.ty, seq.body.ty)
-        relax.expr._update_type(new, seq.ty if keep else result.ty)
+        keep = _equal(result.ty, seq.body.ty)
+        relax.expr._update_type(new, self._type(seq.ty) if keep else result.ty)
         return new
 
     def _blocks(self, seq: relax.SeqExpr, out: list[edit.Block], inside: bool = False) -> None:
@@ -270,6 +270,9 @@ class _Rewriter:
             return self._typed(relax.TupleGetItem, whole, old.index)
         if isinstance(old, relax.Call) and _is_relax(old):
             return self._call(old)
+        if isinstance(old, relax.ShapeExpr):
+            dims = [self._substituted(dim) for dim in old.values]
+            return old if all(map(_same, dims, old.values)) else relax.ShapeExpr(dims)
         if isinstance(old, tvm.ir.GenericConst | tvm.ir.Op | relax.ExternFunc | tvm.tirx.IntImm):
             return old
         return self._substituted(old)
@@ -300,7 +303,15 @@ class _Rewriter:
 
     def _type(self, ty: Any) -> Any:
         """The type in terms of other symbolic dimensions; they change only where code moves."""
-        return self._substituted(ty) if self.copying else ty
+        if not self.copying or edit.used_vars([ty]).isdisjoint(self.uses):
+            return ty
+        if isinstance(ty, relax.TupleType):
+            return relax.TupleType([self._type(field) for field in ty.fields])
+        if isinstance(ty, relax.TensorType) and ty.shape is not None:
+            return relax.TensorType(self.expr(ty.shape), ty.dtype, ty.vdevice)
+        if isinstance(ty, relax.ShapeType) and ty.values is not None:
+            return relax.ShapeType([self._substituted(dim) for dim in ty.values])
+        return self._substituted(ty)
 
     def _weakened(self, annotated: Any, before: Any, now: Any) -> Any:
         """An annotation that says less than was known goes on to say less."""

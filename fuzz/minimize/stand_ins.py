@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import relax
 
 from . import edit
-from .needs import operands
+from .needs import dimensions, operands, shape
 from .rewrite import Change, rewritten
 from .scopes import Bound, bounds_of, scopes_of
 
@@ -77,10 +77,9 @@ class Dropping:
             return relax.TupleType([self.type_of_param(field) for field in ty.fields])
         if not isinstance(ty, relax.TensorType | relax.ShapeType):
             return ty
-        dims = ty.shape if isinstance(ty, relax.TensorType) else ty.values
-        if dims is None or isinstance(dims, relax.Var):
+        dims = [self._dimension(dim) for dim in shape(ty)]
+        if not dims:
             return ty
-        dims = [self._dimension(dim) for dim in dims]
         if isinstance(ty, relax.ShapeType):
             return relax.ShapeType(dims)
         return relax.TensorType(dims, ty.dtype, ty.vdevice)
@@ -168,17 +167,17 @@ def small_constant(ty: Any) -> Any:
         return relax.BlockBuilder().normalize(relax.Tuple(fields))
     if not isinstance(ty, relax.TensorType) or ty.dtype is None or ty.vdevice is not None:
         return None
-    if not isinstance(ty.shape, relax.ShapeExpr):
+    dims = shape(ty)
+    if not isinstance(ty.shape, relax.ShapeExpr) or not all(
+        isinstance(dim, tvm.tirx.IntImm) for dim in dims
+    ):
         return None
-    dims = ty.shape.values
-    if not all(isinstance(dim, tvm.tirx.IntImm) for dim in dims):
-        return None
-    shape = [int(dim) for dim in dims]
-    if not 0 < np.prod(shape) <= LARGEST_CONSTANT:
+    extents = [int(dim) for dim in dims]
+    if not 0 < np.prod(extents) <= LARGEST_CONSTANT:
         return None  # TVM cannot read back a constant without elements
     dtype = str(ty.dtype)
     make = np.zeros if "int" in dtype else np.ones
-    return relax.const(make(shape), dtype)
+    return relax.const(make(extents), dtype)
 
 
 def _sources(dropping: Dropping, bound: Bound) -> Iterator[Any]:
@@ -219,30 +218,21 @@ def _alike(mod: tvm.IRModule, name: str, change: Change) -> bool:
     callers = _callers(mod, name) - {name} - change.removed
     if not callers:
         return True
-    if any(edit.used_vars(_dims(param.ty)) for param in params[name]):
+    if any(dimensions(param.ty) for param in params[name]):
         return False  # the dimensions of one function say nothing in another
     return all(len(params[caller]) == len(params[name]) for caller in callers)
 
 
 def _callers(mod: tvm.IRModule, name: str) -> set[str]:
     references = {gvar.name_hint: edit.references(func) for gvar, func in mod.functions_items()}
-    found, todo = set(), [name]
+    found: set[str] = set()
+    todo = [name]
     while todo:
         callee = todo.pop()
         new = {caller for caller, used in references.items() if callee in used} - found
         found |= new
         todo += sorted(new)
     return found
-
-
-def _dims(ty: Any) -> Iterator[Any]:
-    if isinstance(ty, relax.TupleType):
-        for field in ty.fields:
-            yield from _dims(field)
-    elif isinstance(ty, relax.TensorType) and ty.shape is not None:
-        yield ty.shape
-    elif isinstance(ty, relax.ShapeType) and ty.values is not None:
-        yield from ty.values
 
 
 def _symbols_defined(params: Sequence[Any]) -> set[int]:
