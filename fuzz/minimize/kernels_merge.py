@@ -14,17 +14,22 @@ from .kernels import kernels, referring
 from .reduction import Edit
 
 
+def merge_all_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
+    """One PrimFunc in place of all of the same type, or of all equal ones."""
+    for whole in (False, True):
+        if groups := _groups(mod, whole=whole):
+            yield partial(_merged, mod, groups)
+
+
 def merge_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """One PrimFunc in place of equal ones, then of all that have the same type: groups, then pairs.
+    """One PrimFunc in place of equal ones, then of those of the same type, in runs.
 
     A PrimFunc goes each time.
     """
-    for groups in (_groups(mod, whole=True), _groups(mod, whole=False)):
-        if len(groups) > 1:
-            yield partial(_merged, mod, groups)
-        for group in groups:
-            for run in runs(group[1:]):
-                yield partial(_merged, mod, [[group[0], *run]])
+    for whole in (True, False):
+        for first, *others in _groups(mod, whole=whole):
+            for run in runs(others):
+                yield partial(_merged, mod, [[first, *run]])
 
 
 def _groups(mod: tvm.IRModule, *, whole: bool) -> list[list[str]]:

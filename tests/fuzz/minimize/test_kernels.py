@@ -16,7 +16,7 @@ from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
 from relaxfuzz.fuzz.minimize.kernels_bodies import all_bodies_trivial, trivial_bodies
 from relaxfuzz.fuzz.minimize.kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
 from relaxfuzz.fuzz.minimize.kernels_expressions import simplify_expressions, zero_values
-from relaxfuzz.fuzz.minimize.kernels_merge import merge_kernels
+from relaxfuzz.fuzz.minimize.kernels_merge import merge_all_kernels, merge_kernels
 from relaxfuzz.fuzz.minimize.kernels_params import drop_kernel_params, static_kernels
 from relaxfuzz.fuzz.minimize.kernels_statements import drop_definitions, drop_statements, unwrap
 from relaxfuzz.fuzz.minimize.reduction import Reduction
@@ -29,6 +29,7 @@ from relaxfuzz.oracles.well_formed import flaw
 ALL: tuple[Reduction, ...] = (
     all_bodies_trivial,
     trivial_bodies,
+    merge_all_kernels,
     merge_kernels,
     drop_kernel_params,
     static_kernels,
@@ -228,7 +229,7 @@ def test_equal_prim_funcs_become_one(mod: tvm.IRModule) -> None:
 
 
 def test_prim_funcs_of_one_type_become_one(mod: tvm.IRModule) -> None:
-    small = reduced(mod, text_has("T.exp("), merge_kernels)
+    small = reduced(mod, text_has("T.exp("), merge_all_kernels)
     assert set(kernels(small)) == {"total", "first", "any_size"}
 
 
