@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import sqlite3
 import tempfile
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import rows
+from .files import write_whole
 from .finding import Finding
 from .rows import Rows
 
@@ -107,7 +107,7 @@ class Store:
         """Add a finding, or replace the one with its id. Never turns confirmed into unconfirmed."""
         if finding.confirmed:
             path = self.module(finding)
-            _write(path, finding.source or finding.module)
+            write_whole(path, finding.source or finding.module)
         with self._lock:  # in no transaction of another thread, which may be rolled back
             self._db.execute(
                 "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
@@ -126,7 +126,7 @@ class Store:
     def publish(self, finding: Finding, reproducer: str) -> Finding:
         """Write a finding's files and then its row; returns it with the reproducer's file name."""
         name = file_name(finding)
-        _write(self.folder / "reproducers" / name, reproducer)
+        write_whole(self.folder / "reproducers" / name, reproducer)
         published = dataclasses.replace(finding, reproducer=name)
         self.put(published)
         return published
@@ -182,19 +182,3 @@ def _prepare(folder: Path) -> None:
             f"'{folder}' is not empty and holds no {DATABASE}: relaxfuzz does not mix its findings "
             "with other files; choose another --out"
         )
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

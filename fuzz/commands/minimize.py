@@ -20,8 +20,9 @@ from .. import reproducer
 from ..confirm import again
 from ..display import Display, display, duration
 from ..executor import LocalPool, check
+from ..files import write_whole
 from ..finding import Finding
-from ..minimize.checkpoint import BadCheckpoint, Checkpoint, read, write
+from ..minimize.checkpoint import BadCheckpoint, Checkpoint, read
 from ..minimize.findings import ASKED, backwards, minimized
 from ..minimize.parallel import State
 from ..minimize.passlist import fewer_passes
@@ -123,7 +124,8 @@ class _Work:
         self._began = time.monotonic()
         self._used = 0.0
         self._flaky = False
-        self._held = -1
+        self._size = self._before
+        self._held = 0
         self._faults: dict[str, None] = {}
 
     # By the oracles of relaxfuzz
@@ -154,7 +156,7 @@ class _Work:
             self._keep(result.state, result.finding)
             others = self._others(pool, result.met)
             text = self._reproducer(result.finding)
-        write(self._out, text or _module_text(result.finding.module, self._request.form))
+        write_whole(self._out, text or _module_text(result.finding.module, self._request.form))
         smallest = dataclasses.replace(result.finding, confirmed=True)
         if self._subject.store is not None:
             with Store(self._subject.store, create=False) as store:
@@ -265,7 +267,7 @@ class _Work:
                 break
         if module != reached.module:
             reached = dataclasses.replace(reached, module=module, ended=False)
-        write(self._out, _module_text(module, self._request.form))
+        write_whole(self._out, _module_text(module, self._request.form))
         self._conclude(reached, None, [])
         return 3 if self._faults else 0
 
@@ -304,8 +306,8 @@ class _Work:
             former = read(self._path, self._asked)
         except BadCheckpoint as error:
             raise Mistake(str(error)) from None
-        self._used, self._flaky = former.seconds, former.flaky
-        bindings, functions = size(former.state.module)
+        self._used, self._flaky, self._held = former.seconds, former.flaky, former.state.held
+        self._size = bindings, functions = size(former.state.module)
         self._shown.line(f"going on from {bindings} bindings in {functions} functions")
         return former
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..files import write_whole
 from ..finding import Finding
 from .parallel import State
 from .reduction import Spot
@@ -45,7 +44,7 @@ class Checkpoint:
             "seconds": self.seconds,
             "flaky": self.flaky,
         }
-        write(path, json.dumps(data))
+        write_whole(path, json.dumps(data))
 
 
 def read(path: Path, request: Mapping[str, Any]) -> Checkpoint:
@@ -77,18 +76,3 @@ def read(path: Path, request: Mapping[str, Any]) -> Checkpoint:
         seconds=data["seconds"],
         flaky=data["flaky"],
     )
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, whatever ends this process."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -3,6 +3,7 @@
 - `ir_modules()`: a Hypothesis strategy for IRModules.
 - `check_pass(pass_, mod)`: does this pass keep its promises on this module?
 - `PassContract`: what a pass promises, where that is less than everything.
+- `minimize(mod, interesting)`: the smallest module that is still interesting.
 - `evaluate(mod, name, args)`: what a function of a module gives, in NumPy.
 - `sanitize(func, args, outputs=...)`: the first access or operation of a PrimFunc that is wrong.
 
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .fuzz.check_pass import PassViolation, check_pass
+    from .fuzz.minimize.search import minimize
     from .generators.modules import ir_modules
     from .oracles.contract import PassContract
     from .oracles.evaluate import evaluate
@@ -27,10 +29,19 @@ _HOMES = {
     "check_pass": "fuzz.check_pass",
     "evaluate": "oracles.evaluate",
     "ir_modules": "generators.modules",
+    "minimize": "fuzz.minimize.search",
     "sanitize": "oracles.tensorir",
 }
 
-__all__ = ["PassContract", "PassViolation", "check_pass", "evaluate", "ir_modules", "sanitize"]
+__all__ = [
+    "PassContract",
+    "PassViolation",
+    "check_pass",
+    "evaluate",
+    "ir_modules",
+    "minimize",
+    "sanitize",
+]
 
 
 def __getattr__(name: str) -> object:
