@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,20 +17,22 @@ from .reduction import Edit
 
 def all_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
     """All bodies do nothing, or do it in a block, or write zeros."""
-    yield from _trivial(mod, list(kernels(mod)))
+    ranks = _ranks(mod)
+    yield from _trivial(mod, list(ranks), ranks)
 
 
 def trivial_bodies(mod: tvm.IRModule) -> Iterator[Edit]:
     """Fewer and fewer bodies do nothing, do it in a block, or only write zeros."""
-    names = list(kernels(mod))
-    yield from (edit for run in runs(names) if len(run) < len(names) for edit in _trivial(mod, run))
+    ranks = _ranks(mod)
+    for run in runs(list(ranks)):
+        if len(run) < len(ranks):
+            yield from _trivial(mod, run, ranks)
 
 
-def _trivial(mod: tvm.IRModule, names: Sequence[str]) -> Iterator[Edit]:
+def _trivial(mod: tvm.IRModule, names: Sequence[str], ranks: Mapping[str, int]) -> Iterator[Edit]:
     """Each of the bodies that exist is larger than those before: only larger ones are replaced."""
-    old = kernels(mod)
     for rank, body in enumerate(_BODIES):
-        larger = [name for name in names if _rank(old[name]) > rank]
+        larger = [name for name in names if ranks[name] > rank]
         if larger:
             yield partial(_with_bodies, mod, larger, body)
 
@@ -101,6 +103,10 @@ def outputs(func: tirx.PrimFunc) -> list[Any]:
 
 
 _BODIES = (_nothing, _nothing_in_a_block, _zeros)
+
+
+def _ranks(mod: tvm.IRModule) -> dict[str, int]:
+    return {name: _rank(func) for name, func in kernels(mod).items()}
 
 
 def _rank(func: tirx.PrimFunc) -> int:

@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
+from . import edit
 from . import kernels_tree as tree
 from .halving import runs
 from .kernels import kernels, rebuilt, with_kernels
@@ -34,13 +35,14 @@ def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
     """Buffers of one element where nobody outside knows of them."""
-    own = [
+    called = set[str]().union(*(edit.references(func) for _, func in mod.functions_items()))
+    inner = [
         (name, buffer)
         for name, func in kernels(mod).items()
-        for buffer in allocated(func)
+        for buffer in (allocated(func) if name in called else _buffers(func))
         if any(not _is_one(dim) for dim in buffer.ty.shape)
     ]
-    for run in runs(own):
+    for run in runs(inner):
         yield partial(_with_single, mod, run)
 
 

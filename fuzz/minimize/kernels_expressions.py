@@ -38,10 +38,8 @@ def simplify_expressions(mod: tvm.IRModule) -> Iterator[Edit]:
             continue
         for literal in _literals(place.node, dtype):
             yield partial(with_changes, mod, [(name, place.number, _constant(literal))])
-        for operand in tree.operands(place.node):
-            if tree.dtype(operand) == dtype:
-                number = place.number
-                yield partial(with_changes, mod, [(name, number, _constant(operand))])
+        for operand in _like(place.node, dtype):
+            yield partial(with_changes, mod, [(name, place.number, _constant(operand))])
 
 
 def _zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
@@ -59,6 +57,15 @@ def _zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
                 for name, place in run
             ],
         )
+
+
+def _like(expr: Any, dtype: str) -> Iterator[Any]:
+    """The nearest expressions inside that can stand for it."""
+    for operand in tree.operands(expr):
+        if tree.dtype(operand) == dtype:
+            yield operand
+        else:
+            yield from _like(operand, dtype)
 
 
 def _constant(expr: Any) -> tree.Change:
