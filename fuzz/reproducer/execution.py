@@ -159,5 +159,9 @@ def _complains(text: str, words: str) -> bool:
 
 
 def _alike(one: str, other: str) -> bool:
-    """What stands behind the message in a terminal may have been taken for a part of it."""
-    return one.startswith(other) or other.startswith(one)
+    """What stands behind the message in a terminal may have been taken for a part of it.
+
+    An older finding was normalized by older rules.
+    """
+    others = (other, keys.message(other, ops=True))
+    return any(one.startswith(other) or other.startswith(one) for other in others)

@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import tvm
 
 from ...generators.source import to_source
 from ...generators.tvm_api import load_json
+from ...oracles.graph import Graph
 from .execution import run
 
 SMALL = 64
@@ -55,15 +57,57 @@ def as_script(module: str) -> ModuleText | None:
 
     It is parsed in a fresh process: what reads an unusual module may die of it.
     """
+    return next((made for made in _scripts(module) if _gives(made, module)), None)
+
+
+def _scripts(module: str) -> Iterator[ModuleText]:
+    """Scripts to try: as TVM prints it, then around what it cannot read again."""
     try:
-        script = load_json(module).script(show_meta=True)
-        text = _spelled(script)
-    except Exception:
-        return None
-    if text is None:
-        return None
-    made = ModuleText(_imports(script, text), text + "\n\n\nmod = Module", portable=False)
-    return made if _gives(made, module) else None
+        mod = load_json(module)
+        plain = mod.script(show_meta=True)
+        text = _spelled(plain)
+        if text is None:
+            return
+        yield _script(plain, text)
+        # Symbols of several functions share one namespace.
+        distinct = _distinct(mod).script(show_meta=True)
+        text = _spelled(distinct)
+        assert text is not None, "other names need no other metadata"
+        text = _ALLOCATED.sub(r"\1)", text)
+        yield _script(distinct, text)
+    except Exception:  # an unusual module need not be printed
+        return
+    # A PrimFunc with blocks that does not say that it has some.
+    yield _script(distinct, text.replace("@I.ir_module", _UNCHECKED, 1))
+
+
+_ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.*\),\)\)$", re.M)
+"""The printer shows an argument that the parser does not know, and infers."""
+
+_UNCHECKED = "@I.ir_module(check_well_formed=False)"
+
+
+def _script(script: str, text: str) -> ModuleText:
+    return ModuleText(_imports(script, text), text + "\n\n\nmod = Module", portable=False)
+
+
+def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with another name for each symbol."""
+    graph = Graph(mod)
+    taken: set[str] = set()
+    for node in list(graph.nodes):
+        data = node.get("data")
+        if not node["type"].endswith("Var") or not isinstance(data, dict) or "name" not in data:
+            continue
+        if graph.nodes[data["ty"]]["type"] != "ir.PrimType":
+            continue
+        name = old = graph.text(data["name"])
+        number = 2
+        while name in taken:
+            name, number = f"{old}_{number}", number + 1
+        taken.add(name)
+        data["name"] = graph.add("ffi.String", name)
+    return graph.load()
 
 
 _HEAD = re.compile(r"\A(?:#.*\n|\s)*")
