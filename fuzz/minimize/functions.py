@@ -7,6 +7,7 @@ from functools import partial
 
 import tvm
 
+from ...oracles.inspect import attr
 from . import edit
 from .halving import runs
 from .reduction import Edit
@@ -18,7 +19,10 @@ FEW = 16
 
 
 def keep_one_function(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Only one function, and what it refers to; those that none refers to first."""
+    """Only one function, and what it refers to; those that none refers to first.
+
+    A private one that nothing calls may mean nothing to a pass: it is tried as a public one, too.
+    """
     references = _references(mod)
     called: set[str] = set().union(*references.values())
     relax_names = [gvar.name_hint for gvar, _ in edit.relax_functions(mod)]
@@ -32,6 +36,8 @@ def keep_one_function(mod: tvm.IRModule) -> Iterator[Edit]:
         reached = _reachable(references, name)
         if len(reached) < len(mod.functions):
             yield partial(_only, mod, reached)
+            if name in relax_names and attr(mod[name], "global_symbol") is None:
+                yield partial(_published, mod, reached, name)
 
 
 def drop_functions(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -66,6 +72,15 @@ def _without_callees(mod: tvm.IRModule, names: frozenset[str], *, cut: bool) -> 
 def _only(mod: tvm.IRModule, names: set[str]) -> tvm.IRModule:
     kept = {g: f for g, f in mod.functions_items() if g.name_hint in names}
     return edit.with_functions(mod, kept)
+
+
+def _published(mod: tvm.IRModule, names: set[str], name: str) -> tvm.IRModule:
+    kept = {g: f for g, f in mod.functions_items() if g.name_hint in names}
+    public = {
+        gvar: func.with_attr("global_symbol", name) if gvar.name_hint == name else func
+        for gvar, func in kept.items()
+    }
+    return edit.with_functions(mod, public)
 
 
 def _references(mod: tvm.IRModule) -> dict[str, set[str]]:

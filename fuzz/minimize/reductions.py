@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from .attributes import default_attributes, drop_attributes, make_private, make_pure
 from .bindings import drop_bindings, drop_dead, shorten_chains
 from .blocks import plain_blocks
 from .branches import flatten_branches, settle_conditions
 from .calls import inline_functions, inline_local_functions
+from .constants import plain_constants
 from .functions import drop_functions, keep_one_function
 from .kernels_blocks import plain_kernels, shrink_extents
 from .kernels_bodies import all_bodies_trivial, trivial_bodies
 from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
 from .kernels_expressions import simplify_expressions, zero_values
-from .kernels_merge import merge_kernels
+from .kernels_merge import merge_all_kernels, merge_kernels
 from .kernels_params import drop_kernel_params, static_kernels
 from .kernels_statements import drop_definitions, drop_statements, unwrap
+from .names import plain_names
 from .reduction import Reduction
 from .results import return_less, shorten_branches
+from .shapes import plain_dims, shrink_dims, static_dims
+from .sharing import unshare
 from .shortcuts import take_shortcuts
-from .signatures import drop_attributes, drop_params
+from .signatures import drop_params, drop_result_fields, split_tuples
+from .tuples import drop_tuple_fields
+from .types import drop_devices, infer_annotations, known_types, plain_dtypes
 from .uses import merge_params, use_earlier
 
 REDUCTIONS: tuple[Reduction, ...] = (
     # Whole functions first: every later reduction costs as much as the functions that are left.
     keep_one_function,
     drop_functions,
-    # Most bugs are in Relax functions: three tries, and no PrimFunc costs anything any more.
+    # Most bugs are in Relax functions: a few tries, and no PrimFunc costs anything any more.
     all_bodies_trivial,
+    merge_all_kernels,
     # An earlier result makes all that follows it dead, so it goes before single bindings.
     return_less,
     drop_dead,
@@ -42,7 +50,20 @@ REDUCTIONS: tuple[Reduction, ...] = (
     merge_params,
     # One try for each use, so late.
     use_earlier,
+    drop_tuple_fields,
     plain_blocks,
+    # Few tries each, and what is left is faster to try: signatures, then dimensions and types.
+    drop_params,
+    split_tuples,
+    drop_result_fields,
+    drop_attributes,
+    static_dims,
+    plain_dims,
+    shrink_dims,
+    drop_devices,
+    plain_dtypes,
+    known_types,
+    infer_annotations,
     # The PrimFuncs that are left by now have something to do with it, most of them.
     trivial_bodies,
     merge_kernels,
@@ -59,6 +80,12 @@ REDUCTIONS: tuple[Reduction, ...] = (
     plain_buffers,
     shrink_buffers,
     simplify_expressions,
-    drop_params,
-    drop_attributes,
+    # No smaller, but plainer; each of many small things is a try.
+    default_attributes,
+    plain_constants,
+    make_pure,
+    make_private,
+    unshare,
+    # Names last: a pass may be told of some, and until here they tell where things came from.
+    plain_names,
 )

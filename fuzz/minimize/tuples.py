@@ -1,0 +1,84 @@
+"""Reductions that make tuples inside of functions shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from . import edit
+from .halving import runs
+from .needs import operands
+from .reduction import Edit
+from .rewrite import Change, rewritten
+from .scopes import Bound, bounds_of
+
+
+def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without fields of tuples that are operands, and fields of tuples that nothing takes out."""
+    for gvar, func in edit.relax_functions(mod):
+        bounds = bounds_of(func)
+        for bound in bounds:
+            value = bound.binding.value
+            if isinstance(value, relax.Tuple):
+                taken = _taken(bounds, bound.key)
+                free = [i for i in range(len(value.fields)) if i not in taken]
+                for run in runs(free):
+                    if len(run) < len(value.fields):
+                        yield partial(_bound_without, mod, gvar.name_hint, bound, frozenset(run))
+            elif isinstance(value, relax.Call) and not _fixed(value):
+                for place, arg in enumerate(value.args):
+                    if isinstance(arg, relax.Tuple) and len(arg.fields) > 1:
+                        for run in runs(range(len(arg.fields))):
+                            if len(run) < len(arg.fields):
+                                gone = frozenset(run)
+                                yield partial(
+                                    _call_without, mod, gvar.name_hint, bound, place, gone
+                                )
+
+
+def _fixed(call: relax.Call) -> bool:
+    """The tuple of arguments has as many fields as the callee has parameters."""
+    return isinstance(call.op, tvm.ir.Op) and call.op.name.startswith("relax.call_tir")
+
+
+def _taken(bounds: list[Bound], key: int) -> set[int]:
+    """The fields that are taken out of a tuple."""
+    values = [bound.binding.value for bound in bounds]
+    return {
+        int(value.index)
+        for value in values
+        if isinstance(value, relax.TupleGetItem) and hash(value.tuple_value) == key
+    }
+
+
+def _bound_without(
+    mod: tvm.IRModule, name: str, bound: Bound, gone: Collection[int]
+) -> tvm.IRModule | None:
+    values: dict[int, Any] = {bound.key: _without(bound.binding.value, gone)}
+    for user in bounds_of(mod[name]):
+        value = user.binding.value
+        if isinstance(value, relax.TupleGetItem) and bound.key in operands(value):
+            index = value.index - sum(i < value.index for i in gone)
+            values[user.key] = relax.TupleGetItem(value.tuple_value, index)
+    return rewritten(mod, Change(values=values, functions={name}))
+
+
+def _call_without(
+    mod: tvm.IRModule, name: str, bound: Bound, place: int, gone: Collection[int]
+) -> tvm.IRModule | None:
+    call = bound.binding.value
+    args = [_without(arg, gone) if i == place else arg for i, arg in enumerate(call.args)]
+    try:
+        new = relax.BlockBuilder().normalize(relax.Call(call.op, args, call.attrs, call.ty_args))
+    except Exception:  # the operator wants as many
+        return None
+    return rewritten(mod, Change(values={bound.key: new}, functions={name}))
+
+
+def _without(whole: relax.Tuple, gone: Collection[int]) -> Any:
+    fields = [field for i, field in enumerate(whole.fields) if i not in gone]
+    return relax.BlockBuilder().normalize(relax.Tuple(fields))
