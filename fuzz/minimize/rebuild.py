@@ -56,6 +56,13 @@ class Rebuild:
         """A call of an operator or function, its arguments done."""
         return relax.Call(call.op, args, call.attrs, [self.ty(ty) for ty in call.ty_args])
 
+    def item(self, expr: relax.TupleGetItem) -> Any:
+        """A field of a tuple; of one that is spelled out, the field itself."""
+        value = self.expr(expr.tuple_value)
+        if isinstance(value, relax.Tuple):
+            return value.fields[expr.index]
+        return relax.TupleGetItem(value, expr.index)
+
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         """A PrimFunc."""
         return func
@@ -108,6 +115,10 @@ class Rebuild:
         """From here on the variable stands for this value."""
         self._vars[hash(var)] = value
 
+    def standing(self, var: Any) -> Any:
+        """What the variable stands for now."""
+        return self._vars.get(hash(var), var)
+
     def variable(self, var: Any, ty: Any = None) -> Any:
         """The new variable in place of an old one, with this type."""
         if isinstance(var.ty, PrimType):
@@ -129,7 +140,7 @@ class Rebuild:
             params = self.params(name, func)
             if name in self._reached(name):
                 types = [param.ty for param in params]
-                self._typed(name, relax.FuncType(types, self.ty(func.ret_ty), func.is_pure))
+                self._typed(name, relax.FuncType(types, self.ty(func.ret_ty), self.pure(func)))
             for other in sorted(self._calls[name]):
                 self._ensure(other)
             func = self._function(func, params, name)
@@ -161,11 +172,15 @@ class Rebuild:
             raise Unfit("a function without blocks")
         body = self._seq(func.body, name)
         ret_ty = self.annotation(func, func.ret_ty, func.body.ty, body.ty)
-        return relax.Function(params, body, ret_ty, func.is_pure, self.attrs(func))
+        return relax.Function(params, body, ret_ty, self.pure(func), self.attrs(name, func))
 
-    def attrs(self, func: relax.Function) -> Any:
-        """The attributes of a function."""
+    def attrs(self, name: str | None, func: relax.Function) -> Any:
+        """The attributes of a Relax function; local ones have no name."""
         return func.attrs
+
+    def pure(self, func: relax.Function) -> bool:
+        """Whether it says that it has no side effects."""
+        return bool(func.is_pure)
 
     def _seq(self, seq: relax.SeqExpr, name: str | None = None) -> relax.SeqExpr:
         blocks = []
@@ -209,14 +224,14 @@ class Rebuild:
             case relax.ShapeExpr():
                 return self._shape(expr)
             case relax.Call() if not isinstance(expr.ty, PrimType) or not _is_prim(expr.op):
-                return self._inferred(self.call(self._callee(expr), [*map(self.expr, expr.args)]))
+                return self.inferred(self.call(self._callee(expr), [*map(self.expr, expr.args)]))
             case relax.Tuple():
-                return self._inferred(relax.Tuple([self.expr(field) for field in expr.fields]))
+                return self.inferred(relax.Tuple([self.expr(field) for field in expr.fields]))
             case relax.TupleGetItem():
-                return self._inferred(item(self.expr(expr.tuple_value), expr.index))
+                return self.inferred(self.item(expr))
             case relax.If():
                 branches = (self._seq(b) for b in (expr.true_branch, expr.false_branch))
-                return self._inferred(relax.If(self.expr(expr.cond), *branches))
+                return self.inferred(relax.If(self.expr(expr.cond), *branches))
             case relax.Function():
                 return self._function(expr, [self.variable(p) for p in expr.params], None)
             case relax.SeqExpr():
@@ -233,7 +248,7 @@ class Rebuild:
         op = call.op if isinstance(call.op, Op) else self.expr(call.op)
         return call if op.same_as(call.op) else relax.Call(op, call.args, call.attrs, call.ty_args)
 
-    def _inferred(self, expr: Any) -> Any:
+    def inferred(self, expr: Any) -> Any:
         if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.If):
             return expr
         try:
@@ -280,13 +295,6 @@ class Rebuild:
         if address not in self._memo:
             self._memo[address] = (node, make(node))  # the node is kept alive: so is its address
         return self._memo[address][1]
-
-
-def item(value: Any, index: int) -> Any:
-    """A field of a tuple; of a tuple that is spelled out, the expression itself."""
-    return (
-        value.fields[index] if isinstance(value, relax.Tuple) else relax.TupleGetItem(value, index)
-    )
 
 
 def _is_prim(op: Any) -> bool:

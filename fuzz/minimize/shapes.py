@@ -24,11 +24,11 @@ PLAIN = 2
 
 def static_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     """Symbolic dimensions become numbers: all of them, then each. Fewer symbols each time."""
-    symbols = _symbols(mod)
+    names = symbols(mod)
     for size in (PLAIN, PLAIN + 1):
-        if len(symbols) > 1:
-            yield partial(_resized, mod, symbols=dict.fromkeys(symbols, size))
-    for name in symbols:
+        if len(names) > 1:
+            yield partial(_resized, mod, symbols=dict.fromkeys(names, size))
+    for name in names:
         for size in (PLAIN, PLAIN + 1, 1, 0):
             yield partial(_resized, mod, symbols={name: size})
 
@@ -196,7 +196,8 @@ def _vars(func: relax.Function) -> list[Any]:
     return [*func.params, *relax.analysis.all_vars(func)]
 
 
-def _symbols(mod: tvm.IRModule) -> list[str]:
+def symbols(mod: tvm.IRModule) -> list[str]:
+    """The names of the symbolic dimensions of Relax functions, in the order of their first uses."""
     names: dict[str, None] = {}
     for dim in _dims(mod):
         tvm_ffi.structural_walk(dim, (tvm.ir.Var, lambda var: names.setdefault(str(var.name))))

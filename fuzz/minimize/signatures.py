@@ -1,53 +1,233 @@
-"""Reductions over signatures and attributes."""
+"""Reductions over the parameters and results of functions, callers included."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
+from tvm.ir import GlobalVar, PrimType
 
+from ...oracles.inspect import nodes
 from . import edit
+from .halving import runs
+from .rebuild import Rebuild, Unfit
 from .reduction import Edit
 
 
 def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without parameters that nothing uses: all of them at once, then each."""
-    for gvar, func in edit.uncalled(mod):
-        used = edit.used_vars([func.body])
-        unused = [i for i, param in enumerate(func.params) if hash(param) not in used]
-        if len(unused) > 1:
-            yield partial(_without_params, mod, gvar, func, frozenset(unused))
-        for i in unused:
-            yield partial(_without_params, mod, gvar, func, frozenset({i}))
+    """Without parameters that nothing uses: all of them, then ever shorter runs of them."""
+    rigid = _not_only_called(mod)
+    unused = [
+        (str(gvar.name_hint), place)
+        for gvar, func in edit.relax_functions(mod)
+        if gvar.name_hint not in rigid
+        for place in _unused(func)
+    ]
+    for run in runs(unused):
+        yield partial(_without_params, mod, run)
 
 
-def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without attributes and global infos, of the module and of its functions."""
-    if mod.global_infos:
-        yield lambda: tvm.IRModule(dict(mod.functions_items()), attrs=mod.attrs)
-    for name in dict(mod.attrs) if mod.attrs else ():
-        yield partial(mod.without_attr, name)
-    for gvar, func in mod.functions_items():
-        for name in dict(func.attrs) if func.attrs else ():
-            if name != "global_symbol":
-                yield partial(_without_attribute, mod, gvar, func, name)
+def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
+    """The fields of a tuple as parameters in its place. Fewer tuples are parameters."""
+    rigid = _not_only_called(mod)
+    tuples = [
+        (str(gvar.name_hint), place)
+        for gvar, func in edit.relax_functions(mod)
+        if gvar.name_hint not in rigid
+        for place, param in enumerate(func.params)
+        if isinstance(param.ty, tvm.ir.TupleType)
+    ]
+    for run in runs(tuples):
+        yield partial(_split, mod, run)
 
 
-def _without_attribute(mod: tvm.IRModule, gvar: Any, func: Any, name: str) -> tvm.IRModule:
-    return edit.with_functions(mod, {**dict(mod.functions_items()), gvar: func.without_attr(name)})
+def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without the fields of a result that no caller uses; one field alone is no tuple any more."""
+    users = _result_users(mod)
+    for gvar, func in edit.relax_functions(mod):
+        name, result = str(gvar.name_hint), func.body.body
+        if name in users and isinstance(result, relax.Tuple):
+            used = sorted({item.index for item in users[name]})
+            if used and (len(used) < len(result.fields) or len(used) == 1):
+                yield partial(_with_fields, mod, name, used)
 
 
-def _without_params(
-    mod: tvm.IRModule, gvar: Any, func: relax.Function, unused: frozenset[int]
-) -> tvm.IRModule:
-    params = [param for i, param in enumerate(func.params) if i not in unused]
-    smaller = edit.rebuilt(
-        func, edit.blocks_of(func), func.body.body, params=params, ret_ty=func.ret_ty
-    )
-    if func.attrs and "num_input" in func.attrs:
-        inputs = int(func.attrs["num_input"])
-        smaller = smaller.with_attr("num_input", inputs - sum(i < inputs for i in unused))
-    return edit.with_function(mod, gvar, smaller)
+def _unused(func: relax.Function) -> list[int]:
+    """Places of parameters that nothing uses, and that define no dimension that is needed."""
+    used = edit.used_vars([func.body])
+    symbols = _symbols(func, used)
+    for param in func.params:
+        if hash(param) in used:
+            symbols -= _defined(param)
+    places = []
+    for place, param in enumerate(func.params):
+        if hash(param) in used:
+            continue
+        if _defined(param) & symbols:
+            symbols -= _defined(param)
+        else:
+            places.append(place)
+    return places
+
+
+def _symbols(func: relax.Function, used: set[int]) -> set[int]:
+    """The dimensions in a function, those of its unused parameters left out."""
+    types = [func.ret_ty, *(binding.var.ty for binding in nodes(func, relax.expr.Binding))]
+    types += [param.ty for param in func.params if hash(param) in used]
+    found: list[Any] = []
+    for ty in (*types, func.body):
+        tvm_ffi.structural_walk(ty, (tvm.ir.Var, found.append))
+    return {hash(var) for var in found if isinstance(var.ty, PrimType)}
+
+
+def _defined(param: Any) -> set[int]:
+    """The dimensions that are known once the parameter is."""
+    if isinstance(param.ty, PrimType):
+        return {hash(param)}
+    return {hash(var) for var in relax.analysis.definable_tir_vars_in_type(param.ty)}
+
+
+def _not_only_called(mod: tvm.IRModule) -> set[str]:
+    """Functions that are used in other ways than by calls with arguments, as closures are."""
+    every: dict[str, int] = {}
+    called: dict[str, int] = {}
+    for _, func in edit.relax_functions(mod):
+        for gvar in nodes(func, GlobalVar):
+            every[gvar.name_hint] = every.get(gvar.name_hint, 0) + 1
+        for call in nodes(func, relax.Call):
+            if isinstance(call.op, GlobalVar):
+                called[call.op.name_hint] = called.get(call.op.name_hint, 0) + 1
+    return {name for name, count in every.items() if called.get(name) != count}
+
+
+def _result_users(mod: tvm.IRModule) -> dict[str, list[Any]]:
+    """For each function of whose results all callers use only fields: those uses."""
+    rigid = _not_only_called(mod)
+    users: dict[str, list[Any]] = {}
+    for _, func in edit.relax_functions(mod):
+        made_by = _made_by(func)
+        fields = [i for i in nodes(func, relax.TupleGetItem) if hash(i.tuple_value) in made_by]
+        whole = [var for var in nodes(func, tvm.ir.Var) if hash(var) in made_by]
+        for name in made_by.values():
+            users.setdefault(name, [])
+        for item in fields:
+            users[made_by[hash(item.tuple_value)]].append(item)
+        for var_hash, name in made_by.items():
+            uses = sum(hash(var) == var_hash for var in whole)
+            taken = sum(hash(item.tuple_value) == var_hash for item in fields)
+            if uses != taken + 1:  # one of them is where it is bound
+                rigid.add(name)
+    return {name: items for name, items in users.items() if name not in rigid}
+
+
+def _made_by(func: relax.Function) -> dict[int, str]:
+    """The variables that hold what a function of the module returned, and its name."""
+    return {
+        hash(binding.var): str(binding.value.op.name_hint)
+        for binding in nodes(func, relax.VarBinding)
+        if isinstance(binding.value, relax.Call) and isinstance(binding.value.op, GlobalVar)
+    }
+
+
+class _Signature(Rebuild):
+    """Calls with other arguments, and `num_input` as it is then."""
+
+    def __init__(self, mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> None:
+        super().__init__(mod)
+        self._places: dict[str, set[int]] = {}
+        for name, place in places:
+            self._places.setdefault(name, set()).add(place)
+
+    def instead(self, place: Any) -> list[Any]:
+        """The arguments in place of one."""
+        return []
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        if isinstance(call.op, GlobalVar):
+            places = self._places.get(str(call.op.name_hint), set())
+            args = [
+                new
+                for place, arg in enumerate(args)
+                for new in (self.instead(arg) if place in places else [arg])
+            ]
+        return super().call(call, args)
+
+    def attrs(self, name: str | None, func: relax.Function) -> Any:
+        inputs = func.attrs.get("num_input") if func.attrs else None
+        if inputs is None or name is None or name not in self._places:
+            return func.attrs
+        kept = sum(
+            len(self.instead(self.standing(param))) if place in self._places[name] else 1
+            for place, param in enumerate(func.params[: int(inputs)])
+        )
+        return func.with_attr("num_input", kept).attrs
+
+
+class _Without(_Signature):
+    def params(self, name: str, func: relax.Function) -> list[Any]:
+        places = self._places.get(name, set())
+        return [self.variable(p) for place, p in enumerate(func.params) if place not in places]
+
+
+class _Split(_Signature):
+    def params(self, name: str, func: relax.Function) -> list[Any]:
+        params: list[Any] = []
+        for place, param in enumerate(func.params):
+            if place in self._places.get(name, set()):
+                fields = [
+                    relax.Var(f"{param.name}_{i}", self.ty(ty))
+                    for i, ty in enumerate(param.ty.fields)
+                ]
+                self.stand(param, self.inferred(relax.Tuple(fields)))
+                params += fields
+            else:
+                params.append(self.variable(param))
+        return params
+
+    def instead(self, place: Any) -> list[Any]:
+        if not isinstance(place, relax.Tuple):
+            raise Unfit("the fields of an argument would need bindings of their own")
+        return list(place.fields)
+
+
+class _Fields(Rebuild):
+    def __init__(self, mod: tvm.IRModule, name: str, used: Sequence[int]) -> None:
+        super().__init__(mod)
+        self._name = name
+        self._used = used
+        self._results = {
+            address
+            for _, func in edit.relax_functions(mod)
+            for address, maker in _made_by(func).items()
+            if maker == name
+        }
+
+    def result(self, name: str, value: Any) -> Any:
+        if name != self._name:
+            return value
+        fields = [value.fields[index] for index in self._used]
+        return fields[0] if len(fields) == 1 else self.inferred(relax.Tuple(fields))
+
+    def item(self, expr: relax.TupleGetItem) -> Any:
+        if hash(expr.tuple_value) not in self._results:
+            return super().item(expr)
+        value = self.expr(expr.tuple_value)
+        if len(self._used) == 1:
+            return value
+        return relax.TupleGetItem(value, self._used.index(expr.index))
+
+
+def _without_params(mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> tvm.IRModule | None:
+    return _Without(mod, places).run()
+
+
+def _split(mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> tvm.IRModule | None:
+    return _Split(mod, places).run()
+
+
+def _with_fields(mod: tvm.IRModule, name: str, used: Sequence[int]) -> tvm.IRModule | None:
+    return _Fields(mod, name, used).run()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tvm
+from tvm import relax
 
 from relaxfuzz.fuzz.draw import example
 from relaxfuzz.fuzz.load import execute
+from relaxfuzz.fuzz.minimize.reduction import Edit, Spot
 from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
-from relaxfuzz.fuzz.minimize.search import reduce
+from relaxfuzz.fuzz.minimize.search import Candidate, Search, digest, make, minimize, search
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
 from relaxfuzz.oracles.well_formed import flaw
@@ -69,7 +73,7 @@ def uses(*ops: str) -> Callable[[tvm.IRModule], bool]:
 def test_only_what_is_needed_is_left(
     mod: tvm.IRModule, ops: tuple[str, ...], bindings: int
 ) -> None:
-    small = reduce(mod, uses(*ops), 60)
+    small = minimize(mod, uses(*ops), seconds=60)
     assert [gvar.name_hint for gvar in small.get_global_vars()] == ["main"]
     assert len(bindings_of(small)) == bindings
     assert not small.attrs
@@ -98,7 +102,7 @@ class Module:
 @pytest.mark.parametrize("op", ["sin", "tanh"])
 def test_a_branch_is_taken_out_of_its_if(tmp_path: Path, op: str) -> None:
     (tmp_path / "script.py").write_text(BRANCHES)
-    small = reduce(execute(tmp_path / "script.py"), uses(op), 60)
+    small = minimize(execute(tmp_path / "script.py"), uses(op), seconds=60)
     assert ops_used(small) == {f"relax.{op}"}
     assert len(bindings_of(small)) == 1
 
@@ -107,27 +111,29 @@ def test_callees_stay_with_their_callers(mod: tvm.IRModule) -> None:
     def calls_helper(candidate: tvm.IRModule) -> bool:
         return "cls.helper(" in candidate.script()
 
-    small = reduce(mod, calls_helper, 60)
-    assert {gvar.name_hint for gvar in small.get_global_vars()} == {"helper", "other"}
+    small = minimize(mod, calls_helper, seconds=60)
+    assert {gvar.name_hint for gvar in small.get_global_vars()} == {"helper", "main"}
 
 
 def test_num_input_follows_the_parameters(mod: tvm.IRModule) -> None:
-    small = reduce(mod, lambda m: "main" in m and "num_input" in (m["main"].attrs or {}), 60)
+    small = minimize(
+        mod, lambda m: "main" in m and "num_input" in (m["main"].attrs or {}), seconds=60
+    )
     assert int(small["main"].attrs["num_input"]) <= len(small["main"].params)
 
 
 def test_the_input_is_left_alone(mod: tvm.IRModule) -> None:
     before = tvm.ir.save_json(mod)
-    reduce(mod, uses("exp"), 60)
+    minimize(mod, uses("exp"), seconds=60)
     assert tvm.ir.save_json(mod) == before
 
 
 def test_no_time_no_change(mod: tvm.IRModule) -> None:
-    assert reduce(mod, lambda candidate: True, -1).same_as(mod)
+    assert minimize(mod, lambda candidate: True, seconds=-1).same_as(mod)
 
 
 def test_everything_may_go_and_it_ends(mod: tvm.IRModule) -> None:
-    small = reduce(mod, lambda candidate: True, 60)
+    small = minimize(mod, lambda candidate: True, seconds=60)
     assert len(small.functions) == 1
     assert bindings_of(small) == []
 
@@ -139,7 +145,7 @@ def test_only_well_formed_candidates_are_asked_about(mod: tvm.IRModule) -> None:
         asked.append(candidate)
         return False
 
-    assert reduce(mod, holds, 60).same_as(mod)
+    assert minimize(mod, holds, seconds=60).same_as(mod)
     assert asked
     assert [problem for candidate in asked if (problem := flaw(candidate))] == []
 
@@ -153,5 +159,114 @@ def test_generated_modules_give_mostly_well_formed_candidates() -> None:
 
 
 def test_modules_survive_json_after_reduction(tmp_path: Path, mod: tvm.IRModule) -> None:
-    small = reduce(mod, uses("subtract"), 60)
+    small = minimize(mod, uses("subtract"), seconds=60)
     tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(small)), small)
+
+
+def sizes(candidate: tvm.IRModule) -> tuple[int, int]:
+    return len(candidate.functions), len(bindings_of(candidate))
+
+
+def renamed(mod: tvm.IRModule, name: str) -> tvm.IRModule:
+    return mod.with_attr("name", name)
+
+
+def ring(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Leads round in a circle: a to b, b to c, c to a."""
+    names = "abc"
+    name = str(mod.attrs["name"]) if mod.attrs and "name" in mod.attrs else "a"
+    yield partial(renamed, mod, names[(names.index(name) + 1) % 3])
+
+
+def test_reductions_that_lead_round_in_a_circle_come_to_an_end(mod: tvm.IRModule) -> None:
+    start = renamed(mod, "a")
+    names = [s.module for s in search(start, lambda c: True, Search(reductions=(ring,)))]
+    assert len(names) == 2
+
+
+def broken(mod: tvm.IRModule) -> Iterator[Edit]:
+    def edit() -> tvm.IRModule:
+        raise ZeroDivisionError("in the edit")
+
+    yield edit
+    yield partial(renamed, mod, "x")
+    raise KeyError("in the list")
+
+
+def test_an_edit_that_raises_is_told_and_the_search_goes_on(mod: tvm.IRModule) -> None:
+    told: list[str] = []
+    where = Search(reductions=(broken, *REDUCTIONS), fault=told.append)
+    last = list(search(mod, lambda c: "relax.sin" in ops_used(c.mod), where))[-1]
+    assert len(bindings_of(tvm.ir.load_json(last.module))) == 1
+    assert any("edit 0 of broken" in text and "ZeroDivisionError" in text for text in told)
+    assert any("KeyError: 'in the list'" in text for text in told)
+
+
+def test_an_edit_that_raises_ends_the_search_of_the_library(mod: tvm.IRModule) -> None:
+    with pytest.raises(RuntimeError, match="edit 0 of broken"):
+        minimize(mod, lambda m: True, reductions=(broken,))
+
+
+def three(mod: tvm.IRModule) -> Iterator[Edit]:
+    yield from (partial(renamed, mod, f"three {i}") for i in range(3))
+
+
+def two(mod: tvm.IRModule) -> Iterator[Edit]:
+    yield from (partial(renamed, mod, f"two {i}") for i in range(2))
+
+
+def tried(mod: tvm.IRModule, **where: Any) -> list[tuple[int, int]]:
+    found = Search(reductions=(three, two), **where).candidates(mod)
+    return [(c.spot.reduction, c.spot.number) for c in found]
+
+
+def test_a_cycle_has_every_edit_once_and_can_be_entered_anywhere(mod: tvm.IRModule) -> None:
+    assert tried(mod) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    cycle = [(0, 1), (0, 2), (1, 0), (1, 1), (0, 0)]
+    assert tried(mod, anchor=Spot(0, 1)) == cycle
+    for i, (reduction, number) in enumerate(cycle):
+        after = Spot(reduction, number)
+        assert tried(mod, anchor=Spot(0, 1), after=after) == cycle[i + 1 :]
+
+
+def test_shares_make_up_the_whole(mod: tvm.IRModule) -> None:
+    parts = [tried(mod, share=k, shares=2) for k in range(2)]
+    assert parts == [[(0, 0), (0, 2), (1, 0)], [(0, 1), (1, 1)]]
+
+
+def test_nothing_is_asked_about_twice(mod: tvm.IRModule) -> None:
+    asked: list[str] = []
+
+    def holds(candidate: Candidate) -> bool:
+        asked.append(candidate.module)
+        return "relax.exp" in ops_used(candidate.mod)
+
+    list(search(mod, holds))
+    assert len(asked) == len(set(asked))
+
+
+def test_what_is_told_apart_is_text_not_structure(mod: tvm.IRModule) -> None:
+    """Sharing and names are what some reductions change."""
+    shared = relax.ShapeExpr([2, 3])
+    apart = relax.ShapeExpr([2, 3])
+    texts = [tvm.ir.save_json(relax.Tuple([shared, other])) for other in (shared, apart)]
+    assert digest(texts[0]) != digest(texts[1])
+
+
+def test_a_predicate_may_spoil_what_it_is_given(mod: tvm.IRModule) -> None:
+    def spoils(candidate: tvm.IRModule) -> bool:
+        held = "relax.exp" in ops_used(candidate)
+        for gvar in candidate.get_global_vars():
+            candidate.remove(gvar)
+        return held
+
+    small = minimize(mod, spoils)
+    assert sizes(small) == (1, 1)
+
+
+def test_an_edit_is_found_again_by_its_name(mod: tvm.IRModule) -> None:
+    candidate = next(Search().candidates(mod))
+    made = make(mod, candidate.spot, REDUCTIONS)
+    assert made is not None
+    assert tvm.ir.save_json(made) == candidate.module
+    assert make(mod, Spot(0, 10_000), REDUCTIONS) is None

@@ -1,0 +1,213 @@
+"""Reductions over attributes: of the module, its functions, and the operators it calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import Op
+
+from ...oracles.inspect import is_public, nodes
+from . import edit
+from .halving import runs
+from .rebuild import Rebuild, Unfit
+from .reduction import Edit
+
+MODULE = 0
+"""Stands for the module where functions are named by their hashes."""
+
+PUBLIC = "global_symbol"
+FORCE_PURE = "relax.force_pure"
+
+Named = tuple[int, str]
+"""The hash of a function or call, and the name of an attribute of it."""
+
+
+def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without attributes of the module and its functions: all, those of one name, then runs."""
+    found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
+    for _, func in mod.functions_items():
+        for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
+            found += [(hash(each), str(name)) for name in dict(each.attrs or {})]
+    found = [(owner, name) for owner, name in found if name not in (PUBLIC, FORCE_PURE)]
+    names = list(dict.fromkeys(name for _, name in found))
+    if 1 < len(names) < len(found):
+        yield partial(_without, mod, found)
+        for name in names:
+            yield partial(_without, mod, [each for each in found if each[1] == name])
+    for run in runs(found):
+        yield partial(_without, mod, run)
+    # Most functions that have it are ill-formed without it.
+    for _, func in edit.relax_functions(mod):
+        if FORCE_PURE in (func.attrs or {}):
+            yield partial(_without, mod, [(hash(func), FORCE_PURE)])
+
+
+def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Functions that others call are called from nowhere else. Fewer functions are public."""
+    called = {name for _, func in mod.functions_items() for name in edit.references(func)}
+    public = [g.name_hint for g, f in mod.functions_items() if is_public(f)]
+    for run in runs([name for name in public if name in called]):
+        if len(run) < len(public):
+            by_name = {gvar.name_hint: func for gvar, func in mod.functions_items()}
+            yield partial(_without, mod, [(hash(by_name[name]), PUBLIC) for name in run])
+
+
+def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Functions that say they have side effects say that no more: all of them, then each."""
+    impure = [
+        hash(func)
+        for _, top in edit.relax_functions(mod)
+        for func in nodes(top, relax.Function)
+        if not func.is_pure
+    ]
+    for run in runs(impure):
+        yield partial(_pure, mod, run)
+
+
+def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Attributes of operators as they are when nothing is said: all, then runs of them.
+
+    Fewer attributes differ from the default of the function in `relax.op` that makes the call.
+    """
+    found = [
+        (hash(call), name)
+        for _, func in edit.relax_functions(mod)
+        for call in nodes(func, relax.Call)
+        for name in _unusual(call)
+    ]
+    for run in runs(list(dict.fromkeys(found))):
+        yield partial(_defaulted, mod, run)
+
+
+def _unusual(call: relax.Call) -> list[str]:
+    """The attributes that are not as they would be by default."""
+    if not isinstance(call.op, Op) or call.attrs is None:
+        return []
+    defaults = _defaults(str(call.op.name))
+    return [
+        name
+        for name, optional in _fields(call.attrs).items()
+        if name in defaults
+        and not _same(getattr(call.attrs, name), defaults[name])
+        # Where None stands for what the function works out, there is nothing to set.
+        and (defaults[name] is not None or optional)
+    ]
+
+
+def _fields(attrs: Any) -> dict[str, bool]:
+    """The names of the attributes, and whether they may be None."""
+    fields = type(attrs).__tvm_ffi_type_info__.fields
+    return {field.name: "Optional" in field.metadata["type_schema"] for field in fields}
+
+
+@functools.cache
+def _defaults(op: str) -> Mapping[str, Any]:
+    """The default arguments of the function in `relax.op` for an operator, by name."""
+    function: Any = relax.op
+    for part in op.removeprefix("relax.").split("."):
+        function = getattr(function, part, None)
+    if not inspect.isfunction(function):
+        return {}
+    parameters = inspect.signature(function).parameters
+    return {name: p.default for name, p in parameters.items() if p.default is not p.empty}
+
+
+def _same(value: Any, default: Any) -> bool:
+    if value is None or default is None:
+        return value is default
+    if isinstance(value, tirx.IntImm | tirx.FloatImm):
+        value = value.value
+    if isinstance(value, tvm_ffi.Array):  # a default of 1 stands for (1, 1)
+        return all(_same(item, default) for item in value)
+    return bool(str(value) == str(default))
+
+
+class _Without(Rebuild):
+    """Without attributes of functions, those inside other functions among them."""
+
+    def __init__(self, mod: tvm.IRModule, gone: Sequence[Named]) -> None:
+        super().__init__(mod)
+        self._gone: dict[int, set[str]] = {}
+        for owner, name in gone:
+            self._gone.setdefault(owner, set()).add(name)
+
+    def attrs(self, name: str | None, func: relax.Function) -> Any:
+        return self._left(hash(func), func.attrs)
+
+    def _left(self, owner: int, attrs: Any) -> Any:
+        gone = self._gone.get(owner, set())
+        if not attrs or not gone:
+            return attrs
+        return tvm.ir.DictAttrs({k: v for k, v in dict(attrs).items() if str(k) not in gone})
+
+
+class _Pure(Rebuild):
+    def __init__(self, mod: tvm.IRModule, chosen: Sequence[int]) -> None:
+        super().__init__(mod)
+        self._chosen = frozenset(chosen)
+
+    def pure(self, func: relax.Function) -> bool:
+        return hash(func) in self._chosen or super().pure(func)
+
+
+class _Defaulted(Rebuild):
+    def __init__(self, mod: tvm.IRModule, chosen: Sequence[Named]) -> None:
+        super().__init__(mod)
+        self._chosen: dict[int, set[str]] = {}
+        for call, name in chosen:
+            self._chosen.setdefault(call, set()).add(name)
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        chosen = self._chosen.get(hash(call))
+        if chosen:
+            defaults = _defaults(str(call.op.name))
+            values = {
+                name: _converted(getattr(call.attrs, name), defaults[name])
+                if name in chosen
+                else getattr(call.attrs, name)
+                for name in _fields(call.attrs)
+            }
+            kind = type(call.attrs).__tvm_ffi_type_info__.type_key
+            try:
+                attrs = tvm.ir.make_node(kind, **values)
+            except (TypeError, ValueError) as error:
+                raise Unfit(str(error)) from error
+            call = relax.Call(call.op, call.args, attrs, call.ty_args)
+        return super().call(call, args)
+
+
+def _converted(value: Any, default: Any) -> Any:
+    """The default in the form that the attribute has."""
+    if isinstance(value, tirx.IntImm) and isinstance(default, int):
+        return tirx.IntImm(value.ty, default)
+    if isinstance(value, tvm_ffi.Array) and isinstance(default, int):
+        return [_converted(item, default) for item in value]
+    return default
+
+
+def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
+    functions = dict(mod.functions_items())
+    owners = {owner for owner, _ in gone}
+    if owners - {MODULE, *map(hash, functions.values())}:
+        return _Without(mod, gone).run()
+    for gvar, func in functions.items():  # nothing has to be inferred anew
+        for name in [name for owner, name in gone if owner == hash(func)]:
+            functions[gvar] = functions[gvar].without_attr(name)
+    for name in [name for owner, name in gone if owner == MODULE]:
+        mod = mod.without_attr(name)
+    return edit.with_functions(mod, functions)
+
+
+def _pure(mod: tvm.IRModule, chosen: Sequence[int]) -> tvm.IRModule | None:
+    return _Pure(mod, chosen).run()
+
+
+def _defaulted(mod: tvm.IRModule, chosen: Sequence[Named]) -> tvm.IRModule | None:
+    return _Defaulted(mod, chosen).run()
