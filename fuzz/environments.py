@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -30,8 +31,8 @@ FFI = {
     "0.26.0": "0.1.13.post3",
     "0.27.0.post1": "0.1.14.post1",
 }
-"""The release of apache-tvm-ffi for each known one of apache-tvm: newer ones are allowed by its
-requirements, and crash it."""
+"""The release of apache-tvm-ffi for each known one of apache-tvm, and for others with its number
+(0.26.0rc0): newer ones are allowed by its requirements, and crash it."""
 
 PROBE_SECONDS = 300.0
 """For the first import of TVM, on a busy machine."""
@@ -56,6 +57,8 @@ print(json.dumps({
     "python": platform.python_version(),
 }))
 """
+
+_WARNING = re.compile(r"^(?:WARNING|warning|\[notice\]).*\n", re.MULTILINE)
 
 Tell = Callable[[str], None]
 Choice = str | Path
@@ -162,8 +165,14 @@ def has_relaxfuzz(made: Environment, subprocesses: Subprocesses) -> bool:
 
 def _name(version: str) -> str:
     # Another pin or another Python is another environment.
-    ffi = FFI.get(version, "any")
-    return f"tvm-{version}-ffi-{ffi}-python-{sys.version_info[0]}.{sys.version_info[1]}"
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return f"tvm-{version}-ffi-{_ffi(version) or 'any'}-python-{python}"
+
+
+def _ffi(version: str) -> str | None:
+    """The release of apache-tvm-ffi that it needs; None where that is not known."""
+    numbers, *_ = order(version)
+    return next((ffi for known, ffi in FFI.items() if order(known)[0] == numbers), None)
 
 
 def _whole(folder: Path) -> bool:
@@ -211,7 +220,8 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, tell: Tell)
     Raises:
         Unusable: with the last lines of what the installers said.
     """
-    ffi = [f"apache-tvm-ffi=={FFI[version]}"] if version in FFI else []
+    known = _ffi(version)
+    ffi = [] if known is None else [f"apache-tvm-ffi=={known}"]
     # A build of TVM from its sources takes an hour, and LLVM.
     wanted = [f"apache-tvm=={version}", *ffi, "numpy", "--only-binary=apache-tvm"]
     python = folder / "bin" / "python"
@@ -232,7 +242,7 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, tell: Tell)
                 command, variables=variables(Environment(python, {}, ours=True)), tell=tell
             )
             if ended.code != 0:
-                complaints.append(f"{tool}: {_last(ended.stderr or ended.stdout, 3)}")
+                complaints.append(f"{tool}: {_last(_WARNING.sub('', ended.stderr), 3)}")
                 break
         else:
             return
@@ -263,5 +273,5 @@ def _probed(python: Path, subprocesses: Subprocesses, *, ours: bool) -> Mapping[
 
 
 def _last(said: str, lines: int) -> str:
-    words = [line.strip() for line in said.splitlines() if line.strip()]
+    words = [line.strip() for line in said.splitlines() if line.strip(" ^")]
     return " ".join(words[-lines:]) or "nothing was said"

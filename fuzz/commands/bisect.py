@@ -82,7 +82,7 @@ def _summary(verdict: Verdict, asked: int) -> dict[str, object]:
 
     return {
         "event": "summary",
-        "bad means": None if verdict.expected is None else verdict.expected.said,
+        "bad_means": None if verdict.expected is None else verdict.expected.said,
         "first_bad": name(verdict.first_bad),
         "last_good": name(verdict.last_good),
         "cannot_say": [name(trial) for trial in verdict.silent],
