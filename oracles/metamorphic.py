@@ -165,7 +165,10 @@ def json(subject: Subject) -> Problem | None:
 
 
 def tvmscript(subject: Subject) -> Problem | None:
-    """The result's script form parses back to the result. If not, the pass is not to blame."""
+    """The result's script form parses back to the result.
+
+    If not, the pass is to blame only where the parser, having read it, says that it is no module.
+    """
     after = subject.direct.mod
     if after is None or not subject.changed or well_formed.flaw(after) is not None:
         return None
@@ -176,12 +179,17 @@ def tvmscript(subject: Subject) -> Problem | None:
         words = said(f"{type(error).__name__}: {error}")
         what = f"the script form of a module does not parse: {words}"
         story = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        return Problem(what, story, (words,), (words,), TVMSCRIPT_ITSELF)
+        culprit = None if _NO_MODULE.match(words) else TVMSCRIPT_ITSELF
+        return Problem(what, story, (words,), (words,), culprit)
     problem = keys.mismatch(mod, again, "printing and parsing changes a module")
     return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
 
 
 TVMSCRIPT_ITSELF = "TVMScript"
+
+_NO_MODULE = re.compile("Program is not well-formed|Number of arguments and parameters mismatch")
+"""The parser knows the types of functions before it reads calls of them, and so sees what the
+well-formed checker overlooks where a pass leaves calls, or the types in them, as they were."""
 
 
 def said(raised: str) -> str:
