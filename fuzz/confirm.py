@@ -5,13 +5,18 @@ from __future__ import annotations
 from ..oracles.oracle import Violation
 from .executor import Executor, check
 from .finding import Finding
-from .protocol import Check, Death
+from .protocol import LIMITS, Check, Death, Limits
 
 DEATHS = frozenset(death.value for death in Death)
 
 
 def again(
-    executor: Executor, finding: Finding, module: str, *, oracles: tuple[str, ...] | None = None
+    executor: Executor,
+    finding: Finding,
+    module: str,
+    *,
+    oracles: tuple[str, ...] | None = None,
+    limits: Limits = LIMITS,
 ) -> Violation | None:
     """The finding's violation as it comes out for this module (TVM JSON), or None.
 
@@ -29,7 +34,7 @@ def again(
         oracles=oracles or (None if finding.oracle in DEATHS else (finding.oracle,)),
         exempt=finding.exempt,
     )
-    for violation in check(executor, job):
+    for violation in check(executor, job, limits=limits):
         if same(violation, finding):
             return violation
     return None

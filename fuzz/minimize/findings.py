@@ -10,6 +10,7 @@ from ...oracles.oracle import Violation
 from ..confirm import again
 from ..executor import Executor
 from ..finding import Finding
+from ..protocol import Death
 from ..reproducer import source_of
 from .parallel import State, shrink
 from .reduction import FIRST
@@ -58,7 +59,9 @@ def minimized(
     smallest = finding
     if outcome.state.module != finding.module:
         for module in backwards([finding.module, *outcome.trail]):
-            seen = [again(executor, finding, module) for _ in range(ASKED)]
+            # A hang takes its time, and does not come out of some runs only for being in a hurry.
+            times = 1 if finding.oracle == Death.HANG else ASKED
+            seen = [again(executor, finding, module) for _ in range(times)]
             shown = next((violation for violation in seen if violation is not None), None)
             flaky |= None in seen
             if shown is not None:

@@ -22,6 +22,7 @@ from ..protocol import (
     Exhausted,
     Failed,
     Identity,
+    Limits,
     Met,
     Reduce,
     Reply,
@@ -89,7 +90,7 @@ def shrink(
         progress: told of each smaller module at once, and of the counts now and then.
 
     Raises:
-        ExecutorError: the executor is closed or broken.
+        ExecutorError: the executor is closed or broken, or the harness failed.
     """
     race = _Race(executor, finding, state, workers, progress)
     race.run(over)
@@ -126,7 +127,7 @@ class _Race:
         self._workers = workers
         self._progress = progress
         self._limits = HANG_LIMITS if finding.oracle == Death.HANG else LIMITS
-        self._oracles = oracles_for(executor, finding)
+        self._oracles = _oracles(executor, finding, self._limits)
         self._tried = state.tried  # by jobs that are over
         self._losses = 0
         self._accepted = {digest(state.module)}
@@ -256,17 +257,14 @@ class _Race:
             self._progress(self.state)
 
 
-def oracles_for(executor: Executor, finding: Finding) -> tuple[str, ...] | None:
+def _oracles(executor: Executor, finding: Finding, limits: Limits) -> tuple[str, ...] | None:
     """The oracles to ask of candidates.
 
     A death may come in any step of a check, but mostly it comes where the pass runs at all; then
     nothing else needs to be asked.
-
-    Raises:
-        ExecutorError: the harness failed.
     """
     if finding.oracle not in DEATHS:
         return (finding.oracle,)
     runs = (crash.ORACLE.name,)
-    found = again(executor, finding, finding.module, oracles=runs)
+    found = again(executor, finding, finding.module, oracles=runs, limits=limits)
     return None if found is None else runs

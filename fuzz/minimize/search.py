@@ -202,8 +202,3 @@ def minimize(
 
 class _TimeIsUp(Exception):
     pass
-
-
-def reduce(mod: tvm.IRModule, holds: Callable[[tvm.IRModule], bool], sec: float) -> tvm.IRModule:
-    """See `minimize`."""
-    return minimize(mod, holds, seconds=sec)

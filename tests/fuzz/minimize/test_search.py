@@ -73,7 +73,7 @@ def uses(*ops: str) -> Callable[[tvm.IRModule], bool]:
 def test_only_what_is_needed_is_left(
     mod: tvm.IRModule, ops: tuple[str, ...], bindings: int
 ) -> None:
-    small = minimize(mod, uses(*ops), seconds=60)
+    small = minimize(mod, uses(*ops))
     assert [gvar.name_hint for gvar in small.get_global_vars()] == ["main"]
     assert len(bindings_of(small)) == bindings
     assert not small.attrs
@@ -102,7 +102,7 @@ class Module:
 @pytest.mark.parametrize("op", ["sin", "tanh"])
 def test_a_branch_is_taken_out_of_its_if(tmp_path: Path, op: str) -> None:
     (tmp_path / "script.py").write_text(BRANCHES)
-    small = minimize(execute(tmp_path / "script.py"), uses(op), seconds=60)
+    small = minimize(execute(tmp_path / "script.py"), uses(op))
     assert ops_used(small) == {f"relax.{op}"}
     assert len(bindings_of(small)) == 1
 
@@ -111,7 +111,7 @@ def test_callees_stay_with_their_callers(mod: tvm.IRModule) -> None:
     def calls_helper(candidate: tvm.IRModule) -> bool:
         return "cls.helper(" in candidate.script()
 
-    small = minimize(mod, calls_helper, seconds=60)
+    small = minimize(mod, calls_helper)
     assert {gvar.name_hint for gvar in small.get_global_vars()} == {"helper", "main"}
 
 
@@ -124,7 +124,7 @@ def test_num_input_follows_the_parameters(mod: tvm.IRModule) -> None:
 
 def test_the_input_is_left_alone(mod: tvm.IRModule) -> None:
     before = tvm.ir.save_json(mod)
-    minimize(mod, uses("exp"), seconds=60)
+    minimize(mod, uses("exp"))
     assert tvm.ir.save_json(mod) == before
 
 
@@ -133,7 +133,7 @@ def test_no_time_no_change(mod: tvm.IRModule) -> None:
 
 
 def test_everything_may_go_and_it_ends(mod: tvm.IRModule) -> None:
-    small = minimize(mod, lambda candidate: True, seconds=60)
+    small = minimize(mod, lambda candidate: True)
     assert len(small.functions) == 1
     assert bindings_of(small) == []
 
@@ -145,13 +145,13 @@ def test_only_well_formed_candidates_are_asked_about(mod: tvm.IRModule) -> None:
         asked.append(candidate)
         return False
 
-    assert minimize(mod, holds, seconds=60).same_as(mod)
+    assert minimize(mod, holds).same_as(mod)
     assert asked
     assert [problem for candidate in asked if (problem := flaw(candidate))] == []
 
 
 def test_generated_modules_give_mostly_well_formed_candidates() -> None:
-    mods = [example(ir_modules(), 11, index) for index in range(8)]
+    mods = [example(ir_modules(), 11, index) for index in range(3)]
     candidates = [edit() for mod in mods for reduction in REDUCTIONS for edit in reduction(mod)]
     candidates = [candidate for candidate in candidates if candidate is not None]
     good = sum(flaw(candidate) is None for candidate in candidates)
@@ -159,7 +159,7 @@ def test_generated_modules_give_mostly_well_formed_candidates() -> None:
 
 
 def test_modules_survive_json_after_reduction(tmp_path: Path, mod: tvm.IRModule) -> None:
-    small = minimize(mod, uses("subtract"), seconds=60)
+    small = minimize(mod, uses("subtract"))
     tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(small)), small)
 
 
@@ -257,7 +257,7 @@ def test_a_predicate_may_spoil_what_it_is_given(mod: tvm.IRModule) -> None:
     def spoils(candidate: tvm.IRModule) -> bool:
         held = "relax.exp" in ops_used(candidate)
         for gvar in candidate.get_global_vars():
-            candidate.remove(gvar)
+            candidate.update_func(gvar, mod["helper"])
         return held
 
     small = minimize(mod, spoils)
