@@ -70,6 +70,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of."""
     folder = tmp_path_factory.mktemp("docs")
     (folder / "corpus").symlink_to(ROOT / "corpus")
+    (folder / ".venv").symlink_to(sys.prefix)
     page = ROOT / "docs" / "check-your-own-pass.md"
     (folder / "my_passes.py").write_text(blocks(page, "python")[0])
     (folder / "unshaped.py").write_text(blocks(ROOT / "docs" / "explain.md", "python")[0])
