@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -146,7 +147,10 @@ def _since(old: relax.Function, new: relax.Function) -> str:
 
     Later operators have other types because their operands have.
     """
-    after = {str(binding.var.name): binding.var.ty for binding in bindings_of(new)}
+    made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
+    # A variable that is new may have the name of an old one.
+    names = Counter(name for name, _ in made)
+    after = {name: ty for name, ty in made if names[name] == 1}
     gone: dict[relax.Var, str] = {}
     for binding in bindings_of(old):
         value = binding.value

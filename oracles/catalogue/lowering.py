@@ -24,6 +24,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..reference.attach_global_symbol import attach_global_symbol
+from .reading import argument
 from .spelling import always
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
@@ -265,6 +266,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "each run puts the checks of the parameters' types at the head of the functions",
                 "tests/python/relax/test_backend_transform_shape_lower.py: every function's body "
                 "starts with the checks of its parameters",
+            ),
+            Exemption(
+                "renaming",
+                "the texts of the errors that functions raise name the functions",
+                "docstring, emit_err_ctx: 'Whether emit err context string'",
+                when=lambda mod, call: argument(call, "emit_err_ctx") is not False,
             ),
         ),
         rejections=(

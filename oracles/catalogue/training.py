@@ -5,13 +5,17 @@ from __future__ import annotations
 import tvm
 import tvm_ffi
 from tvm import relax
+from tvm.ir import Op
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
-from ..inspect import blocks_of, complete, global_vars, local_functions, nodes
+from ..inspect import blocks_of, calls_of, complete, global_vars, local_functions, nodes, op_name
 from ..passcall import PassCall
 from .reading import argument, named_functions, positional, spelled
+
+ALWAYS = 0
+"""The policy of operators, such as matmul, whose operands are cast wherever they are."""
 
 FLOAT32_ONLY = "docstring: the pass assumes the input module to be fp32 only"
 
@@ -52,9 +56,21 @@ def _float(ty: relax.TensorType) -> str | None:
     return dtype if "float" in dtype else None
 
 
-def _other_floats(mod: tvm.IRModule) -> str | None:
+def _not_fp32_only(mod: tvm.IRModule) -> str | None:
     found = {_float(ty) for ty in nodes(mod, relax.TensorType)} - {None, "float32"}
-    return f"the module is not fp32 only ({FLOAT32_ONLY})" if found else None
+    # Integers may be around, but not where everything is cast.
+    if found or any(_always_cast(call) and not _of_floats(call) for call in calls_of(mod)):
+        return f"the module is not fp32 only ({FLOAT32_ONLY})"
+    return None
+
+
+def _always_cast(call: relax.Call) -> bool:
+    name = op_name(call)
+    return name is not None and Op.get(name).get_attr("TMixedPrecisionPolicy") == ALWAYS
+
+
+def _of_floats(call: relax.Call) -> bool:
+    return all(_float(arg.ty) for arg in call.args if isinstance(arg.ty, relax.TensorType))
 
 
 def _inputs_converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -158,7 +174,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="ToMixedPrecision",
         variants=_to_mixed_precision,
         stages=(Stage.RAW,),
-        requires=_other_floats,
+        requires=_not_fp32_only,
         relation=Relation.LOOSE,
         post=_inputs_converted,
         exemptions=(
