@@ -104,12 +104,8 @@ class Rebuild:
         except Unfit:
             return None
         new = {gvar: self._functions[name] for name, gvar in self.names.items()}
-        made = tvm.IRModule(new, attrs=self.mod.attrs, global_infos=self.infos())
+        made = tvm.IRModule(new, attrs=self.mod.attrs, global_infos=self.mod.global_infos)
         return None if tvm_ffi.structural_equal(self.mod, made, map_free_vars=True) else made
-
-    def infos(self) -> Any:
-        """The global infos of the new module."""
-        return self.mod.global_infos
 
     def stand(self, var: Any, value: Any) -> None:
         """From here on the variable stands for this value."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
@@ -29,9 +30,24 @@ INDICES = ("int64", "int32", "bool")
 
 
 def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Types without virtual devices, and a module without a list of them. Fewer are named."""
-    if mod.global_infos or any(tensor.vdevice is not None for tensor in _tensors(mod)):
-        yield partial(_changed, _Placeless, mod)
+    """Types without virtual devices; and a module without those that no type names.
+
+    Types name fewer, or the module lists fewer.
+    """
+    named: list[Any] = []
+    for tensor in _tensors(mod):
+        if tensor.vdevice is not None and not _among(tensor.vdevice, named):
+            named.append(tensor.vdevice)
+    if named:
+        yield partial(_placeless, mod, None)
+        for device in named if len(named) > 1 else ():
+            yield partial(_placeless, mod, device)
+    if mod.global_infos:
+        yield partial(_listing, mod, {})
+        for kind, infos in mod.global_infos.items():
+            for run in runs([i for i, info in enumerate(infos) if not _among(info, named)]):
+                rest = [info for i, info in enumerate(infos) if i not in run]
+                yield partial(_listing, mod, {**dict(mod.global_infos), kind: rest})
 
 
 def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -92,14 +108,18 @@ def _rank(dtype: str) -> int:
 
 
 class _Placeless(Rebuild):
+    def __init__(self, mod: tvm.IRModule, device: Any) -> None:
+        super().__init__(mod)
+        self._device = device
+
     def tensor(self, ty: relax.TensorType) -> relax.TensorType:
-        return ty if ty.vdevice is None else _tensor(ty, ty.shape, ty.dtype)
+        goes = ty.vdevice is not None and (
+            self._device is None or _among(self._device, [ty.vdevice])
+        )
+        return _tensor(ty, ty.shape, ty.dtype) if goes else ty
 
     def constant(self, const: GenericConst) -> Any:
         return GenericConst(const.value, self.ty(const.ty))
-
-    def infos(self) -> Any:
-        return None
 
 
 class _Known(Rebuild):
@@ -189,15 +209,28 @@ class _Cast(Rebuild):
 
     def _number(self, value: Any) -> Any:
         ty = self._prim_type(value.ty)
-        return value if ty.same_as(value.ty) else tirx.const(value.value, str(ty.dtype))
+        if ty.same_as(value.ty):
+            return value
+        dtype = str(ty.dtype)
+        limits = np.finfo(dtype) if "float" in dtype else np.iinfo(dtype)
+        return tirx.const(min(max(value.value, limits.min), limits.max), dtype)
 
 
 def _parts(func: tirx.PrimFunc) -> tuple[Any, ...]:
     return func.params, func.body, func.ret_type, func.attrs
 
 
-def _changed(kind: type[Rebuild], mod: tvm.IRModule) -> tvm.IRModule | None:
-    return kind(mod).run()
+def _placeless(mod: tvm.IRModule, device: Any) -> tvm.IRModule | None:
+    return _Placeless(mod, device).run()
+
+
+def _listing(mod: tvm.IRModule, infos: Mapping[str, Any]) -> tvm.IRModule:
+    kept = {kind: some for kind, some in infos.items() if some}
+    return tvm.IRModule(dict(mod.functions_items()), attrs=mod.attrs, global_infos=kept)
+
+
+def _among(info: Any, some: Sequence[Any]) -> bool:
+    return any(info.same_as(other) or _same(info, other) for other in some)
 
 
 def _known(
