@@ -286,7 +286,12 @@ class _Rewriter:
         same = len(args) == len(old.args) and all(map(_same, args, old.args))
         if same and _same(op, old.op) and all(map(_same, ty_args, old.ty_args)):
             return old
-        return self._typed(relax.Call, op, args, old.attrs, ty_args)
+        new = self._typed(relax.Call, op, args, old.attrs, ty_args)
+        if not _equal(new.ty, old.ty):
+            known = self._typed(relax.Call, old.op, old.args, old.attrs, old.ty_args).ty
+            ty = self._weakened(self._type(old.ty), known, new.ty)
+            return relax.Call(op, args, old.attrs, ty_args, ret_ty=ty)
+        return new
 
     def _typed(self, make: Callable[..., Any], *parts: Any) -> Any:
         try:
