@@ -9,11 +9,12 @@ import queue
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..generators.ops import table as operators
 from ..oracles.oracle import Violation
+from ..oracles.passcall import PassCall
 from . import death, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from .executor import Executor, ExecutorError, regenerate
@@ -70,6 +71,8 @@ class CampaignConfig:
     """Only these; None: the usual ones, dear ones on a sample."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
+    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By label of a subject: triggers of known bugs, which half of the modules avoid."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -148,7 +151,9 @@ class _Block:
             start=start,
             count=self.end - start,
             checked={name: each.checks for name, each in stats.items()},
-            visited={name: each.checks + each.inapplicable for name, each in stats.items()},
+            visited={
+                name: each.checks + each.inapplicable + each.avoided for name, each in stats.items()
+            },
             resume=resume,
             banned=self._banned(),
         )
@@ -183,6 +188,8 @@ class _Campaign:
         """What was known when so many blocks were committed."""
         self._in_flight: deque[_Block] = deque()
         self._occurrences: Counter[Identity] = Counter()
+        self._ended: dict[str, Counter[Identity]] = defaultdict(Counter)
+        self._labels = {subject.name: subject.label for subject in config.subjects}
         self._stats: dict[str, PassStats] = defaultdict(PassStats)
         self._modules = 0
         self._faults: set[str] = set()
@@ -204,6 +211,7 @@ class _Campaign:
             sum(stats.checks for stats in self._stats.values()),
             dict(self._stats),
             dict(self._occurrences),
+            {name: dict(counts) for name, counts in self._ended.items()},
             self._stop.is_set(),
         )
 
@@ -247,6 +255,7 @@ class _Campaign:
                 disabled=schedule.disabled(self._config.seed, number),
                 ops=self._learned[horizon(number)].focus(self._config.seed, number, operators),
                 compositions=self._config.compositions,
+                avoid=self._config.avoid,
             )
             block = _Block(number, part, start + count)
             self._in_flight.append(block)
@@ -297,7 +306,7 @@ class _Campaign:
         for reply in block.replies:
             match reply:
                 case Violated(_, violation, origin, calls, pipeline, module):
-                    if self._is_new(violation):
+                    if self._is_new(violation, self._item(calls, pipeline)):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed():
@@ -321,16 +330,23 @@ class _Campaign:
         if horizon(2 * self._committed) == self._committed:
             self._learned[self._committed] = copy.deepcopy(self._learning)
 
-    def _is_new(self, violation: Violation) -> bool:
+    def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
+        """What the schedule calls a check."""
+        if pipeline is not None:
+            return pipeline
+        return self._labels[calls[0].name] if len(calls) == 1 else "sequence"
+
+    def _is_new(self, violation: Violation, item: str) -> bool:
         identity = (violation.oracle, violation.pass_name, violation.key)
         self._occurrences[identity] += 1
+        self._ended[item][identity] += 1
         return self._occurrences[identity] == 1
 
     def _death(self, block: _Block, died: Died) -> Iterator[Event]:
         violation, place = death.violation(died), died.place
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
-        elif self._is_new(violation):
+        elif self._is_new(violation, place.item):
             part = block.part
             origin = Origin(part.seed, place.index, place.stage, part.disabled, part.ops)
             try:

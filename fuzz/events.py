@@ -77,6 +77,8 @@ class Finished:
     stats: Mapping[str, PassStats]
     occurrences: Mapping[tuple[str, str, tuple[str, ...]], int]
     """How often each (oracle, pass, key) came."""
+    ended: Mapping[str, Mapping[tuple[str, str, tuple[str, ...]], int]]
+    """The same for the checks of each item of the schedule."""
     stopped: bool
     """Before the budget was used up."""
 

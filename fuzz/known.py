@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,10 @@ from ..corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ..corpus.versions import order
 from ..oracles.metamorphic import TVMSCRIPT_ITSELF
 from ..oracles.passcall import PassCall, public_passes
+from .events import Finished
 from .finding import Finding
 from .mistake import Mistake
+from .protocol import Identity, Subject
 from .replay import Item, Outcome, Status, items, replay
 from .store import file_name
 
@@ -45,7 +47,7 @@ class Choice:
     @property
     def own(self) -> tuple[Path, ...]:
         """The user's folders that are there."""
-        return self.folders or ((USERS,) if USERS.is_dir() else ())
+        return self.folders or ((USERS,) if self.shipped and USERS.is_dir() else ())
 
     def load(self, version: str) -> Expected:
         """
@@ -107,6 +109,20 @@ class Expected:
         self.total += bool(found)
         return bool(found)
 
+    def triggers(self, subjects: Iterable[Subject]) -> dict[str, tuple[str, ...]]:
+        """For each pass, by its label: the triggers of what is known of it."""
+        chosen = {}
+        for subject in subjects:
+            own = subject.call is not None and is_users(subject.call)
+            names = {
+                known.trigger: None
+                for known in (self._own.knowns if own else self.knowns)
+                if known.trigger is not None and subject.name in known.passes
+            }
+            if names:
+                chosen[subject.label] = tuple(names)
+        return chosen
+
     def unseen(self, passes: Sequence[str] | None) -> list[Known]:
         """The knowns that were not.
 
@@ -118,6 +134,33 @@ class Expected:
             for known in self.knowns
             if known not in self.reports and (passes is None or not known.passes.isdisjoint(passes))
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of what was checked of a pass shows nothing but a known bug."""
+
+    checks: int
+    known: int
+    """Reports of knowns; a check ends with its first, mostly."""
+    avoided: int
+    """Modules that were left out because of the trigger of a known."""
+
+
+def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
+    """By item of the schedule.
+
+    Args:
+        known: what was reported of knowns.
+    """
+    return {
+        name: Share(
+            stats.checks,
+            sum(n for each, n in finished.ended.get(name, {}).items() if each in known),
+            stats.avoided,
+        )
+        for name, stats in finished.stats.items()
+    }
 
 
 def is_users(call: PassCall) -> bool:

@@ -115,6 +115,8 @@ class Block:
     resume: Resume | None = None
     banned: tuple[str, ...] = ()
     """Items that are left out because they have killed too many processes."""
+    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By label of a subject: triggers of known bugs, which half of the modules avoid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +258,8 @@ class PassStats:
     """Modules that the contract's `requires` or `variants` turned down: no check."""
     violations: int = 0
     seconds: float = 0.0
+    avoided: int = 0
+    """Modules that a known bug would have been met on: no check."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
@@ -263,6 +267,7 @@ class PassStats:
             self.inapplicable + other.inapplicable,
             self.violations + other.violations,
             self.seconds + other.seconds,
+            self.avoided + other.avoided,
         )
 
 

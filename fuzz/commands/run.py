@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import time
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from ..campaign import run as campaign
 from ..display import duration
 from ..events import Fault, Finished, Found, Progress
 from ..finding import Finding
-from ..known import Choice
+from ..known import Choice, shares
 from ..mistake import parse_budget
+from ..protocol import Identity, identity
 from .session import Session, session
 from .subjects import Relaxations, oracles_of, subjects
 
@@ -61,7 +63,8 @@ def run(request: Request) -> int:
     )
     names = tuple(subject.name for subject in chosen) if request.passes else None
     with session(request.out, request.workers, request.knowns, as_json=request.json) as made:
-        return _run(config, made, names)
+        avoid = made.expected.triggers(chosen)
+        return _run(dataclasses.replace(config, avoid=avoid), made, names)
 
 
 def _run(config: CampaignConfig, session: Session, named: tuple[str, ...] | None) -> int:
@@ -72,10 +75,12 @@ def _run(config: CampaignConfig, session: Session, named: tuple[str, ...] | None
     )
     exempt = {subject.name: subject.exempt for subject in config.subjects}
     finished: Finished | None = None
+    known: set[Identity] = set()
     for event in campaign(config, session.pool, session.interrupt.stop):
         match event:
             case Found():
-                session.report(_finding(event, session, exempt))
+                if session.report(_finding(event, session, exempt)):
+                    known.add(identity(event.violation))
             case Progress():
                 session.display.progress(_line(event, session))
             case Fault():
@@ -90,6 +95,7 @@ def _run(config: CampaignConfig, session: Session, named: tuple[str, ...] | None
     session.drain(seconds)
     session.remember()
     session.review(named, until - time.monotonic())
+    session.tell_shares(shares(finished, known))
     return session.conclude(finished.modules, finished.checks, finished.seconds)
 
 

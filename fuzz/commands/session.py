@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,10 +20,13 @@ from ..dedup.place import by_row
 from ..display import Display, display, duration, findings_table
 from ..executor import LocalPool
 from ..finding import Finding
-from ..known import NO_LONGER, USERS, Choice, Expected, add, is_certain, prune, verify
+from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
 from ..mistake import Mistake
 from ..store import BadStore, Store
 from ..triage import Triage
+
+MANY = 0.05
+"""A pass is named whose checks ended in a known as often."""
 
 
 class Interrupt:
@@ -65,10 +69,16 @@ class Session:
         self.display: Display = display(Console(stderr=True))
         self.triage = Triage(store, pool, self._tell)
 
-    def report(self, finding: Finding) -> None:
-        """Take what an oracle said: what is known is counted, what is new goes to the triage."""
-        if not self.expected.take(finding):
+    def report(self, finding: Finding) -> bool:
+        """Take what an oracle said: what is known is counted, what is new goes to the triage.
+
+        Returns:
+            It is known.
+        """
+        known = self.expected.take(finding)
+        if not known:
             self.triage.add(finding)
+        return known
 
     def fault(self, text: str) -> None:
         """The harness failed: say it at once, go on."""
@@ -129,6 +139,18 @@ class Session:
             else:
                 self.display.line(f"no longer fails: {known.name}: {known.what}{said}")
         timer.cancel()
+
+    def tell_shares(self, shares: Mapping[str, Share]) -> None:
+        """Say of which passes many checks show nothing but what is known."""
+        if self._json:
+            for name, share in shares.items():
+                self._print({"event": "pass", "pass": name, **dataclasses.asdict(share)})
+            return
+        hidden = {name: s.known / s.checks for name, s in shares.items() if s.checks}
+        many = sorted((n for n, part in hidden.items() if part >= MANY), key=lambda n: -hidden[n])
+        if many:
+            told = ", ".join(f"{name} {hidden[name]:.0%}" for name in many)
+            self.display.line(f"checks that ended in a known: {told}")
 
     def remember(self) -> None:
         """Write what was found and confirmed as knowns of the user's, if that was asked for."""
