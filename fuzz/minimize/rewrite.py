@@ -253,8 +253,9 @@ class _Rewriter:
     def expr(self, old: Any) -> Any:
         """The expression with what is used instead, its type inferred anew."""
         if isinstance(old, relax.Var):
-            instead = self.uses.get(hash(old))
-            return old if instead is None else self.expr(instead)
+            while isinstance(old, relax.Var) and hash(old) in self.uses:
+                old = self.uses[hash(old)]
+            return old if isinstance(old, relax.Var) else self.expr(old)
         if isinstance(old, GlobalVar):
             return self.gvars.get(old.name_hint, old)
         if isinstance(old, relax.Tuple):
