@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from ...oracles import check
 from ...oracles.lowering_gaps import Reason
+from ...oracles.metamorphic import TVMSCRIPT_ITSELF
 from .composed import parts
 from .evidence import Evidence
 
@@ -82,7 +83,7 @@ def legalization(evidence: Evidence) -> Iterator[Cause]:
 
 
 _OF_OPERATORS = re.compile(
-    r"/tvm/(?:relax/transform/legalize_ops/(?!common\.py)"
+    r"/tvm/(?:relax/transform/legalize_ops/(?!common\.py|unary\.py|binary\.py)"
     r"|topi/(?!broadcast\.py|math\.py|utils\.py|tag\.py))"
 )
 
@@ -106,13 +107,12 @@ def not_known(evidence: Evidence) -> Iterator[Cause]:
 def other_type(evidence: Evidence) -> Iterator[Cause]:
     """A legalization gives something of another type than the call has.
 
-    That is seen in the signature of a function, or where a later call or PrimFunc refuses it.
+    That is seen in the signature of a function, or where a later call or PrimFunc refuses it. What
+    is left of a module when it cannot be reduced further has to do with what is seen.
     """
     finding = evidence.finding
-    error = evidence.raised
-    refused = error is not None and not any(_OF_OPERATORS.search(f.file) for f in evidence.frames)
-    seen = finding.oracle in ("signature", "well-formed") or refused
-    if seen and finding.pass_name in LEGALIZERS:
+    seen = finding.oracle in ("signature", "well-formed") or evidence.raised is not None
+    if seen and finding.reduced and finding.pass_name in LEGALIZERS:
         changed = sorted(set(evidence.of_other_type()))
         if len(changed) == 1:
             yield "the legalization gives another type", *changed
@@ -142,6 +142,8 @@ def symptoms(evidence: Evidence) -> Iterator[Cause]:
     finding = evidence.finding
     if finding.oracle not in RESULTS:
         return
+    if finding.pass_name == TVMSCRIPT_ITSELF:
+        return
     by_operator = finding.pass_name in LEGALIZERS or finding.pass_name.startswith("relax.")
     if not by_operator:
         yield finding.pass_name, "result"
@@ -152,6 +154,7 @@ def symptoms(evidence: Evidence) -> Iterator[Cause]:
 RESULTS = frozenset(
     {
         *("well-formed", "functions", "signature", "attributes", "postcondition"),
+        "tvmscript",  # where it does not blame TVMScript itself, the result is ill-formed
         *(oracle.name for oracle in check.ORACLES.values() if oracle.tier >= 3),
     }
 )
