@@ -81,11 +81,6 @@ def eye(then: Callable[[relax.Expr], relax.Expr] | None = None) -> tvm.IRModule:
     return of_call(made, tensor(2, 2, dtype="float64"), then=then)
 
 
-def attention() -> tvm.IRModule:
-    half = tensor(1, 2, 1, 4, dtype="float16")
-    return of_call(relax.op.nn.attention, half, half, half)
-
-
 def kept(name: str) -> tvm.IRModule:
     """The module of a bug in the corpus."""
     return runpy.run_path(str(FOUND / f"{name}.py"))["mod"]
@@ -184,7 +179,7 @@ OTHERS: dict[str, Callable[[], Pair]] = {
     "passed over and legalized": lambda: (left(relax.op.exp), folded(relax.op.exp)),
     "another operator of another type": lambda: (
         typed_otherwise(eye()),
-        typed_otherwise(attention()),
+        typed_otherwise(kept("legalize-attention-float16")),
     ),
     "another check of the reader": lambda: (
         unreadable("tvmscript"),
