@@ -16,7 +16,7 @@ from .reduction import Edit
 
 
 def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without annotations, predicates, initial values, reductions, regions, unused variables."""
+    """Without annotations, predicates, initial values, reductions and regions."""
     found = places(mod)
     for kind, peculiar, change in _PLAINER:
         inside = [(n, p) for n, p in found if isinstance(p.node, kind) and peculiar(p.node)]
@@ -111,30 +111,6 @@ def _spatial(realize: Any) -> Any:
     return _with_block(realize, iter_vars=axes)
 
 
-def _unused(realize: Any) -> set[int]:
-    """Block variables that its body does not use."""
-    block = realize.block
-    used = tree.variables(block.body)
-    if block.init is not None:
-        used |= tree.variables(block.init)
-    return {hash(axis.var) for axis in block.iter_vars} - used
-
-
-def _without_unused(realize: Any) -> Any:
-    block, unused = realize.block, _unused(realize)
-    kept = [
-        (axis, value)
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)
-        if hash(axis.var) not in unused
-    ]
-    regions = {
-        name: [region for region in getattr(block, name) if not tree.variables(region) & unused]
-        for name in ("reads", "writes")
-    }
-    new = tree.with_block(block, iter_vars=[axis for axis, _ in kept], **regions)
-    return s_tir.SBlockRealize([value for _, value in kept], realize.predicate, new)
-
-
 _PLAINER: list[tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = [
     (tirx.For, _is_peculiar_loop, _plain_loop),
     (
@@ -159,6 +135,5 @@ _PLAINER: list[tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = [
         lambda realize: len(realize.block.writes),
         lambda realize: _with_block(realize, writes=[]),
     ),
-    (s_tir.SBlockRealize, _unused, _without_unused),
 ]
 """What is peculiar of which kind of node, and the node without."""

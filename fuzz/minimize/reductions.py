@@ -9,6 +9,7 @@ from .branches import flatten_branches, settle_conditions
 from .calls import inline_functions, inline_local_functions
 from .constants import plain_constants
 from .functions import drop_functions, keep_one_function
+from .kernels_axes import drop_axes
 from .kernels_blocks import plain_kernels, shrink_extents
 from .kernels_bodies import all_bodies_trivial, trivial_bodies
 from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
@@ -77,6 +78,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     # What costs one try for each expression waits until there are few.
     shrink_extents,
     plain_kernels,
+    drop_axes,
     plain_buffers,
     shrink_buffers,
     simplify_expressions,
