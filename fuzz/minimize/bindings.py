@@ -9,21 +9,14 @@ import tvm
 from tvm import relax
 
 from . import edit
+from .change import Change
+from .dropping import Kind, without
 from .halving import runs
 from .needs import dead, operands
 from .reduction import Edit
-from .rewrite import Change, rewritten
+from .rewrite import rewritten
 from .scopes import Bound, bounds_of
-from .stand_ins import (
-    Kind,
-    constant,
-    existing,
-    operand,
-    parameter,
-    retyped,
-    small_constant,
-    without,
-)
+from .stand_ins import constant, existing, operand, parameter, retyped, small_constant
 
 CUT: tuple[Kind, ...] = (parameter, operand, existing, constant)
 """What was made comes from outside instead: all that it was made from may go too."""

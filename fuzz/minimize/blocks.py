@@ -9,9 +9,10 @@ import tvm
 from tvm import relax
 
 from . import edit
+from .change import Change
 from .halving import runs
 from .reduction import Edit
-from .rewrite import Change, rewritten
+from .rewrite import rewritten
 from .scopes import scopes_of
 
 

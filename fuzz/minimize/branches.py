@@ -10,8 +10,9 @@ import tvm
 from tvm import relax
 
 from . import edit
+from .change import Change, Inline
 from .reduction import Edit
-from .rewrite import Change, Inline, rewritten
+from .rewrite import rewritten
 from .scopes import Bound, bounds_of
 
 

@@ -11,9 +11,10 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from . import edit
+from .change import Change, Inline
 from .needs import matched, operands
 from .reduction import Edit
-from .rewrite import Change, Inline, rewritten
+from .rewrite import rewritten
 from .scopes import Bound, bounds_of
 
 

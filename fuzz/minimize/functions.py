@@ -9,10 +9,11 @@ import tvm
 
 from ...oracles.inspect import attr
 from . import edit
+from .dropping import without
 from .halving import runs
 from .reduction import Edit
 from .scopes import bounds_of
-from .stand_ins import constant, existing, operand, parameter, without
+from .stand_ins import constant, existing, operand, parameter
 
 FEW = 16
 """Kernels; more are dropped in runs, instead of keeping each alone."""

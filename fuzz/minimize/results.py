@@ -10,12 +10,13 @@ import tvm
 from tvm import relax
 
 from . import edit
+from .change import Change
+from .dropping import equal_types
 from .halving import landmarks, runs
 from .needs import needed_for
 from .reduction import Edit
-from .rewrite import Change, rewritten
+from .rewrite import rewritten
 from .scopes import Scope, scopes_of
-from .stand_ins import equal_types
 
 
 def return_less(mod: tvm.IRModule) -> Iterator[Edit]:

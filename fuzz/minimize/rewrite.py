@@ -1,14 +1,8 @@
-"""A module made again with bindings dropped, variables replaced, or sequences put in line.
-
-What follows from a change is done here, wherever it happens: in branches and local functions, and
-in the callers of a function whose signature is another now. Types are inferred anew where an
-operand has another type; what the change does not reach stays the same node.
-"""
+"""A module made again after a change, with what follows from that for callers and types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection
 from typing import Any
 
 import tvm
@@ -17,91 +11,51 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from . import edit
+from .change import Change
+from .rewriter import Rewriter, Stuck
 
-
-@dataclass(slots=True)
-class Inline:
-    """A sequence that takes the place of a binding: a branch, or the body of what was called."""
-
-    seq: relax.SeqExpr
-    uses: dict[int, Any] = field(default_factory=dict)
-    """What stands for the parameters and symbolic dimensions of what was called."""
-    copy: bool = False
-    """It stays elsewhere too, so that its variables must be others here."""
-
-
-@dataclass(slots=True)
-class Change:
-    """What to change. Variables are named by their hash, which is that of the node."""
-
-    uses: dict[int, Any] = field(default_factory=dict)
-    """A leaf, or a tuple of leaves, to use instead of a variable."""
-    dropped: set[int] = field(default_factory=set)
-    """Variables whose bindings go."""
-    values: dict[int, Any] = field(default_factory=dict)
-    """Another value for a variable; it is taken as it is, but for `uses`."""
-    inlined: dict[int, Inline] = field(default_factory=dict)
-    """A sequence instead of the binding of a variable, its result instead of the variable."""
-    results: dict[int, Any] = field(default_factory=dict)
-    """Another result of a sequence, by the hash of the SeqExpr."""
-    plain: set[int] = field(default_factory=set)
-    """Dataflow variables that are needed outside of their block."""
-    params: dict[str, list[Any]] = field(default_factory=dict)
-    """More parameters of functions of the module; every call passes those of its own function."""
-    blocks: dict[int, bool] = field(default_factory=dict)
-    """Whether a block becomes a dataflow block, by the hash of the block."""
-    functions: set[str] = field(default_factory=set)
-    """The functions of the module that the change is in."""
-    removed: set[str] = field(default_factory=set)
-    """Functions of the module that go."""
-
-
-class _Stuck(Exception):
-    """No type can be inferred: there is no such module."""
+RUNS = 3
+"""So often a function is made again, on average, before it is given up: functions that call one
+another may change each other's types for ever."""
 
 
 def rewritten(mod: tvm.IRModule, change: Change) -> tvm.IRModule | None:
-    """The module after the change; None where types do not allow it."""
-    functions = {
-        gvar.name_hint: func
-        for gvar, func in mod.functions_items()
-        if gvar.name_hint not in change.removed
-    }
-    gvars = {gvar.name_hint: gvar for gvar in functions_of(mod)}
+    """The module after the change; None where types do not allow it.
+
+    What the change does not reach stays the same node.
+    """
+    functions = dict(mod.functions_items())
+    gvars = {gvar.name_hint: gvar for gvar in functions}
+    funcs = {gvar.name_hint: func for gvar, func in functions.items()}
+    for name in change.removed:
+        del funcs[name]
     fresh: dict[str, Any] = {}
     for name, params in change.params.items():
-        fresh[name] = _global_var(name, _with_params(functions[name], params))
-    try:
-        todo = [*change.functions, *_users(functions, set(change.params) - change.functions)]
-        todo = sorted({*todo, *_users(functions, set(change.params)), *change.params})
-        first = set(todo)
-        budget = 3 * len(functions)
-        while todo:
-            name = todo.pop(0)
-            budget -= 1
-            if budget < 0:
-                return None  # functions that call one another, whose types change each other's
-            old = functions[name]
-            if not isinstance(old, relax.Function):
-                continue
-            own = change if name in first else Change()
-            first.discard(name)
-            functions[name] = new = _Rewriter(name, own, fresh).function(old, top=True)
-            known = (fresh[name] if name in fresh else gvars[name]).ty
-            old_ty = known if name in fresh else old.ty
-            if not tvm_ffi.structural_equal(old_ty, new.ty, map_free_vars=True):
-                fresh[name] = _global_var(name, new.ty)
-                todo = [*todo, *(user for user in _users(functions, {name}) if user not in todo)]
-    except _Stuck:
-        return None
-    return edit.with_functions(
-        mod, {fresh.get(name, gvars[name]): func for name, func in functions.items()}
-    )
-
-
-def functions_of(mod: tvm.IRModule) -> list[Any]:
-    """The GlobalVars of a module."""
-    return [gvar for gvar, _ in mod.functions_items()]
+        func = funcs[name]
+        types = [param.ty for param in (*func.params, *params)]
+        fresh[name] = _global_var(name, relax.FuncType(types, func.ret_ty, func.is_pure))
+    changed = {*change.functions, *change.params, *_users(funcs, set(change.params))}
+    todo = sorted(changed)
+    for _ in range(RUNS * len(funcs) + 1):
+        if not todo:
+            return edit.with_functions(
+                mod, {fresh.get(name, gvars[name]): func for name, func in funcs.items()}
+            )
+        name = todo.pop(0)
+        old = funcs[name]
+        if not isinstance(old, relax.Function):
+            continue
+        own = change if name in changed else Change()
+        changed.discard(name)
+        try:
+            new = Rewriter(name, own, fresh).function(old, top=True)
+        except Stuck:
+            return None
+        funcs[name] = new
+        if not _equal(fresh[name].ty if name in fresh else old.ty, new.ty):
+            fresh[name] = _global_var(name, new.ty)
+            todo += [user for user in _users(funcs, {name}) if user not in todo]
+    return None
 
 
 def _global_var(name: str, ty: Any) -> Any:
@@ -110,239 +64,10 @@ def _global_var(name: str, ty: Any) -> Any:
     return gvar
 
 
-def _with_params(func: relax.Function, params: Iterable[Any]) -> Any:
-    types = [param.ty for param in (*func.params, *params)]
-    return relax.FuncType(types, func.ret_ty, func.is_pure)
-
-
-def _users(functions: dict[str, Any], names: set[str]) -> list[str]:
+def _users(funcs: dict[str, Any], names: Collection[str]) -> list[str]:
     """The functions that refer to these."""
-    return [name for name, func in functions.items() if names & edit.references(func)]
-
-
-class _Rewriter:
-    """Makes one function of the module again."""
-
-    def __init__(self, name: str, change: Change, gvars: dict[str, Any]) -> None:
-        self.name = name
-        self.change = change
-        self.uses = dict(change.uses)
-        self.gvars = gvars
-        self.copying = False
-        self.builder = relax.BlockBuilder()
-
-    # Functions and sequences
-
-    def function(self, func: relax.Function, *, top: bool = False) -> relax.Function:
-        params = [self._param(param) for param in func.params]
-        if top:
-            params += self.change.params.get(self.name, [])
-        body = self.sequence(func.body)
-        same = len(params) == len(func.params) and all(map(_same, params, func.params))
-        if body.same_as(func.body) and same:
-            return func
-        ret_ty = func.ret_ty
-        if not _equal(body.ty, func.body.ty):
-            ret_ty = self._weakened(func.ret_ty, func.body.ty, _erased(body.ty, params, top))
-        else:
-            ret_ty = self._type(ret_ty)
-        return relax.Function(params, body, ret_ty, func.is_pure, func.attrs)
-
-    def sequence(self, seq: relax.SeqExpr) -> relax.SeqExpr:
-        out: list[edit.Block] = []
-        self._blocks(seq, out)
-        result = self.expr(self.change.results.get(hash(seq), seq.body))
-        kept = [(dataflow, bindings) for dataflow, bindings in out if bindings]
-        if result.same_as(seq.body) and len(kept) == len(seq.blocks):
-            same = (
-                dataflow == isinstance(block, relax.DataflowBlock)
-                and len(bindings) == len(block.bindings)
-                and all(map(_same, bindings, block.bindings))
-                for (dataflow, bindings), block in zip(kept, seq.blocks, strict=True)
-            )
-            if all(same):
-                return seq
-        new = relax.SeqExpr(
-            [
-                (relax.DataflowBlock if dataflow else relax.BindingBlock)(bindings)
-                for dataflow, bindings in kept
-            ],
-            result,
-        )
-        keep = _equal(result.ty, seq.body.ty)
-        relax.expr._update_type(new, self._type(seq.ty) if keep else result.ty)
-        return new
-
-    def _blocks(self, seq: relax.SeqExpr, out: list[edit.Block], inside: bool = False) -> None:
-        """The blocks of a sequence; `inside` a dataflow block, they become part of it."""
-        for block in seq.blocks:
-            is_dataflow = isinstance(block, relax.DataflowBlock)
-            dataflow = self.change.blocks.get(hash(block), is_dataflow)
-            if not inside:
-                out.append((dataflow, []))
-            for binding in block.bindings:
-                if is_dataflow and not dataflow and not inside:
-                    self.change.plain.add(hash(binding.var))
-                self._binding(binding, out)
-
-    def _binding(self, binding: Any, out: list[edit.Block]) -> None:
-        key = hash(binding.var)
-        if key in self.change.inlined:
-            self.uses[key] = self._inline(self.change.inlined[key], out)
-            return
-        if key in self.change.dropped:
-            return
-        value = self.change.values.get(key, binding.value)
-        if isinstance(value, relax.Function):
-            new: Any = self.function(value)
-        elif isinstance(value, relax.If):
-            new = self._if(value)
-        else:
-            new = self.expr(value)
-        if new.same_as(binding.value) and not self.copying and key not in self.change.plain:
-            out[-1][1].append(binding)
-            return
-        if isinstance(binding, relax.MatchCast):
-            ty = self._type(binding.ty)
-            out[-1][1].append(relax.MatchCast(self._bound(binding.var, ty), new, ty))
-            return
-        ty = self._type(binding.var.ty)
-        if not _equal(new.ty, binding.value.ty):
-            ty = self._weakened(ty, self._type(binding.value.ty), new.ty)
-        out[-1][1].append(relax.VarBinding(self._bound(binding.var, ty), new))
-
-    def _bound(self, var: Any, ty: Any) -> Any:
-        """The variable to bind instead: another one where its type or kind is another."""
-        plain = isinstance(var, relax.DataflowVar) and hash(var) in self.change.plain
-        if not plain and not self.copying and _equal(ty, var.ty):
-            return var
-        kind = relax.DataflowVar if isinstance(var, relax.DataflowVar) and not plain else relax.Var
-        self.uses[hash(var)] = new = kind(var.name, ty)
-        return new
-
-    def _param(self, param: Any) -> Any:
-        return self._bound(param, self._type(param.ty)) if self.copying else param
-
-    def _inline(self, inline: Inline, out: list[edit.Block]) -> Any:
-        dataflow = out[-1][0]
-        self.uses |= {key: self.expr(value) for key, value in inline.uses.items()}
-        before, self.copying = self.copying, self.copying or inline.copy
-        self._blocks(inline.seq, out, inside=dataflow)
-        result = self.expr(inline.seq.body)
-        self.copying = before
-        if not dataflow:
-            out.append((False, []))
-        return result
-
-    def _if(self, old: relax.If) -> Any:
-        cond = self.expr(old.cond)
-        yes, no = self.sequence(old.true_branch), self.sequence(old.false_branch)
-        if _same(cond, old.cond) and _same(yes, old.true_branch) and _same(no, old.false_branch):
-            return old
-        new = relax.If(cond, yes, no)
-        branches = (old.true_branch, old.false_branch)
-        if all(_equal(new.ty, old.ty) for new, old in zip((yes, no), branches, strict=True)):
-            ty = self._type(old.ty)
-        else:
-            ty = relax.analysis.type_lca(yes.ty, no.ty)
-        relax.expr._update_type(new, ty)
-        return new
-
-    # Expressions
-
-    def expr(self, old: Any) -> Any:
-        """The expression with what is used instead, its type inferred anew."""
-        if isinstance(old, relax.Var):
-            while isinstance(old, relax.Var) and hash(old) in self.uses:
-                old = self.uses[hash(old)]
-            return old if isinstance(old, relax.Var) else self.expr(old)
-        if isinstance(old, GlobalVar):
-            return self.gvars.get(old.name_hint, old)
-        if isinstance(old, relax.Tuple):
-            fields = [self.expr(field) for field in old.fields]
-            same = all(map(_same, fields, old.fields))
-            return old if same else self._typed(relax.Tuple, fields)
-        if isinstance(old, relax.TupleGetItem):
-            whole = self.expr(old.tuple_value)
-            if whole.same_as(old.tuple_value):
-                return old
-            if isinstance(whole, relax.Tuple):
-                return whole.fields[old.index]
-            return self._typed(relax.TupleGetItem, whole, old.index)
-        if isinstance(old, relax.Call) and _is_relax(old):
-            return self._call(old)
-        if isinstance(old, relax.ShapeExpr):
-            dims = [self._substituted(dim) for dim in old.values]
-            return old if all(map(_same, dims, old.values)) else relax.ShapeExpr(dims)
-        if isinstance(old, tvm.ir.GenericConst | tvm.ir.Op | relax.ExternFunc | tvm.tirx.IntImm):
-            return old
-        return self._substituted(old)
-
-    def _call(self, old: Any) -> Any:
-        op = self.expr(old.op)
-        args = [self.expr(arg) for arg in old.args]
-        if isinstance(old.op, GlobalVar) and old.op.name_hint in self.change.params:
-            args += self.change.params[self.name]
-        ty_args = [self._type(ty) for ty in old.ty_args]
-        same = len(args) == len(old.args) and all(map(_same, args, old.args))
-        if same and _same(op, old.op) and all(map(_same, ty_args, old.ty_args)):
-            return old
-        new = self._typed(relax.Call, op, args, old.attrs, ty_args)
-        if not _equal(new.ty, old.ty):
-            known = self._typed(relax.Call, old.op, old.args, old.attrs, old.ty_args).ty
-            ty = self._weakened(self._type(old.ty), known, new.ty)
-            return relax.Call(op, args, old.attrs, ty_args, ret_ty=ty)
-        return new
-
-    def _typed(self, make: Callable[..., Any], *parts: Any) -> Any:
-        try:
-            return self.builder.normalize(make(*parts))
-        except Exception as error:
-            raise _Stuck from error
-
-    def _substituted(self, old: Any) -> Any:
-        if self.uses and not edit.used_vars([old]).isdisjoint(self.uses):
-            return edit.substitute(old, self.uses)
-        return old
-
-    # Types
-
-    def _type(self, ty: Any) -> Any:
-        """The type in terms of other symbolic dimensions; they change only where code moves."""
-        if not self.copying or edit.used_vars([ty]).isdisjoint(self.uses):
-            return ty
-        if isinstance(ty, relax.TupleType):
-            return relax.TupleType([self._type(field) for field in ty.fields])
-        if isinstance(ty, relax.TensorType) and ty.shape is not None:
-            return relax.TensorType(self.expr(ty.shape), ty.dtype, ty.vdevice)
-        if isinstance(ty, relax.ShapeType) and ty.values is not None:
-            return relax.ShapeType([self._substituted(dim) for dim in ty.values])
-        return self._substituted(ty)
-
-    def _weakened(self, annotated: Any, before: Any, now: Any) -> Any:
-        """An annotation that says less than was known goes on to say less."""
-        if not _equal(annotated, before) and annotated.is_base_of(now):
-            return annotated
-        return now
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(a.same_as(b))
+    return [name for name, func in funcs.items() if not edit.references(func).isdisjoint(names)]
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return _same(a, b) or bool(tvm_ffi.structural_equal(a, b, map_free_vars=False))
-
-
-def _is_relax(call: Any) -> bool:
-    return not (isinstance(call.op, tvm.ir.Op) and call.op.name.startswith("tirx."))
-
-
-def _erased(ty: Any, params: list[Any], top: bool) -> Any:
-    """The type of a result, without symbolic dimensions that the parameters do not define."""
-    if not top:
-        return ty  # it may be in terms of dimensions of the functions around it
-    defined = {
-        var: var for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
-    }
-    return relax.analysis.erase_to_well_defined(ty, defined, {})
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))

@@ -10,10 +10,11 @@ import tvm
 from tvm import relax
 
 from . import edit
+from .change import Change
 from .halving import runs
 from .needs import operands
 from .reduction import Edit
-from .rewrite import Change, rewritten
+from .rewrite import rewritten
 from .scopes import Bound, bounds_of
 
 

@@ -10,12 +10,13 @@ import tvm
 from tvm import relax
 
 from . import edit
+from .change import Change
+from .dropping import equal_types
 from .halving import runs
 from .needs import operands
 from .reduction import Edit
-from .rewrite import Change, rewritten
+from .rewrite import rewritten
 from .scopes import Bound, bounds_of
-from .stand_ins import equal_types
 
 
 def merge_params(mod: tvm.IRModule) -> Iterator[Edit]:
