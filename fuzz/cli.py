@@ -8,9 +8,10 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from .mistake import Mistake
 
@@ -383,6 +384,46 @@ def explain(
 
 @app.command(
     epilog="Examples:\n\n"
+    "  relaxfuzz known\n\n"
+    "  relaxfuzz known LiftTransformParams --verify\n\n"
+    "  relaxfuzz known --verify --known-prune"
+)
+def known(
+    passes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Only what is known of these passes, operators, ...",
+            show_default=False,
+        ),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run their reproducers: do they still fail?")
+    ] = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    known_prune: KnownPrune = False,
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """List the bugs that are known of this TVM, which a run counts but does not tell again.
+
+    Exit codes: 0 all fail as they did, 1 one that was run does not, 2 your mistake.
+    """
+
+    def command() -> int:
+        from .commands import known as command
+        from .known import Choice
+
+        choice = Choice(folders=tuple(known or ()), shipped=not no_known, prune=known_prune)
+        verified = verify or known_prune
+        return command.run(passes or (), choice, workers or cores(), verified=verified, json=json)
+
+    _finish(command)
+
+
+@app.command(
+    epilog="Examples:\n\n"
     "  relaxfuzz bisect relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz bisect corpus/found/take-nan-without-axis.py --tvm 0.26.0,0.27.0.post1\n\n"
     "  relaxfuzz bisect reproducer.py --tvm ~/tvm-before/.venv --tvm ~/tvm-after/.venv/bin/python"
@@ -531,46 +572,6 @@ def minimize(
     _finish(command)
 
 
-@app.command(
-    epilog="Examples:\n\n"
-    "  relaxfuzz known\n\n"
-    "  relaxfuzz known LiftTransformParams --verify\n\n"
-    "  relaxfuzz known --verify --known-prune"
-)
-def known(
-    passes: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...",
-            help="Only what is known of these passes, operators, ...",
-            show_default=False,
-        ),
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Run their reproducers: do they still fail?")
-    ] = False,
-    known: KnownFolders = None,
-    no_known: NoKnown = False,
-    known_prune: KnownPrune = False,
-    workers: Workers = None,
-    json: Json = False,
-) -> None:
-    """List the bugs that are known of this TVM, which a run counts but does not tell again.
-
-    Exit codes: 0 all fail as they did, 1 one that was run does not, 2 your mistake.
-    """
-
-    def command() -> int:
-        from .commands import known as command
-        from .known import Choice
-
-        choice = Choice(folders=tuple(known or ()), shipped=not no_known, prune=known_prune)
-        verified = verify or known_prune
-        return command.run(passes or (), choice, workers or cores(), verified=verified, json=json)
-
-    _finish(command)
-
-
 @app.command()
 def passes(json: Json = False) -> None:
     """List the passes of the catalogue, with what they promise and what they do not."""
@@ -591,6 +592,147 @@ def ops(json: Json = False) -> None:
         from .commands import catalogue
 
         return catalogue.ops(json=json)
+
+    _finish(command)
+
+
+class _ListFirst(typer.core.TyperGroup):
+    """A group of commands, of which `list` need not be named: `relaxfuzz findings DIR`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+findings = typer.Typer(
+    cls=_ListFirst,
+    help="List the bugs of a store, one a row, show them, say what you think of them.\n\n"
+    "Findings that are one bug are one row, whatever passes and oracles they came through; "
+    "`show` says why. An ID is that of a row or finding, or the beginning of one.",
+    epilog="Examples:\n\n"
+    "  relaxfuzz findings\n\n"
+    "  relaxfuzz findings relaxfuzz-out --pass LegalizeOps --new\n\n"
+    "  relaxfuzz findings show 3f2a --format issue\n\n"
+    "  relaxfuzz findings merge 3f2a 77c0\n\n"
+    "  relaxfuzz findings verdict 3f2a wontfix",
+)
+app.add_typer(findings, name="findings")
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="Of a row or finding, or its beginning.")]
+
+
+@findings.command("list")
+def list_findings(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", show_default=False)] = OUT,
+    pass_: Annotated[
+        list[str] | None,
+        typer.Option("--pass", metavar="NAME", help="Only of this pass; may be repeated."),
+    ] = None,
+    oracle: Oracles = None,
+    verdict: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD", help="Only with this verdict; may be repeated."),
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Only what nobody judged or knows.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
+) -> None:
+    """List the rows of DIR, one for each bug. `list` may be left out."""
+
+    def command() -> int:
+        from .commands import findings as command
+
+        chosen = command.Filter(
+            passes=tuple(pass_ or ()),
+            oracles=tuple(oracle or ()),
+            verdicts=tuple(verdict or ()),
+            new=new,
+        )
+        return command.listing(folder, chosen, json=json)
+
+    _finish(command)
+
+
+@findings.command("show")
+def show_finding(
+    id: Id,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORM", help="source, tvmscript or issue.")
+    ] = "source",
+    out: Out = OUT,
+) -> None:
+    """Print a reproducer, after it was seen to fail; what else is known goes to stderr."""
+
+    def command() -> int:
+        from .commands import findings as command
+        from .commands.minimize import form_of
+
+        return command.show(out, id, form_of(form))
+
+    _finish(command)
+
+
+@findings.command("merge")
+def merge_findings(
+    ids: Annotated[list[str], typer.Argument(metavar="ID ID...", show_default=False)],
+    out: Out = OUT,
+) -> None:
+    """Make one row of several, for good: later runs keep to it."""
+
+    def command() -> int:
+        from .commands import findings as command
+
+        return command.merge(out, ids)
+
+    _finish(command)
+
+
+@findings.command("split")
+def split_finding(id: Id, out: Out = OUT) -> None:
+    """Make a row of its own of a finding, for good: later runs keep to it."""
+
+    def command() -> int:
+        from .commands import findings as command
+
+        return command.split(out, id)
+
+    _finish(command)
+
+
+@findings.command("note")
+def note_finding(
+    id: Id,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="An empty one takes it back.")],
+    out: Out = OUT,
+) -> None:
+    """Write a note to a row."""
+
+    def command() -> int:
+        from .commands import findings as command
+
+        return command.judge(out, id, note=text)
+
+    _finish(command)
+
+
+@findings.command("verdict")
+def judge_finding(
+    id: Id,
+    verdict: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORD",
+            help="true, false, wontfix, reported, fixed or unclear; an empty one takes it back.",
+        ),
+    ],
+    out: Out = OUT,
+) -> None:
+    """Say what a row is."""
+
+    def command() -> int:
+        from .commands import findings as command
+
+        return command.judge(out, id, verdict=verdict)
 
     _finish(command)
 
