@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,8 @@ class Bound:
     binding: Any
     scope: Scope
     place: int
+    number: int
+    """Its place among all bindings of the function."""
     block: int
     """Number of its block in the scope."""
     dataflow: bool
@@ -60,7 +63,7 @@ class Bound:
 def scopes_of(func: relax.Function) -> list[Scope]:
     """All sequences of a function: its body first, then inner ones in order."""
     found: list[Scope] = []
-    _enter(func.body, list(func.params), None, found)
+    _enter(func.body, list(func.params), None, found, itertools.count())
     return found
 
 
@@ -69,20 +72,22 @@ def bounds_of(func: relax.Function) -> list[Bound]:
     return list(_flat(scopes_of(func)[0]))
 
 
-def _enter(seq: Any, params: list[Any], around: Bound | None, found: list[Scope]) -> Scope:
+def _enter(
+    seq: Any, params: list[Any], around: Bound | None, found: list[Scope], numbers: Iterator[int]
+) -> Scope:
     scope = Scope(seq, params, around)
     found.append(scope)
-    for number, block in enumerate(seq.blocks):
+    for at, block in enumerate(seq.blocks):
         dataflow = isinstance(block, relax.DataflowBlock)
         for binding in block.bindings:
-            bound = Bound(binding, scope, len(scope.bounds), number, dataflow)
+            bound = Bound(binding, scope, len(scope.bounds), next(numbers), at, dataflow)
             scope.bounds.append(bound)
             value = binding.value
             if isinstance(value, relax.If):
                 for branch in (value.true_branch, value.false_branch):
-                    bound.inner.append(_enter(branch, [], bound, found))
+                    bound.inner.append(_enter(branch, [], bound, found, numbers))
             elif isinstance(value, relax.Function):
-                bound.inner.append(_enter(value.body, list(value.params), bound, found))
+                bound.inner.append(_enter(value.body, list(value.params), bound, found, numbers))
     return scope
 
 

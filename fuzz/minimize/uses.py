@@ -23,12 +23,16 @@ def merge_params(mod: tvm.IRModule) -> Iterator[Edit]:
     """With one parameter used for others of its type, runs of them first."""
     for gvar, func in edit.relax_functions(mod):
         used = edit.used_vars([func.body])
-        params = [param for param in func.params if hash(param) in used]
-        merged = {
-            hash(param): first
-            for i, param in enumerate(params)
-            for first in [p for p in params[:i] if equal_types(p.ty, param.ty)][:1]
-        }
+        kept: list[Any] = []
+        merged: dict[int, Any] = {}
+        for param in func.params:
+            if hash(param) not in used:
+                continue
+            like = next((other for other in kept if equal_types(other.ty, param.ty)), None)
+            if like is None:
+                kept.append(param)
+            else:
+                merged[hash(param)] = like
         for run in runs(list(merged)):
             uses = {key: merged[key] for key in run}
             yield partial(rewritten, mod, Change(uses=uses, functions={gvar.name_hint}))
@@ -54,14 +58,20 @@ def use_earlier(mod: tvm.IRModule) -> Iterator[Edit]:
 def _choices(bound: Bound, made_by: dict[int, Bound]) -> Iterator[tuple[int, Any]]:
     """The operands, each with what may be used in its place."""
     own = operands(bound.binding.value)
-    for maker in [earlier for earlier in bound.before() if earlier.key in own]:
-        tried: set[int] = set()
-        sources = operands(maker.binding.value)
-        siblings = [b.var for b in maker.before() if b.key in own | sources]
-        for var in (*maker.params(), *siblings):
-            if equal_types(var.ty, maker.var.ty) and (not tried or hash(var) in own | sources):
-                tried.add(hash(var))
-                yield maker.key, var
+    for maker in _in_order(own, made_by):
+        near = own | operands(maker.binding.value)
+        earlier = [b for b in _in_order(near, made_by) if b.number < maker.number]
+        params = [param for param in maker.params() if equal_types(param.ty, maker.var.ty)]
+        for var in (*params[:1], *(param for param in params[1:] if hash(param) in near)):
+            yield maker.key, var
+        for source in earlier:
+            if equal_types(source.var.ty, maker.var.ty):
+                yield maker.key, source.var
+
+
+def _in_order(keys: set[int], made_by: dict[int, Bound]) -> list[Bound]:
+    found = [made_by[key] for key in keys if key in made_by]
+    return sorted(found, key=lambda bound: bound.number)
 
 
 def _only_params(
