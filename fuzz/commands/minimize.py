@@ -94,7 +94,7 @@ def form_of(name: str) -> Form:
     try:
         return Form(name)
     except ValueError:
-        raise Mistake(f"no format {name!r}{near(name, list(Form))}") from None
+        raise Mistake(f"no format {name!r}{near(name, map(str, Form))}") from None
 
 
 class _Work:
