@@ -79,8 +79,7 @@ class Expected:
         self.version = version
         self.reports: Counter[Known] = Counter()
         """Distinct reports of each known that was seen."""
-        self.total = 0
-        """Distinct reports of knowns; one that may be of several knowns is one."""
+        self._ids: set[str] = set()
         self._shipped = Lookup(shipped, version)
         self._own = Lookup(own, version)
 
@@ -88,6 +87,11 @@ class Expected:
     def knowns(self) -> tuple[Known, ...]:
         """Those that are expected."""
         return self._shipped.knowns + self._own.knowns
+
+    @property
+    def total(self) -> int:
+        """Distinct reports of knowns; one that several knowns may have is one."""
+        return len(self._ids)
 
     @property
     def own(self) -> tuple[Known, ...]:
@@ -105,8 +109,9 @@ class Expected:
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
         found = self.of(finding)
-        self.reports.update(found)
-        self.total += bool(found)
+        if found and finding.id not in self._ids:
+            self._ids.add(finding.id)
+            self.reports.update(found)
         return bool(found)
 
     def triggers(self, subjects: Iterable[Subject]) -> dict[str, tuple[str, ...]]:
