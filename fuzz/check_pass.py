@@ -33,16 +33,19 @@ class PassViolation(AssertionError):
 
     Attributes:
         violation: the oracle's account.
-        reproducer: a Python file that fails in the same way.
+        reproducer: a Python file that fails in the same way; it has a gap for a pass that is only
+            in memory. Empty where none was seen to fail.
     """
 
     def __init__(self, violation: Violation, reproducer: str) -> None:
         self.violation = violation
         self.reproducer = reproducer
-        super().__init__(
-            f"{violation.pass_name}: {violation.title} ({violation.oracle})\n\n"
-            f"{violation.detail}\n\nA file that fails in the same way:\n\n{reproducer}"
-        )
+        parts = [
+            f"{violation.pass_name}: {violation.title} ({violation.oracle})",
+            violation.detail,
+            *([f"A file that fails in the same way:\n\n{reproducer}"] if reproducer else []),
+        ]
+        super().__init__("\n\n".join(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +206,7 @@ def _failure(violation: Violation, call: PassCall, mod: tvm.IRModule) -> PassVio
         source=reproducer.source_of(module),
         calls=(call,),
     )
-    return PassViolation(violation, next(reproducer.texts(finding)))
+    texts = reproducer.texts(finding)
+    if isinstance(call, _Held):
+        return PassViolation(violation, next(texts))
+    return PassViolation(violation, next((t for t in texts if reproducer.fails(t, finding)), ""))

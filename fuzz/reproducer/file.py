@@ -86,7 +86,8 @@ def _brief(way: Way, calls: Iterable[PassCall], expressions: list[str]) -> str:
     passes = f"[{', '.join(expressions)}]"
     the_pass = expressions[0] if len(expressions) == 1 else f"tvm.transform.Sequential({passes})"
     text = way.text
-    if len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text:
+    once = len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text
+    if once and "#" not in the_pass:
         text = re.sub(r"\bthe_pass\b", lambda _: the_pass, text)
     elif "the_pass" in text:
         text = f"the_pass = {the_pass}\n{text}"

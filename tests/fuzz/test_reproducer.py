@@ -23,14 +23,20 @@ from relaxfuzz.fuzz.reproducer import way
 from relaxfuzz.oracles.passcall import PassCall
 
 USER = Path(__file__).with_name("user_passes.py")
+LIMITS = Limits(step_seconds=20.0, memory_mb=512)
 SHORT = Limits(step_seconds=2.0, memory_mb=512)
+"""For a pass that hangs."""
 
 
 def finding_of(
-    pool: LocalPool, module: str, call: PassCall, oracles: tuple[str, ...] | None = None
+    pool: LocalPool,
+    module: str,
+    call: PassCall,
+    oracles: tuple[str, ...] | None = None,
+    limits: Limits = LIMITS,
 ) -> Finding:
     job = Check(module=module, calls=(call,), oracles=oracles)
-    violation = check(pool, job, limits=SHORT)[0]
+    violation = check(pool, job, limits=limits)[0]
     return Finding.of(
         violation,
         module=module,
@@ -56,7 +62,7 @@ def test_a_hang_is_cut_short(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(way, "HANG_SECONDS", 3)
-    finding = finding_of(pool, sums, faulty("hang"))
+    finding = finding_of(pool, sums, faulty("hang"), limits=SHORT)
     assert reproducer.fails(next(reproducer.texts(finding)), finding)
 
 
