@@ -48,14 +48,23 @@ def drop_functions(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     references = _references(mod)
     used: set[str] = set().union(*references.values())
-    unused = [name for name in references if name not in used]
-    for run in runs(unused):
-        if len(run) < len(references):
-            yield partial(_only, mod, set(references) - set(run))
+    for run in runs([name for name in references if name not in used]):
+        for gone in _alone_or_with_callees(references, set(run)):
+            if len(gone) < len(references):
+                yield partial(_only, mod, set(references) - gone)
     for run in runs([name for name in references if name in used]):
-        yield partial(_without_callees, mod, frozenset(run), cut=True)
+        for gone in _alone_or_with_callees(references, set(run)):
+            yield partial(_without_callees, mod, frozenset(gone), cut=True)
         if len(run) == 1:
             yield partial(_without_callees, mod, frozenset(run), cut=False)
+
+
+def _alone_or_with_callees(references: Mapping[str, set[str]], names: set[str]) -> list[set[str]]:
+    """These functions, with those that only they need; then they alone."""
+    below = set().union(*(_reachable(references, name) for name in names))
+    rest = {name: used - names for name, used in references.items() if name not in names}
+    needed = set().union(*(_reachable(rest, name) for name in rest.keys() - below))
+    return [below - needed, names] if below - needed > names else [names]
 
 
 def _without_callees(mod: tvm.IRModule, names: frozenset[str], *, cut: bool) -> tvm.IRModule | None:
