@@ -3,19 +3,21 @@
 # pass: AttachAttrLayoutFreeBuffers
 # oracle: well-formed
 # fingerprint: ["well-formed", "AttachAttrLayoutFreeBuffers", "ill-formed: the global_symbol of a PrimFunc is not its GlobalVar"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AssertionError: <node>: the global_symbol is <name>
 # promise: include/tvm/ir/function.h, kGlobalSymbol: 'A unique global symbol';
 #   relax.analysis.well_formed, 3.: the GlobalVar's name must equal global_symbol; relax.build of
 #   the result: 'IRModule contains duplicate global symbol'
 
 import tvm
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 from tvm.ir import DictAttrs
 from tvm.relax.transform import AttachAttrLayoutFreeBuffers
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+SBlock = getattr(tirx, "SBlock", None) or tvm.s_tir.SBlock
+SBlockRealize = getattr(tirx, "SBlockRealize", None) or tvm.s_tir.SBlockRealize
 TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
 interval = tvm.ir.Range.from_min_extent
 set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
@@ -44,10 +46,10 @@ v_i1 = tirx.Var("v_i1", "int64")
 v_i2 = tirx.Var("v_i2", "int64")
 hello_expand_dims = tirx.PrimFunc(
     [x0, expand_dims],
-    s_tir.SBlockRealize(
+    SBlockRealize(
         [],
         True,
-        s_tir.SBlock(
+        SBlock(
             [],
             [],
             [],
@@ -67,10 +69,10 @@ hello_expand_dims = tirx.PrimFunc(
                         T.int64(0),
                         T.int64(4),
                         tirx.ForKind.SERIAL,
-                        s_tir.SBlockRealize(
+                        SBlockRealize(
                             [i0, i1, i2],
                             True,
-                            s_tir.SBlock(
+                            SBlock(
                                 [
                                     tirx.IterVar(interval(T.int64(0), T.int64(1)), v_i0, 0),
                                     tirx.IterVar(interval(T.int64(0), n), v_i1, 0),
@@ -155,13 +157,15 @@ if __name__ == "__main__":
 
     result = apply(mod)
     relax.analysis.well_formed(result)
-    tvm.s_tir.analysis.verify_well_formed(result)
+    new, old = tvm.s_tir.analysis, tvm.tirx.analysis
+    (new if hasattr(new, "verify_well_formed") else old).verify_well_formed(result)
     functions = {gvar.name_hint: gvar for gvar in result.functions}
     for gvar, func in result.functions_items():
         symbol = None if func.attrs is None else func.attrs.get("global_symbol")
         assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
         used = []
-        tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
+        if hasattr(tvm_ffi, "structural_walk"):  # since TVM 0.26
+            tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
         for other in used:
             defined = functions.get(other.name_hint)
             assert defined is not None and defined.same_as(other), (

@@ -3,7 +3,7 @@
 # pass: CombineParallelMatmul
 # oracle: crash
 # fingerprint: ["crash", "CombineParallelMatmul", "TypeError", "Cannot treat type `GenericConst` as type `Var`"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: TypeError: Cannot treat type `GenericConst` as type `Var`
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring

@@ -3,7 +3,7 @@
 # pass: ConvertLayout
 # oracle: crash
 # fingerprint: ["crash", "ConvertLayout", "IndexError", "Index -<n> out of bounds <n>"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: IndexError: Index -<n> out of bounds <n>
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
 #   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
@@ -43,7 +43,7 @@ func = relax.Function(
                             Op.get("relax.stack"),
                             [
                                 make_node(
-                                    "ir.Tuple",
+                                    "ir.Tuple" if hasattr(tvm.ir, "Tuple") else "relax.expr.Tuple",
                                     ty=TupleType([ty_1, ty, ty_1]),
                                     fields=[x1, x1, x1],
                                     span=None,

@@ -3,17 +3,19 @@
 # pass: FuseTIR
 # oracle: crash
 # fingerprint: ["crash", "FuseTIR", "InternalError", "Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: Inconsistent buffers <name> and <name> mapped to the same relax var: <n>"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: Inconsistent buffers <name> and <name> mapped to the same relax var: <n>
 # promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; the well-formed checker (FValidate of call_tir) accepts PrimFuncs with int32 and int64 shapes alike
 
 import tvm
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import FuseTIR
 from tvm.script import tirx as T
 
 FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
+SBlock = getattr(tirx, "SBlock", None) or tvm.s_tir.SBlock
+SBlockRealize = getattr(tirx, "SBlockRealize", None) or tvm.s_tir.SBlockRealize
 TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
 TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
 interval = tvm.ir.Range.from_min_extent
@@ -49,7 +51,7 @@ fused_add2_tir_inplace_tir_cos_min = relax.Function(
                 Op.get("relax.call_tir_inplace"),
                 [
                     tir_inplace_gv,
-                    make_node("ir.Tuple", ty=TupleType([ty_2]), fields=[x1], span=None),
+                    make_node("ir.Tuple" if hasattr(tvm.ir, "Tuple") else "relax.expr.Tuple", ty=TupleType([ty_2]), fields=[x1], span=None),
                 ],
                 make_node("relax.attrs.CallTIRInplaceAttrs", inplace_indices=[0]),
                 [ty_2],
@@ -59,7 +61,7 @@ fused_add2_tir_inplace_tir_cos_min = relax.Function(
                 [
                     min_gv,
                     make_node(
-                        "ir.Tuple",
+                        "ir.Tuple" if hasattr(tvm.ir, "Tuple") else "relax.expr.Tuple",
                         ty=TupleType([TensorType(shape, "float32")]),
                         fields=[lv37],
                         span=None,
@@ -101,7 +103,7 @@ ax0 = tirx.Var("ax0", "int64")
 k0 = tirx.Var("k0", "int64")
 v_ax0 = tirx.Var("v_ax0", "int64")
 v_k0 = tirx.Var("v_k0", "int64")
-min = tirx.PrimFunc([lv38, lv38_red], s_tir.SBlockRealize([], True, s_tir.SBlock(
+min = tirx.PrimFunc([lv38, lv38_red], SBlockRealize([], True, SBlock(
     [],
     [],
     [],
@@ -111,7 +113,7 @@ min = tirx.PrimFunc([lv38, lv38_red], s_tir.SBlockRealize([], True, s_tir.SBlock
         T.int64(0),
         T.int64(3),
         tirx.ForKind.SERIAL,
-        s_tir.SBlockRealize([ax0, k0], True, s_tir.SBlock(
+        SBlockRealize([ax0, k0], True, SBlock(
             [
                 tirx.IterVar(interval(T.int64(0), T.int64(1)), v_ax0, 0),
                 tirx.IterVar(interval(T.int64(0), T.int64(3)), v_k0, 2),
@@ -132,12 +134,12 @@ min = tirx.PrimFunc([lv38, lv38_red], s_tir.SBlockRealize([], True, s_tir.SBlock
 A = tirx.decl_buffer([3], "float32", "A", layout=None)
 v = tirx.Var("v", "int32")
 _ = tirx.Var("", "int32")
-tir_inplace = tirx.PrimFunc([A], s_tir.SBlockRealize([], True, s_tir.SBlock(
+tir_inplace = tirx.PrimFunc([A], SBlockRealize([], True, SBlock(
     [],
     [],
     [],
     "root",
-    tirx.For(v, 0, 3, tirx.ForKind.SERIAL, s_tir.SBlockRealize([v], True, s_tir.SBlock(
+    tirx.For(v, 0, 3, tirx.ForKind.SERIAL, SBlockRealize([v], True, SBlock(
         [tirx.IterVar(interval(0, 3), _, 0)],
         [tirx.BufferRegion(A, [interval(_, 1)])],
         [tirx.BufferRegion(A, [interval(_, 1)])],

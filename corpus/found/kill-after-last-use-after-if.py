@@ -3,19 +3,21 @@
 # pass: KillAfterLastUse
 # oracle: postcondition
 # fingerprint: ["postcondition", "KillAfterLastUse", "an allocated tensor or storage is never killed"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: AssertionError: an allocated tensor or storage is never killed
 # promise: docstring of KillAfterLastUse: 'Drop all tensor/storage objects after last use'
 
 import tvm
 from tvm import relax
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import KillAfterLastUse
 from tvm.script import relax as R, tirx as T
 
 AnyType = getattr(relax, "ObjectStructInfo", relax.ObjectType)
 FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
+SBlock = getattr(tirx, "SBlock", None) or tvm.s_tir.SBlock
+SBlockRealize = getattr(tirx, "SBlockRealize", None) or tvm.s_tir.SBlockRealize
 TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
 TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
 StringImm = getattr(relax, "StringImm", None) or tvm.ir.StringImm
@@ -57,7 +59,7 @@ storage2 = relax.Var("storage2", AnyType())
 shape_2 = relax.ShapeExpr([2, 1, 3, 6])
 alloc2 = relax.Var("alloc2", TensorType(shape_2, "float32"))
 expr = make_node(
-    "ir.Tuple",
+    "ir.Tuple" if hasattr(tvm.ir, "Tuple") else "relax.expr.Tuple",
     ty=TupleType([R.Tensor((2, 1, 3, 6), "float32"), ty]),
     fields=[alloc2, v16],
     span=None,
@@ -186,7 +188,7 @@ multiply1 = make_node(
     attrs=DictAttrs({}),
     params=[x2_1, x2_2, T_multiply],
     ret_type=TupleType([]),
-    body=s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", tirx.For(
+    body=SBlockRealize([], True, SBlock([], [], [], "root", tirx.For(
         ax0,
         T.int64(0),
         T.int64(1),
@@ -196,10 +198,10 @@ multiply1 = make_node(
             T.int64(0),
             T.int64(1),
             tirx.ForKind.SERIAL,
-            tirx.For(ax3, T.int64(0), T.int64(4), tirx.ForKind.SERIAL, s_tir.SBlockRealize(
+            tirx.For(ax3, T.int64(0), T.int64(4), tirx.ForKind.SERIAL, SBlockRealize(
                 [ax0, ax1, ax2, ax3],
                 True,
-                s_tir.SBlock(
+                SBlock(
                     [
                         tirx.IterVar(interval(T.int64(0), T.int64(1)), v_ax0, 0),
                         tirx.IterVar(interval(T.int64(0), T.int64(4)), v_ax1, 0),

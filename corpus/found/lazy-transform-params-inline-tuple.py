@@ -33,7 +33,7 @@ main_transform_params_gv = typed(
 )
 params0 = relax.Var("params0", ty_1)
 gv0 = relax.Var("gv0", ty)
-expr = make_node("ir.Tuple", ty=ty_2, fields=[gv0], span=None)
+expr = make_node("ir.Tuple" if hasattr(tvm.ir, "Tuple") else "relax.expr.Tuple", ty=ty_2, fields=[gv0], span=None)
 main_transform_params = relax.Function(
     [params0],
     relax.SeqExpr(

@@ -3,7 +3,7 @@
 # pass: SpecializePrimFuncBasedOnCallSite
 # oracle: well-formed
 # fingerprint: ["well-formed", "SpecializePrimFuncBasedOnCallSite", "ill-formed TensorIR", "ValueError: TIR is ill-formed, due to multiple definitions of variable <name>. It was first defined at <root>.functions<list>.params<list>.ty.shape<list>, and was later re-defined at <root>.functions<", ""]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: InternalError: ValueError: TIR is ill-formed, due to multiple definitions of variable <name>. It was first defined at <root>.functions<list>.params<list>.ty.shape<list>, and was later re-defined at <root>.functions<
 # promise: docstring of s_tir.analysis.verify_well_formed; WellFormedInstrument: 'checks the input/output IRModule of the Pass'
 
@@ -29,5 +29,7 @@ def apply(mod):
 
 
 if __name__ == "__main__":
-    tvm.s_tir.analysis.verify_well_formed(mod)
-    tvm.s_tir.analysis.verify_well_formed(apply(mod))
+    new, old = tvm.s_tir.analysis, tvm.tirx.analysis
+    verify_well_formed = (new if hasattr(new, "verify_well_formed") else old).verify_well_formed
+    verify_well_formed(mod)
+    verify_well_formed(apply(mod))

@@ -3,7 +3,7 @@
 # pass: TVMScript
 # oracle: tvmscript
 # fingerprint: ["tvmscript", "TVMScript", "IRModule frame not find"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: DiagnosticError: error: IRModule frame not find. Please ensure it is called under <node>
 # promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the
 #   compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
@@ -17,7 +17,8 @@ from tvm.script import relax as R
 
 os.environ["TVM_BACKTRACE"] = "1"
 
-device = relax.VDevice("llvm", 0, "global")
+VDevice = getattr(relax, "VDevice", None) or tvm.ir.VDevice  # moved in TVM 0.27
+device = VDevice("llvm", 0, "global")
 x = relax.Var("x", R.Tensor((2, 3), "float32"))
 y = relax.Var("y", relax.TensorType((2, 3), "float32", vdevice=device))
 local = relax.Function([y], relax.SeqExpr([], y), y.ty)

@@ -3,7 +3,7 @@
 # pass: UpdateVDevice
 # oracle: mutation
 # fingerprint: ["mutation", "UpdateVDevice", "the input module is changed in place"]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AssertionError: the input module is changed in place
 # promise: src/ir/transform.cc, Pass::AssertImmutableModule; include/tvm/ir/cow.h: nodes in use are copied on write
 
@@ -11,6 +11,8 @@ import tvm
 from tvm import relax
 from tvm.relax.transform import UpdateVDevice
 from tvm.script import ir as I, relax as R
+
+VDevice = getattr(relax, "VDevice", None) or tvm.ir.VDevice  # moved in TVM 0.27
 
 
 @I.ir_module
@@ -23,7 +25,7 @@ class mod:
 
 
 def apply(mod):
-    return UpdateVDevice(relax.VDevice("llvm", 2, "shared"), 0)(mod)
+    return UpdateVDevice(VDevice("llvm", 2, "shared"), 0)(mod)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 # pass: UpdateVDevice
 # oracle: well-formed
 # fingerprint: ["well-formed", "UpdateVDevice", "ill-formed", "a type does not fit", ""]
-# tvm: fails on 0.27.0.post1
+# tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: TypeError: All information in Type annotations must be correct. However, while the expression <node> is annotated as <node>, the expression outputs <node>
 # promise: relax.analysis.well_formed: annotated types agree with inferred ones; tests/python/relax/test_transform_update_vdevice.py: every type names the new device
 
@@ -11,6 +11,8 @@ import tvm
 from tvm import relax
 from tvm.relax.transform import UpdateVDevice
 from tvm.script import ir as I, relax as R
+
+VDevice = getattr(relax, "VDevice", None) or tvm.ir.VDevice  # moved in TVM 0.27
 
 
 @I.ir_module
@@ -23,7 +25,7 @@ class mod:
 
 
 def apply(mod):
-    return UpdateVDevice(relax.VDevice("llvm", 2, "shared"), 0)(mod)
+    return UpdateVDevice(VDevice("llvm", 2, "shared"), 0)(mod)
 
 
 if __name__ == "__main__":
