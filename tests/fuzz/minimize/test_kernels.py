@@ -12,6 +12,7 @@ from tvm import s_tir, tirx
 from relaxfuzz.fuzz.draw import example
 from relaxfuzz.fuzz.load import execute
 from relaxfuzz.fuzz.minimize.kernels import kernels
+from relaxfuzz.fuzz.minimize.kernels_axes import drop_axes
 from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
 from relaxfuzz.fuzz.minimize.kernels_bodies import all_bodies_trivial, trivial_bodies
 from relaxfuzz.fuzz.minimize.kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
@@ -40,6 +41,7 @@ ALL: tuple[Reduction, ...] = (
     zero_values,
     shrink_extents,
     plain_kernels,
+    drop_axes,
     plain_buffers,
     shrink_buffers,
     simplify_expressions,
@@ -317,6 +319,38 @@ def test_loops_run_once_and_their_blocks_follow(mod: tvm.IRModule) -> None:
         assert {int(axis.dom.extent.value) for axis in axes} == {1}
 
 
+AXES = """
+from tvm.script import ir as I, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def kernel(B: T.Buffer((4, 4), "float32")):
+        for i in range(4):
+            with T.sblock("one"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.spatial((1, 3), 2)
+                vk = T.axis.reduce(8, i)
+                B[vi, vj] = T.float32(1)
+"""
+
+
+def test_variables_of_blocks_go(tmp_path: Path) -> None:
+    small = reduced(module(tmp_path, AXES), lambda m: True, drop_axes)
+    assert body(small)[2:] == [
+        "vi = T.axis.spatial(1, i)",
+        "T.reads()",
+        "T.writes(B[vi, 2])",
+        "B[vi, 2] = T.float32(1.0)",
+    ]
+
+
+def test_one_variable_of_a_block_stays(tmp_path: Path) -> None:
+    small = reduced(module(tmp_path, AXES), text_has("(1, 3)"), drop_axes)
+    assert "vj = T.axis.spatial((1, 3), 2)" in body(small)
+    assert "vk" not in small.script()
+
+
 def test_own_buffers_go(mod: tvm.IRModule) -> None:
     small = reduced(mod, text_has('T.sblock("sum")'), drop_buffers)
     assert "C" not in small["total"].script().split("def ")[1].replace("float32", "")
@@ -351,7 +385,7 @@ def test_generated_modules_give_mostly_well_formed_candidates(
     for mod in generated:
         before = tvm.ir.save_json(mod)
         edits = list(reduction(mod))
-        for edit in edits[:: 1 + len(edits) // 15]:
+        for edit in edits[:: 1 + len(edits) // 8]:
             candidate = edit()
             made += 1
             good += candidate is None or flaw(candidate) is None
