@@ -122,11 +122,17 @@ def _defaults(op: str) -> Mapping[str, Any]:
 def _same(value: Any, default: Any) -> bool:
     if value is None or default is None:
         return value is default
+    if isinstance(value, tvm_ffi.Array):
+        return len(value) > 0 and all(map(_same, value, _spread(default, len(value))))
     if isinstance(value, tirx.IntImm | tirx.FloatImm):
         value = value.value
-    if isinstance(value, tvm_ffi.Array):  # a default of 1 stands for (1, 1)
-        return all(_same(item, default) for item in value)
     return bool(str(value) == str(default))
+
+
+def _spread(default: Any, size: int) -> list[Any]:
+    """A default for so many entries: 1 stands for (1, 1), and (0, 0) for (0, 0, 0, 0)."""
+    entries = list(default) if isinstance(default, tuple | list) else [default]
+    return entries if len(entries) == size or not entries else entries[:1] * size
 
 
 class _Without(Rebuild):
@@ -187,8 +193,8 @@ def _converted(value: Any, default: Any) -> Any:
     """The default in the form that the attribute has."""
     if isinstance(value, tirx.IntImm) and isinstance(default, int):
         return tirx.IntImm(value.ty, default)
-    if isinstance(value, tvm_ffi.Array) and isinstance(default, int):
-        return [_converted(item, default) for item in value]
+    if isinstance(value, tvm_ffi.Array) and default is not None:
+        return list(map(_converted, value, _spread(default, len(value))))
     return default
 
 

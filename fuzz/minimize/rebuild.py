@@ -75,18 +75,17 @@ class Rebuild:
         """What a function of the module returns."""
         return value
 
-    def annotation(self, owner: Any, old: Any, was: Any, now: Any) -> Any:
+    def annotation(self, owner: Any, old: Any, now: Any) -> Any:
         """The type of a variable, or of a function's result.
 
         Args:
             owner: the variable or function, as it was.
             old: its type so far.
-            was: the type of its value so far.
             now: the type that is inferred for its value.
         """
-        if old.same_as(was) or tvm_ffi.structural_equal(old, was):
-            return now
         kept = self.ty(old)
+        if tvm_ffi.structural_equal(kept, now):
+            return now  # one node for both, as is usual
         return kept if kept.is_base_of(now) else now
 
     # The walk
@@ -167,7 +166,7 @@ class Rebuild:
         if not isinstance(func.body, relax.SeqExpr):
             raise Unfit("a function without blocks")
         body = self._seq(func.body, name)
-        ret_ty = self.annotation(func, func.ret_ty, func.body.ty, body.ty)
+        ret_ty = self.annotation(func, func.ret_ty, body.ty)
         return relax.Function(params, body, ret_ty, self.pure(func), self.attrs(name, func))
 
     def attrs(self, name: str | None, func: relax.Function) -> Any:
@@ -205,7 +204,7 @@ class Rebuild:
             var = self.variable(binding.var)
             return relax.VarBinding(var, self.expr(old))
         value = self.expr(old)
-        ty = self.annotation(binding.var, binding.var.ty, old.ty, value.ty)
+        ty = self.annotation(binding.var, binding.var.ty, value.ty)
         return relax.VarBinding(self.variable(binding.var, ty), value)
 
     def expr(self, expr: Any) -> Any:

@@ -38,6 +38,8 @@ def plain_dims(mod: tvm.IRModule) -> Iterator[Edit]:
 
     Fewer composite dimensions each time: all of them, then each.
     """
+    if any(not isinstance(dim, tirx.IntImm | tvm.ir.Var) for dim in _dims_of_kernels(mod)):
+        return  # numbers in place of variables are simpler there
     composite = _composite(mod)
     for chosen in [composite, *([dim] for dim in composite)] if len(composite) > 1 else [composite]:
         if chosen:
@@ -64,9 +66,9 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
         halves = {size: size // 2 for size in large if size % 2 == 0}
         if len(halves) > 1:
             yield partial(_resized, mod, sizes=halves)
-    fixed = {size for size in _sizes_of_kernels(mod) if size < PLAIN}
+    in_kernels = {int(dim.value) for dim in _dims_of_kernels(mod) if isinstance(dim, tirx.IntImm)}
     for size in sizes:
-        if size in fixed:
+        if size < PLAIN and size in in_kernels:
             continue  # all over the loops and indices of its PrimFuncs
         for new_size in dict.fromkeys((2, 3, 1, 0, size // 2)):
             if _weight(new_size) < _weight(size):
@@ -208,16 +210,12 @@ def _sizes(mod: tvm.IRModule) -> Counter[int]:
     return Counter(int(dim.value) for dim in _dims(mod) if isinstance(dim, tirx.IntImm))
 
 
-def _sizes_of_kernels(mod: tvm.IRModule) -> set[int]:
+def _dims_of_kernels(mod: tvm.IRModule) -> Iterator[Any]:
     """The dimensions of the buffers that PrimFuncs are given."""
-    return {
-        int(dim.value)
-        for _, func in prim_funcs(mod)
-        for tensor in nodes(func.ty, relax.TensorType)
-        if isinstance(tensor.shape, relax.ShapeExpr)
-        for dim in tensor.shape.values
-        if isinstance(dim, tirx.IntImm)
-    }
+    for _, func in prim_funcs(mod):
+        for tensor in nodes(func.ty, relax.TensorType):
+            if isinstance(tensor.shape, relax.ShapeExpr):
+                yield from tensor.shape.values
 
 
 def _composite(mod: tvm.IRModule) -> list[Any]:

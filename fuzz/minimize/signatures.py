@@ -49,11 +49,22 @@ def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without the fields of a result that no caller uses; one field alone is no tuple any more."""
     users = _result_users(mod)
     for gvar, func in edit.relax_functions(mod):
-        name, result = str(gvar.name_hint), func.body.body
-        if name in users and isinstance(result, relax.Tuple):
+        name, fields = str(gvar.name_hint), _result_fields(func)
+        if name in users and fields is not None:
             used = sorted({item.index for item in users[name]})
-            if used and (len(used) < len(result.fields) or len(used) == 1):
-                yield partial(_with_fields, mod, name, used)
+            if used and (len(used) < len(fields) or len(used) == 1):
+                yield partial(_with_fields, mod, name, [fields[index] for index in used], used)
+
+
+def _result_fields(func: relax.Function) -> list[Any] | None:
+    """The parts of what the function returns; None where they cannot be told apart."""
+    result = func.body.body
+    values = {hash(b.var): b.value for block in func.body.blocks for b in block.bindings}
+    result = values.get(hash(result), result)
+    if not isinstance(result, relax.Tuple):
+        return None
+    inner = any(isinstance(field, relax.DataflowVar) for field in result.fields)
+    return None if inner else list(result.fields)
 
 
 def _unused(func: relax.Function) -> list[int]:
@@ -195,9 +206,12 @@ class _Split(_Signature):
 
 
 class _Fields(Rebuild):
-    def __init__(self, mod: tvm.IRModule, name: str, used: Sequence[int]) -> None:
+    def __init__(
+        self, mod: tvm.IRModule, name: str, fields: Sequence[Any], used: Sequence[int]
+    ) -> None:
         super().__init__(mod)
         self._name = name
+        self._kept = fields
         self._used = used
         self._results = {
             address
@@ -209,7 +223,7 @@ class _Fields(Rebuild):
     def result(self, name: str, value: Any) -> Any:
         if name != self._name:
             return value
-        fields = [value.fields[index] for index in self._used]
+        fields = [self.expr(field) for field in self._kept]
         return fields[0] if len(fields) == 1 else self.inferred(relax.Tuple(fields))
 
     def item(self, expr: relax.TupleGetItem) -> Any:
@@ -229,5 +243,7 @@ def _split(mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> tvm.IRModule
     return _Split(mod, places).run()
 
 
-def _with_fields(mod: tvm.IRModule, name: str, used: Sequence[int]) -> tvm.IRModule | None:
-    return _Fields(mod, name, used).run()
+def _with_fields(
+    mod: tvm.IRModule, name: str, fields: Sequence[Any], used: Sequence[int]
+) -> tvm.IRModule | None:
+    return _Fields(mod, name, fields, used).run()

@@ -71,7 +71,12 @@ def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
 
     Fewer annotations say less than is known.
     """
-    weak = [hash(owner) for owner, told, known in _annotations(mod) if not _same(told, known)]
+    weak = [
+        hash(owner)
+        for owner, told, known in _annotations(mod)
+        # In a module that was parsed, a value has no better type than its variable.
+        if not _same(told, known) or any(map(_open, nodes(told, relax.TensorType)))
+    ]
     for chosen in runs(weak):
         yield partial(_inferred, mod, frozenset(chosen))
 
@@ -148,8 +153,8 @@ class _Known(Rebuild):
             dtype = PrimType(PLAIN)
         return ty if shape is ty.shape and dtype is ty.dtype else _tensor(ty, shape, dtype)
 
-    def annotation(self, owner: Any, old: Any, was: Any, now: Any) -> Any:
-        kept = super().annotation(owner, old, was, now)
+    def annotation(self, owner: Any, old: Any, now: Any) -> Any:
+        kept = super().annotation(owner, old, now)
         return now if any(map(_open, nodes(kept, relax.TensorType))) else kept
 
 
@@ -158,8 +163,8 @@ class _Inferred(Rebuild):
         super().__init__(mod)
         self._owners = owners
 
-    def annotation(self, owner: Any, old: Any, was: Any, now: Any) -> Any:
-        return now if hash(owner) in self._owners else super().annotation(owner, old, was, now)
+    def annotation(self, owner: Any, old: Any, now: Any) -> Any:
+        return now if hash(owner) in self._owners else super().annotation(owner, old, now)
 
 
 class _Cast(Rebuild):

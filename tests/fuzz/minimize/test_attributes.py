@@ -1,0 +1,121 @@
+"""Attributes go, or get their defaults, where nothing needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz.minimize.attributes import (
+    default_attributes,
+    drop_attributes,
+    make_private,
+    make_pure,
+)
+from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.oracles.inspect import calls_of, is_public, local_functions
+
+Written = Callable[[str], tvm.IRModule]
+
+
+def always(mod: tvm.IRModule) -> bool:
+    return True
+
+
+BODY = """
+I.module_attrs({"system_lib_prefix": "lib_", "other": 1})
+
+@T.prim_func(private=True, s_tir=True)
+def kernel(A: T.Buffer((T.int64(2),), "float32")):
+    T.func_attr({"tirx.noalias": True, "op_pattern": 0})
+    T.evaluate(0)
+
+@R.function
+def helper(x: R.Tensor((2, 3), "float32")):
+    R.func_attr({"num_input": 1})
+    return x
+
+@R.function(pure=False)
+def main(x: R.Tensor((2, 3), "float32")):
+    R.func_attr({"num_input": 1, "Codegen": "c"})
+    cls = Module
+
+    @R.function
+    def inner(a: R.Tensor((2, 3), "float32")):
+        R.func_attr({"Composite": "c.relu"})
+        b = R.nn.relu(a)
+        return b
+
+    y = inner(x)
+    z = R.nn.softmax(y, axis=0)
+    u = R.sum(z, axis=[1], keepdims=True)
+    v = cls.helper(x)
+    return u
+"""
+
+
+def attributes(mod: tvm.IRModule) -> set[str]:
+    """All names of attributes, but for what makes functions public."""
+    owners = [mod, *mod.functions.values(), *local_functions(mod)]
+    return {str(name) for owner in owners for name in dict(owner.attrs or {})} - {"global_symbol"}
+
+
+def test_all_attributes_go(written: Written) -> None:
+    mod = written(BODY)
+    assert len(attributes(mod)) == 8
+    small = minimize(mod, always, reductions=(drop_attributes,))
+    assert attributes(small) == set()
+    assert is_public(small["main"])
+
+
+def test_attributes_that_are_needed_stay(written: Written) -> None:
+    needed = {"system_lib_prefix", "Composite", "op_pattern"}
+    small = minimize(
+        written(BODY), lambda mod: needed <= attributes(mod), reductions=(drop_attributes,)
+    )
+    assert attributes(small) == needed
+
+
+def test_functions_that_others_call_become_private(written: Written) -> None:
+    small = minimize(written(BODY), always, reductions=(make_private,))
+    assert [str(gvar.name_hint) for gvar, func in small.functions.items() if is_public(func)] == [
+        "main"
+    ]
+
+
+def test_a_function_that_must_be_public_stays_so(written: Written) -> None:
+    small = minimize(
+        written(BODY), lambda mod: is_public(mod["helper"]), reductions=(make_private,)
+    )
+    assert is_public(small["helper"])
+
+
+def test_impure_functions_become_pure_where_they_may(written: Written) -> None:
+    assert minimize(written(BODY), always, reductions=(make_pure,))["main"].is_pure
+
+
+def test_operators_get_default_attributes(written: Written) -> None:
+    small = minimize(written(BODY), always, reductions=(default_attributes,))
+    assert calls_of(small, "relax.nn.softmax")[0].attrs.axis == -1
+    total = calls_of(small, "relax.sum")[0].attrs
+    assert total.axis is None
+    assert not total.keepdims
+    assert str(small["main"].ret_ty) == 'R.Tensor((), dtype="float32")'
+
+
+def test_an_attribute_of_an_operator_that_is_needed_stays(written: Written) -> None:
+    def keeps(mod: tvm.IRModule) -> bool:
+        return bool(calls_of(mod, "relax.sum")[0].attrs.keepdims)
+
+    small = minimize(written(BODY), keeps, reductions=(default_attributes,))
+    assert calls_of(small, "relax.sum")[0].attrs.axis is None
+    assert calls_of(small, "relax.nn.softmax")[0].attrs.axis == -1
+
+
+def test_a_default_for_all_entries_of_an_attribute_is_no_change() -> None:
+    x = relax.Var("x", relax.TensorType((1, 2, 8, 8), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.nn.max_pool2d(x)))
+    assert list(default_attributes(builder.get())) == []

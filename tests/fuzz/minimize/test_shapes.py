@@ -1,0 +1,154 @@
+"""Dimensions become plain ones where nothing needs them to be others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import tvm
+
+from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.fuzz.minimize.shapes import plain_dims, shrink_dims, static_dims
+from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
+from relaxfuzz.oracles.well_formed import flaw
+
+Written = Callable[[str], tvm.IRModule]
+
+ANY = (static_dims, plain_dims, shrink_dims)
+
+
+def always(mod: tvm.IRModule) -> bool:
+    return True
+
+
+def shapes(mod: tvm.IRModule) -> list[str]:
+    """The types of the parameters of main, then those of its bindings."""
+    func = mod["main"]
+    return [
+        str(getattr(var.ty, "shape", var.ty)).removeprefix("R.shape(").removesuffix(")")
+        for var in (*func.params, *(binding.var for binding in bindings_of(mod)))
+    ]
+
+
+SYMBOLIC = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * 4 + 1",), "float32")):
+    n, m = T.int64(), T.int64()
+    lv = R.permute_dims(x)
+    lv1 = R.concat((lv, lv), axis=1)
+    return lv1
+"""
+
+
+def test_symbols_become_numbers_and_types_follow(written: Written) -> None:
+    small = minimize(written(SYMBOLIC), always, reductions=(static_dims,))
+    assert shapes(small) == ["[2, 2]", "[9]", "[2, 2]", "[2, 4]"]
+
+
+def test_a_symbol_that_is_needed_stays(written: Written) -> None:
+    def has_n(mod: tvm.IRModule) -> bool:
+        return "n" in shapes(mod)[0]
+
+    small = minimize(written(SYMBOLIC), has_n, reductions=(static_dims, plain_dims))
+    assert shapes(small) == ["[n, 2]", "[n]", "[2, n]", "[2, n * 2]"]
+
+
+def test_a_composite_dimension_becomes_a_number_where_no_variable_will_do(
+    written: Written,
+) -> None:
+    def apart(mod: tvm.IRModule) -> bool:
+        return shapes(mod)[0] == "[n, m]" and "n" not in shapes(mod)[1]
+
+    mod = written(SYMBOLIC)
+    small = minimize(mod, lambda m: m is mod or apart(m), reductions=(plain_dims,))
+    assert shapes(small)[:2] == ["[n, m]", "[2]"]
+
+
+LARGE = """
+@T.prim_func(private=True, s_tir=True)
+def double(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (T.int64(16), T.int64(7)))
+    B = T.match_buffer(b, (T.int64(16), T.int64(7)))
+    for i, j in T.grid(T.int64(16), T.int64(7)):
+        with T.sblock("double"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+
+@R.function
+def main(x: R.Tensor((16, 7), "float32"), y: R.Tensor((7, 1, 0), "float32")):
+    cls = Module
+    lv = R.call_tir(cls.double, (x,), out_ty=R.Tensor((16, 7), "float32"))
+    lv1 = R.reshape(lv, R.shape([7, 16]))
+    lv2 = R.add(lv1, R.const([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]))
+    return lv2
+"""
+
+
+def test_sizes_fall_everywhere_at_once(written: Written) -> None:
+    small = minimize(written(LARGE), always, reductions=(shrink_dims,))
+    assert shapes(small) == ["[2, 2]", "[2, 2, 2]", "[2, 2]", "[2, 2]", "[2, 2]"]
+    assert flaw(small) is None
+    constant = calls_of(small, "relax.add")[0].args[1].value.numpy()
+    np.testing.assert_array_equal(constant, np.array([1, 2], "float32"))
+    assert "T.grid(T.int64(2), T.int64(2))" in small.script()
+
+
+def test_sizes_that_must_differ_stay_different(written: Written) -> None:
+    def differ(mod: tvm.IRModule) -> bool:
+        rows, columns = mod["main"].params[0].ty.shape.values
+        return int(rows) > int(columns)
+
+    small = minimize(written(LARGE), differ, reductions=(shrink_dims,))
+    assert shapes(small)[0] == "[3, 2]"
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_special_sizes_stay_where_they_are_needed(written: Written, size: int) -> None:
+    def has_size(mod: tvm.IRModule) -> bool:
+        return size in [int(dim) for dim in mod["main"].params[1].ty.shape.values]
+
+    small = minimize(written(LARGE), has_size, reductions=(shrink_dims,))
+    assert shapes(small)[1] == {0: "[2, 2, 0]", 1: "[2, 1, 2]"}[size]
+
+
+WEAK = """
+@R.function
+def main(x: R.Tensor((4, 8), "float32")) -> R.Tensor((4, 8), "float32"):
+    lv: R.Tensor(ndim=2) = R.exp(x)
+    lv1 = R.match_cast(lv, R.Tensor((4, 8), "float32"))
+    return lv1
+"""
+
+
+def test_weak_annotations_stay_weak(written: Written) -> None:
+    small = minimize(written(WEAK), always, reductions=(shrink_dims,))
+    assert shapes(small) == ["[2, 2]", "None", "[2, 2]"]
+
+
+RECURSIVE = """
+@R.function
+def main(x: R.Tensor((8,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((8,), "float32"):
+    cls = Module
+    if c:
+        a = R.exp(x)
+        r: R.Tensor((8,), "float32") = cls.main(a, c)
+    else:
+        r: R.Tensor((8,), "float32") = R.sin(x)
+    return r
+"""
+
+
+def test_branches_and_recursion_follow(written: Written) -> None:
+    small = minimize(written(RECURSIVE), always, reductions=(shrink_dims,))
+    assert ops_used(small) == {"relax.exp", "relax.sin"}
+    assert {str(b.var.ty.shape) for b in bindings_of(small)} == {"R.shape([2])"}
+
+
+def test_the_input_is_left_alone(written: Written) -> None:
+    mod = written(LARGE)
+    before = tvm.ir.save_json(mod)
+    for reduction in ANY:
+        for edit in reduction(mod):
+            edit()
+    assert tvm.ir.save_json(mod) == before
