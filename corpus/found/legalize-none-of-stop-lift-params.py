@@ -1,0 +1,32 @@
+# LegalizeOps: the operator has no legalization, and no pass of the default pipeline takes it away
+#
+# pass: LegalizeOps
+# oracle: lowering-complete
+# fingerprint: ["lowering-complete", "LegalizeOps", "relax.builtin.stop_lift_params", "no legalization"]
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
+# fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
+# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to
+#   call_tir with corresponding low-level TIR PrimFuncs'; relax.build runs the default pipeline
+
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+
+
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            gv = R.builtin.stop_lift_params(x)
+            R.output(gv)
+        return gv
+
+
+if __name__ == "__main__":
+    try:
+        relax.build(mod, tvm.target.Target("llvm"))
+    except Exception as error:
+        left = "R.builtin.stop_lift_params(" in relax.transform.LegalizeOps()(mod).script()
+        assert not left, "LegalizeOps leaves R.builtin.stop_lift_params as it is, and the build fails"
+        raise error
