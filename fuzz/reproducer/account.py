@@ -69,6 +69,8 @@ def versions(finding: Finding) -> str:
         for key, name in names.items()
         if finding.versions.get(key, "unknown") != "unknown"
     ]
+    if finding.first_bad is not None:
+        told.append(f"first bad version: {finding.first_bad}")
     return ", ".join(told)
 
 

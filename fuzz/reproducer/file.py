@@ -23,9 +23,15 @@ _STANDARD = {
 _USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
 """A check that does without builds the module by a pipeline of TVM's own."""
 
-_MOVED = """\
+_MOVED = {
+    "relax.VDevice": """\
 if not hasattr(relax, "VDevice"):  # before TVM 0.27
-    relax.VDevice = tvm.ir.VDevice"""
+    relax.VDevice = tvm.ir.VDevice""",
+    "tvm.s_tir.analysis.verify_well_formed": """\
+if not hasattr(tvm.s_tir.analysis, "verify_well_formed"):  # before TVM 0.27
+    tvm.s_tir.analysis = tvm.tirx.analysis""",
+}
+"""What a file in the source form needs so that it says the same to older versions."""
 
 _APPLY = """\
 def apply(mod, p=None):
@@ -52,8 +58,8 @@ def file_text(finding: Finding, module: ModuleText, way: Way, header: str) -> st
             (imports if line.startswith(("import ", "from ")) else paths).append(line)
         expressions.append(expression)
     check = (_brief if way.brief else _whole)(way, calls, expressions)
-    if "relax.VDevice" in check and module.portable:
-        check = f"{_MOVED}\n{check}"
+    if module.portable:
+        check = "\n".join([*(moved for new, moved in _MOVED.items() if new in check), check])
     if "DiagnosticError" in finding.title + finding.detail:
         # TVM's excepthook does not show this kind of error otherwise.
         check = f'os.environ["TVM_BACKTRACE"] = "1"\n{check}'

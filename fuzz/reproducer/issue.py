@@ -12,13 +12,12 @@ STORY = 12
 def issue_text(finding: Finding, script: str) -> str:
     """Title, what happens, what is expected and who says so, script, versions."""
     promise, source = promised(finding)
-    first = getattr(finding, "first_bad", None)
     parts = [
         f"# [Bug][Relax] {title(finding)}",
         f"### Expected behavior\n\n{promise}\n\nSource: {source}",
         f"### Actual behavior\n\n{_happens(finding)}",
         f"### Environment\n\n{versions(finding)}",
-        *([f"First bad version: {first}"] if first else []),
+        *([f"First bad version: {finding.first_bad}"] if finding.first_bad else []),
         f"### Steps to reproduce\n\n```python\n{script.strip()}\n```",
         f"<!-- relaxfuzz: {finding.oracle}, {finding.id} -->",
     ]

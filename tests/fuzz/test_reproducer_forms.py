@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 import sys
@@ -189,10 +190,11 @@ def test_each_form_fails_and_is_short(form: Form) -> None:
 
 
 def test_a_report_has_all_that_maintainers_ask_for() -> None:
-    finding = marked()
+    finding = dataclasses.replace(marked(), first_bad="0.26.0")
     text = seen(finding, Form.ISSUE)
     assert text.startswith(f"# [Bug][Relax] raises: {finding.title}\n")
     headings = re.findall(r"^### (.*)$", text, re.M)
+    assert "First bad version: 0.26.0" in text
     assert headings == [
         "Expected behavior",
         "Actual behavior",
