@@ -91,6 +91,13 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
         capture_output=True,
     )
+    (folder / "unknown.py").write_text(blocks(ROOT / "docs" / "findings.md", "python")[0])
+    subprocess.run(
+        [str(BIN / "relaxfuzz"), "check", "unknown.py", "LegalizeOps", "--no-known"],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+    )
     return folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json as jsonlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -214,7 +215,9 @@ def _found(rows: Sequence[Listed], id: str) -> tuple[Listed, Finding]:
         return by_id[found[0]]
     if found:
         raise Mistake(f"several findings begin with {id!r}: {', '.join(sorted(found))}")
-    raise Mistake(f"no finding {id!r}{near(id, by_id) if by_id else ''}")
+    matches = difflib.get_close_matches(id, by_id, n=3)
+    hint = f". Did you mean {' or '.join(map(repr, matches))}?" if matches else ""
+    raise Mistake(f"no finding begins with {id!r}{hint or '; `relaxfuzz findings` lists them'}")
 
 
 def _verdict(name: str) -> None:
