@@ -19,7 +19,7 @@ from .environments import Choice, Environment, Unusable
 from .mistake import Mistake
 from .replay import HANG, Item, failure, items
 from .store import Store
-from .subprocesses import Subprocesses
+from .subprocesses import Ended, Subprocesses
 
 SECONDS = 120.0
 """For one run, the import of TVM included, on a busy machine."""
@@ -237,18 +237,33 @@ class Bisection:
         return self._run(choice, made)
 
     def _run(self, choice: Choice, made: Environment) -> Seen:
-        ended = self._subprocesses.run(
-            [made.python, self._script],
-            seconds=SECONDS,
-            variables=environments.variables(made),
-        )
+        ended = self._execute(made)
+        if reproducer.raised(ended.stderr) is None and _HIDDEN in ended.stdout + ended.stderr:
+            ended = self._execute(made, TVM_BACKTRACE="1")
         failed = failure(ended.code, ended.stderr)
         if failed in (None, HANG) or ended.code < 0:
             return Seen(choice, made.about, failed)
         if not reproducer.prepared(self._script, ended.stderr):
-            last = (ended.stderr.strip().splitlines() or [f"exit code {ended.code}"])[-1]
-            return Seen(choice, made.about, trouble=f"it does not get to its check: {last}")
+            why = _exception(ended.stderr) or f"exit code {ended.code}"
+            return Seen(choice, made.about, trouble=f"it does not get to its check: {why}")
         return Seen(choice, made.about, failed)
+
+    def _execute(self, made: Environment, **variables: str) -> Ended:
+        return self._subprocesses.run(
+            [made.python, self._script],
+            seconds=SECONDS,
+            variables=environments.variables(made) | variables,
+        )
+
+
+_HIDDEN = "run with `TVM_BACKTRACE=1`"
+"""What TVM's hook says of its diagnostics instead of showing where they come from."""
+
+
+def _exception(stderr: str) -> str | None:
+    """Type and first line of what was raised."""
+    raised = reproducer.raised(stderr)
+    return None if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]
 
 
 def judged(seen: Seen, expected: Failure | None) -> Trial:
