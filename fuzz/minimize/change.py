@@ -39,6 +39,8 @@ class Change:
     """More parameters of functions of the module; every call passes those of its own function."""
     blocks: dict[int, bool] = field(default_factory=dict)
     """Whether a block becomes a dataflow block, by the hash of the block."""
+    merged: set[int] = field(default_factory=set)
+    """Sequences in which plain blocks that follow each other become one, by the hash of each."""
     functions: set[str] = field(default_factory=set)
     """The functions of the module that the change is in."""
     removed: set[str] = field(default_factory=set)

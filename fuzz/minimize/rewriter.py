@@ -56,6 +56,8 @@ class Rewriter:
         self._blocks(seq, out)
         result = self.expr(self.change.results.get(hash(seq), seq.body))
         kept = [(dataflow, bindings) for dataflow, bindings in out if bindings]
+        if hash(seq) in self.change.merged:
+            kept = _merged(kept)
         if result.same_as(seq.body) and len(kept) == len(seq.blocks):
             same = (
                 dataflow == isinstance(block, relax.DataflowBlock)
@@ -227,6 +229,16 @@ class Rewriter:
         if not _equal(annotated, before) and annotated.is_base_of(now):
             return annotated
         return now
+
+
+def _merged(blocks: list[edit.Block]) -> list[edit.Block]:
+    merged: list[edit.Block] = []
+    for dataflow, bindings in blocks:
+        if merged and not dataflow and not merged[-1][0]:
+            merged[-1] = (False, [*merged[-1][1], *bindings])
+        else:
+            merged.append((dataflow, bindings))
+    return merged
 
 
 def _same(a: Any, b: Any) -> bool:

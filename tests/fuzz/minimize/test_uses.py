@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import tvm
 
-from relaxfuzz.fuzz.minimize.blocks import plain_blocks
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.uses import merge_params, use_earlier
-from relaxfuzz.oracles.inspect import bindings_of, calls_of, has_dataflow, ops_used
+from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
 
 Written = Callable[[str], tvm.IRModule]
 
@@ -58,10 +57,3 @@ def test_an_operand_that_is_needed_stays(written: Written) -> None:
     (add,) = calls_of(small, "relax.add")
     assert add.args[0].same_as(small["main"].params[0])
     assert ops_used(small) == {"relax.exp", "relax.sin", "relax.add"}
-
-
-def test_dataflow_blocks_become_plain(written: Written) -> None:
-    mod = written(USES)
-    assert not has_dataflow(minimize(mod, lambda m: True, reductions=(plain_blocks,)))
-    kept = minimize(mod, has_dataflow, reductions=(plain_blocks,))
-    tvm.ir.assert_structural_equal(kept, mod)
