@@ -38,7 +38,7 @@ def simplify_expressions(mod: tvm.IRModule) -> Iterator[Edit]:
             continue
         for literal in _literals(place.node, dtype):
             yield partial(with_changes, mod, [(name, place.number, _constant(literal))])
-        for operand in _like(place.node, dtype):
+        for operand in sorted(_like(place.node, dtype), key=_is_composite):
             yield partial(with_changes, mod, [(name, place.number, _constant(operand))])
 
 
@@ -59,13 +59,17 @@ def _zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
         )
 
 
-def _like(expr: Any, dtype: str) -> Iterator[Any]:
+def _like(expr: Any, dtype: str, depth: int = 5) -> Iterator[Any]:
     """The nearest expressions inside that can stand for it."""
     for operand in tree.operands(expr):
         if tree.dtype(operand) == dtype:
             yield operand
-        else:
-            yield from _like(operand, dtype)
+        elif depth:
+            yield from _like(operand, dtype, depth - 1)
+
+
+def _is_composite(expr: Any) -> bool:
+    return any(True for _ in tree.operands(expr))
 
 
 def _constant(expr: Any) -> tree.Change:

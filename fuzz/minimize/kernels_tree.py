@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,6 +10,9 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import prim
+
+DEEPEST = 100
+"""How deep nodes are looked at; what lies deeper belongs to its node. Python's stack has an end."""
 
 Change: TypeAlias = Callable[[Any], Any | None]
 """What stands for a node whose parts have been changed already; None takes a statement away."""
@@ -27,30 +31,30 @@ def places(root: Any) -> list[Place]:
     """All statements and expressions; not what is in types, regions and variables."""
     found: list[Place] = []
 
-    def visit(node: Any, parent: Any) -> None:
+    def visit(node: Any, parent: Any, depth: int) -> None:
         found.append(Place(len(found), node, parent))
-        for part in _parts(node):
+        for part in _parts(node) if depth < DEEPEST else ():
             if part is not None:
-                visit(part, node)
+                visit(part, node, depth + 1)
 
-    visit(root, None)
+    visit(root, None, 0)
     return found
 
 
 def changed(root: Any, changes: Mapping[int, Change]) -> Any:
     """The body with changes at these numbers; a statement that contains none any more goes too."""
-    numbers = iter(range(10**9))
+    numbers = itertools.count()
 
-    def visit(node: Any) -> Any:
+    def visit(node: Any, depth: int) -> Any:
         number = next(numbers)
-        old = _parts(node)
-        new = [None if part is None else visit(part) for part in old]
+        old = _parts(node) if depth < DEEPEST else []
+        new = [None if part is None else visit(part, depth + 1) for part in old]
         if any(a is not b for a, b in zip(old, new, strict=True)):
             node = _with_parts(node, new)
         change = changes.get(number)
         return node if change is None or node is None else change(node)
 
-    result = visit(root)
+    result = visit(root, 0)
     return nothing() if result is None else result
 
 

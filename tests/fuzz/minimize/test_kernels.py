@@ -294,6 +294,21 @@ def test_values_become_zeros(mod: tvm.IRModule) -> None:
     assert "T.sin" not in small.script()
 
 
+def test_a_chain_of_operators_may_be_as_long_as_it_likes() -> None:
+    buffer, n = tirx.decl_buffer((1,), "int32", name="B"), tirx.Var("n", "int32")
+    total = n
+    for _ in range(3_000):
+        total = tirx.Add(total, n)
+    func = tirx.PrimFunc([buffer, n], tirx.BufferStore(buffer, total, [tirx.const(0, "int32")]))
+    deep = tvm.IRModule({"kernel": func})
+
+    def computes(m: tvm.IRModule) -> bool:
+        return not isinstance(m["kernel"].body.value, tirx.IntImm)
+
+    small = reduced(deep, computes, simplify_expressions)
+    assert str(small["kernel"].body.value.name) == "n"
+
+
 # Loops, blocks and buffers
 
 
