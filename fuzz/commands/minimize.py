@@ -15,6 +15,7 @@ from rich.console import Console
 from ...generators.tvm_api import load_json, versions
 from ...oracles.composition import contract_of
 from ...oracles.inspect import bindings_of, relax_functions
+from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from .. import reproducer
 from ..confirm import again
@@ -74,6 +75,7 @@ def run(request: Request) -> int:
     if request.predicate is not None and request.form is Form.ISSUE:
         raise Mistake("--format issue tells of a pass: it goes without --predicate")
     oracles_of((request.oracle,) if request.oracle else None)
+    calls = calls_of(request.passes)
     subject = given(request.module)
     if subject.finding is None and not any(ways):
         raise Mistake(f"what is wrong with '{subject}'? Say --pass, --pipeline or --predicate")
@@ -81,7 +83,7 @@ def run(request: Request) -> int:
         raise Mistake(f"'{subject}' is a finding, which brings its own pass and oracle")
     interrupt = Interrupt()
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
-        work = _Work(request, subject, shown, interrupt)
+        work = _Work(request, calls, subject, shown, interrupt)
         return work.by_predicate() if request.predicate is not None else work.by_finding()
 
 
@@ -101,9 +103,15 @@ class _Work:
     """One minimization."""
 
     def __init__(
-        self, request: Request, subject: Given, shown: Display, interrupt: Interrupt
+        self,
+        request: Request,
+        calls: Mapping[str, PassCall],
+        subject: Given,
+        shown: Display,
+        interrupt: Interrupt,
     ) -> None:
         self._request = request
+        self._calls = tuple(calls[spelling] for spelling in request.passes)
         self._subject = subject
         self._shown = shown
         self._interrupt = interrupt
@@ -190,15 +198,14 @@ class _Work:
 
     def _violations(self, pool: LocalPool) -> list[Finding]:
         request = self._request
-        calls = calls_of(request.passes)
-        listed = tuple(calls[spelling] for spelling in request.passes)
-        if len(listed) == 1:
-            reason = contract_of(listed[0]).requires(load_json(self._subject.module))
+        if len(self._calls) == 1:
+            (call,) = self._calls
+            reason = contract_of(call).requires(load_json(self._subject.module))
             if reason is not None:
-                raise Mistake(f"{listed[0].name} does not apply to this module: {reason}")
+                raise Mistake(f"{call.name} does not apply to this module: {reason}")
         job = Check(
             module=self._subject.module,
-            calls=listed,
+            calls=self._calls,
             pipeline=request.pipeline,
             oracles=None if request.oracle is None else (request.oracle,),
         )

@@ -1,0 +1,302 @@
+"""`relaxfuzz minimize`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner, Result
+
+from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.load import execute
+from relaxfuzz.fuzz.store import Store
+from relaxfuzz.generators.tvm_api import load_json, save_json, versions
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.inspect import bindings_of, ops_used
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+COMMAND = [sys.executable, "-m", "relaxfuzz.fuzz.cli", "minimize"]
+
+MODULE = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.add(a, y)
+            c = R.multiply(b, y)
+            d = R.sin(c)
+            e = R.multiply(d, y)
+            R.output(e)
+        return e
+"""
+
+USER = '''
+import time
+
+import tvm
+
+
+def _pass(name, transform):
+    return tvm.transform.module_pass(transform, opt_level=0, name=name)
+
+
+def two_faults():
+    """Raises with `add`; without it, `exp` raises something else."""
+
+    def transform(mod, context):
+        text = mod.script()
+        if "R.add" in text:
+            raise ValueError("no add")
+        if "R.exp" in text:
+            raise KeyError("no exp")
+        return mod
+
+    return _pass("two_faults", transform)
+
+
+def slow():
+    def transform(mod, context):
+        time.sleep(0.2)
+        if "R.add" in mod.script():
+            raise ValueError("no add")
+        return mod
+
+    return _pass("slow", transform)
+
+
+def sometimes():
+    """The sixth run and those after it do not raise, in any process."""
+
+    def transform(mod, context):
+        with open(__file__ + ".runs", "a") as file:
+            file.write("x")
+            runs = file.tell()
+        if "R.add" in mod.script() and runs < 6:
+            raise ValueError("no add")
+        return mod
+
+    return _pass("sometimes", transform)
+
+'''
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(MODULE)
+    Path("user.py").write_text(USER)
+
+
+def relaxfuzz(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["minimize", *map(str, arguments)])
+
+
+def ops(path: str) -> tuple[int, set[str]]:
+    mod = execute(Path(path))
+    return len(bindings_of(mod)), ops_used(mod)
+
+
+def fails(path: str) -> bool:
+    done = subprocess.run([sys.executable, path], capture_output=True, env=ENVIRONMENT)
+    return done.returncode == 1 and b"no add" in done.stderr
+
+
+def alone() -> set[str]:
+    return {path.name for path in Path().iterdir()} - {
+        "model.py",
+        "user.py",
+        "__pycache__",
+        ".hypothesis",
+    }
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["model.py"], "Say --pass, --pipeline or --predicate"),
+        (["gone.py", "--pass", "FuseOps"], "no module file 'gone.py'"),
+        (["model.py", "--pass", "FuseOp"], "'FuseOps'"),
+        (["model.py", "--pass", "FuseOps", "--pipeline", "zero"], "got both"),
+        (["model.py", "--pipeline", "defualt"], "'default'"),
+        (["model.py", "--pass", "FuseOps", "--oracle", "crsh"], "'crash'"),
+        (["model.py", "--pass", "FuseOps", "--predicate", "true"], "goes without --pass"),
+        (["model.py", "--predicate", "true", "--format", "issue"], "--format issue"),
+        (["model.py", "--predicate", "sh -c 'true"], "No closing quotation"),
+        (["model.py", "--predicate", "no-such-command"], "cannot be started"),
+        (["model.py", "--predicate", "sh -c 'echo boring >&2; exit 4'"], "exit code 4, boring"),
+        (["model.py", "--pass", "FuseOps", "--format", "isue"], "'issue'"),
+        (["model.py", "--pass", "FuseOps", "--budget", "soon"], "60s, 5m or 1h"),
+        (["model.py", "--pass", "FuseOps", "--out", "no/where.py"], "no folder 'no'"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(arguments: list[str], said: str) -> None:
+    result = relaxfuzz(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+    assert alone() == set()
+
+
+def test_a_state_of_another_request_is_refused() -> None:
+    first = relaxfuzz("model.py", "--predicate", "grep -q relax.add", "--budget", "0.001s")
+    assert first.exit_code == 0, first.output
+    assert "--resume goes on from 'model-minimized.py.state'" in first.stdout
+    result = relaxfuzz("model.py", "--predicate", "grep -q relax.exp", "--resume")
+    assert result.exit_code == 2, result.output
+    assert "--predicate was 'grep -q relax.add' and is 'grep -q relax.exp' now" in result.stderr
+    Path("model.py").write_text(MODULE.replace("R.sin", "R.cos"))
+    result = relaxfuzz("model.py", "--predicate", "grep -q relax.add", "--resume")
+    assert result.exit_code == 2, result.output
+    assert "is of another request: the module was" in result.stderr
+
+
+# What comes out
+
+
+def test_a_module_and_passes() -> None:
+    passes = ("ToNonDataflow", "user.py:two_faults", "DeadCodeElimination")
+    named = [word for name in passes for word in ("--pass", name)]
+    result = relaxfuzz("model.py", *named, "--json")
+    assert result.exit_code == 1, result.output
+    *steps, last = map(json.loads, result.stdout.splitlines())
+    assert {step["event"] for step in steps} == {"smaller"}
+    assert (last["event"], last["path"]) == ("minimized", "model-minimized.py")
+    assert last["before"] == {"bindings": 5, "functions": 1}
+    assert (last["bindings"], last["functions"]) == (1, 1)
+    assert (last["ended"], last["flaky"]) == (True, False)
+    assert last["calls"] == ["two_faults()"]
+    assert steps[-1]["held"] == last["held"] > 0
+    assert ops("model-minimized.py") == (1, {"relax.add"})
+    assert fails("model-minimized.py")
+    (other,) = last["others"]
+    assert "no exp" in other["title"]
+    assert alone() == {"model-minimized.py", "model-minimized.py.others"}
+    with Store(Path("model-minimized.py.others"), create=False) as store:
+        assert [kept.id for kept in store.findings()] == [other["id"]]
+
+
+def test_nothing_wrong_is_no_failure() -> None:
+    result = relaxfuzz("model.py", "--pass", "DeadCodeElimination")
+    assert result.exit_code == 0, result.output
+    assert "Nothing is wrong with 'model.py'" in result.stdout
+    assert alone() == set()
+
+
+def test_a_finding_of_a_store_gets_smaller_there() -> None:
+    call = PassCall("two_faults()", factory=f"{Path('user.py').resolve()}:two_faults")
+    (violation,) = check(Case(execute(Path("model.py")), (call,)))
+    module = save_json(execute(Path("model.py")))
+    finding = Finding.of(
+        violation, module=module, versions=versions(), calls=(call,), confirmed=True
+    )
+    with Store(Path("out")) as store:
+        store.put(finding)
+    result = relaxfuzz(f"out/{finding.id}", "--format", "issue")
+    assert result.exit_code == 1, result.output
+    text = Path(f"{finding.id}-minimized.md").read_text()
+    assert text.startswith("# ")
+    assert "two_faults: ValueError: no add" in text
+    assert "```python" in text
+    with Store(Path("out"), create=False) as store:
+        kept = store.get(finding.id)
+        (other,) = (other for other in store.findings() if other.id != finding.id)
+    assert kept is not None
+    assert (kept.reduced, kept.confirmed) == (True, True)
+    assert len(bindings_of(load_json(kept.module))) == 1
+    assert "no exp" in other.title
+    # A finding brings its own pass, and a folder of them is none.
+    assert relaxfuzz(f"out/{finding.id}", "--pass", "FuseOps").exit_code == 2
+    assert relaxfuzz("out").exit_code == 2
+
+
+def test_what_does_not_always_come_out_is_called_flaky() -> None:
+    result = relaxfuzz("model.py", "--pass", "user.py:sometimes")
+    assert result.exit_code == 1, result.output
+    assert "flaky: it did not come out of" in result.stderr
+    assert "Flaky: it does not come out of every run." in result.stdout
+
+
+def test_a_predicate() -> None:
+    Path("still.py").write_text("import sys\nsys.exit('op.add(' not in open(sys.argv[1]).read())\n")
+    command = f"{sys.executable} still.py {{}}.py"
+    result = relaxfuzz("model.py", "--predicate", command, "--workers", 2, "--json")
+    assert result.exit_code == 0, result.output
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert (last["bindings"], last["ended"]) == (1, True)
+    assert ops("model-minimized.py") == (1, {"relax.add"})
+    assert alone() == {"model-minimized.py", "still.py"}
+
+
+# What ends it before its time
+
+
+def begin(*arguments: str, held: int) -> subprocess.Popen[str]:
+    """Run the command until so many candidates have held."""
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, "--json", "--budget", "5m"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["held"] >= held:
+            break
+    return process
+
+
+def test_a_killed_search_goes_on_where_it_was() -> None:
+    arguments = ("model.py", "--pass", "user.py:slow", "--workers", "2")
+    process = begin(*arguments, held=2)
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    state = json.loads(Path("model-minimized.py.state").read_text())["state"]
+    assert state["held"] >= 2
+    assert ops_used(load_json(state["module"])) >= {"relax.add"}
+    left = len(bindings_of(load_json(state["module"])))
+    assert left < 5
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert alive == []
+    result = relaxfuzz(*arguments, "--resume", "--json", "--budget", "5m")
+    assert result.exit_code == 1, result.output
+    assert f"going on from {left} binding" in result.stderr
+    steps = [json.loads(line) for line in result.stdout.splitlines()]
+    assert all(step["bindings"] <= left for step in steps)
+    assert steps[-1]["held"] > state["held"]
+    assert (steps[-1]["event"], steps[-1]["ended"]) == ("minimized", True)
+    assert ops("model-minimized.py") == (1, {"relax.add"})
+    assert not Path("model-minimized.py.state").exists()
+
+
+def test_ctrl_c_leaves_what_was_reached() -> None:
+    process = begin("model.py", "--pass", "user.py:slow", held=1)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    last = json.loads(out.splitlines()[-1])
+    assert (last["event"], last["ended"]) == ("minimized", False)
+    assert last["bindings"] < 5
+    assert Path("model-minimized.py.state").exists()
+    assert fails("model-minimized.py")
+    assert time.monotonic() - began < 120

@@ -1,0 +1,126 @@
+"""The fewest passes that still show a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tvm
+
+from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.minimize.passlist import ddmin, fewer_passes
+from relaxfuzz.fuzz.protocol import Check
+from relaxfuzz.oracles.passcall import PassCall
+
+
+@pytest.mark.parametrize(
+    "needed", [{3}, {0, 9}, {2, 3, 4}, {0, 4, 5, 9}, set(range(10)), {9}, {1, 8}]
+)
+def test_ddmin_finds_exactly_what_is_needed(needed: set[int]) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def holds(items: tuple[int, ...]) -> bool:
+        asked.append(items)
+        return needed <= set(items)
+
+    assert set(ddmin(tuple(range(10)), holds)) == needed
+    assert () not in asked
+
+
+def test_ddmin_keeps_the_order_and_is_minimal_where_it_is_not_monotone() -> None:
+    def holds(items: tuple[int, ...]) -> bool:
+        return sum(items) % 7 == 3 and 5 in items
+
+    least = ddmin((3, 1, 4, 1, 5, 9, 2, 6), lambda items: holds(items) or len(items) == 8)
+    assert least == (3, 1, 4, 1, 5, 9, 2, 6) or holds(least)
+    for i in range(len(least)):
+        assert not holds(least[:i] + least[i + 1 :])
+
+
+USER = """
+import tvm
+from tvm import relax
+
+
+def _pass(name, transform):
+    return tvm.transform.module_pass(transform, opt_level=0, name=name)
+
+
+def marks():
+    return _pass("marks", lambda mod, context: mod.with_attr("marked", 1))
+
+
+def raises_on_marked():
+    def transform(mod, context):
+        if mod.attrs and "marked" in mod.attrs:
+            raise ValueError("marked")
+        return mod
+
+    return _pass("raises_on_marked", transform)
+
+
+def raises():
+    def transform(mod, context):
+        if "R.add" in mod.script():
+            raise ValueError("no add")
+        return mod
+
+    return _pass("raises", transform)
+"""
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Callable[[str], PassCall]:
+    (tmp_path / "user.py").write_text(USER)
+    return lambda name: PassCall(f"{name}()", factory=f"{tmp_path / 'user.py'}:{name}")
+
+
+def finding(pool: LocalPool, module: str, *calls: PassCall) -> Finding:
+    (violation,) = check(pool, Check(module=module, calls=calls))
+    return Finding.of(violation, module=module, calls=calls, versions={"tvm": tvm.__version__})
+
+
+IDLE = (
+    PassCall("DeadCodeElimination()"),
+    PassCall("ToNonDataflow()"),
+    PassCall("CanonicalizeBindings()"),
+)
+
+
+def test_passes_that_have_nothing_to_do_with_it_go(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall]
+) -> None:
+    found = finding(pool, sums, *IDLE, user("raises"), *IDLE)
+    told: list[int] = []
+    fewer = fewer_passes(pool, found, lambda shorter: told.append(len(shorter.calls)))
+    assert fewer.calls == (user("raises"),)
+    assert fewer.module == sums
+    assert told[-1] == 1
+
+
+def test_what_the_passes_before_it_make_takes_their_place(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall]
+) -> None:
+    found = finding(pool, sums, *IDLE, user("marks"), *IDLE, user("raises_on_marked"))
+    told: list[tuple[PassCall, ...]] = []
+    fewer = fewer_passes(pool, found, lambda shorter: told.append(shorter.calls))
+    assert told[-1] == (user("marks"), user("raises_on_marked"))
+    assert fewer.calls == (user("raises_on_marked"),)
+    assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
+
+
+def test_a_pass_that_kills_its_process_is_found_in_a_list(
+    pool: LocalPool, sums: str, faulty: Callable[[str], PassCall]
+) -> None:
+    found = finding(pool, sums, *IDLE, faulty("segfault"), *IDLE)
+    assert found.oracle == "segfault"
+    assert fewer_passes(pool, found).calls == (faulty("segfault"),)
+
+
+def test_one_pass_is_left_alone(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall]
+) -> None:
+    found = finding(pool, sums, user("raises"))
+    assert fewer_passes(pool, found) == found
