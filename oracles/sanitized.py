@@ -211,8 +211,10 @@ def _snippet(case: Case) -> str:
     args = [np.zeros_like(x) if i in found.outputs else x for i, x in enumerate(found.args)]
     called = f"args = {literal(args)}\nfunc = apply(mod)[{found.name!r}]\n"
     if found.fault.kind in OUTSIDE and next(accesses_outside(found.func, args), None):
+        shapes = ", ".join(f'np.zeros({arg.shape}, "{arg.dtype}")' for arg in args)
         return (
-            f"{standalone(accesses_outside)}\n\n\n{called}"
+            f"{standalone(accesses_outside)}\n\n\n"
+            f"args = [{shapes}]\nfunc = apply(mod)[{found.name!r}]\n"
             "wrong = next(accesses_outside(func, args), None)\n"
             'assert wrong is None, f"{func}\\n{wrong}"\n'
         )

@@ -37,7 +37,8 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
     promise, source = promised(finding)
     lines = [
         *textwrap.wrap(title(finding), WIDTH)[:2],
-        *textwrap.wrap(f"Expected: {promise} ({source})", WIDTH),
+        # A report names all sources; one is enough to look it up.
+        *textwrap.wrap(f"Expected: {promise} ({source.partition('; ')[0]})", WIDTH),
         f"Finding {finding.id} ({finding.oracle}), seen with {versions(finding)}",
     ]
     if USES_OURS in check:
@@ -87,7 +88,7 @@ def seen(finding: Finding, most: int) -> list[str]:
         words = [line for line in lines[start + 1 :] if line and not line.startswith("   ")]
     else:
         words = [line for line in detail.partition("\n\n")[0].splitlines() if line]
-    words = words[:most]
+    words = [re.sub(r"^(?:\w+\.)+(?=[A-Z])", "", line) for line in words[:most]]
     return [] if len(words) == 1 and words[0][:SAME] in title(finding) else words
 
 

@@ -68,6 +68,8 @@ def _scripts(module: str) -> Iterator[ModuleText]:
         text = _spelled(plain)
         if text is None:
             return
+        if (quoted := _quoted(text)) is not None:
+            yield _script(plain, quoted)
         yield _script(plain, text)
         # Symbols of several functions share one namespace.
         distinct = _distinct(mod).script(show_meta=True)
@@ -79,6 +81,28 @@ def _scripts(module: str) -> Iterator[ModuleText]:
         return
     # A PrimFunc with blocks that does not say that it has some.
     yield _script(distinct, text.replace("@I.ir_module", _UNCHECKED, 1))
+
+
+_SYMBOL = re.compile(r'^(\w+) = TypeVar\("\1"\)\n', re.M)
+
+
+_FUNCTION = re.compile(r"^    def .*\n(?:(?: {8}.*)?\n)*", re.M)
+
+
+def _quoted(text: str) -> str | None:
+    """Symbols as people write them, `R.Tensor(("n", 4))`; None where there are none."""
+    names = _SYMBOL.findall(text)
+
+    def quote(function: re.Match[str]) -> str:
+        signature, _, body = function[0].partition("\n")
+        for name in names:
+            dim = rf"(?<=[(,\s]){name}(?=[,)])"
+            signature, found = re.subn(dim, f'"{name}"', signature)
+            if found and re.search(rf'(?<!["\w.]){name}(?!["\w(])', body):
+                body = f"        {name} = T.int64()\n{body}"
+        return f"{signature}\n{body}"
+
+    return _FUNCTION.sub(quote, _SYMBOL.sub("", text) + "\n").rstrip() if names else None
 
 
 _ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.*\),\)\)$", re.M)
@@ -143,12 +167,14 @@ def _values(array: np.ndarray) -> str:
 
 def _imports(script: str, text: str) -> tuple[str, ...]:
     """The imports that stand in comments in a script, as far as the text uses them."""
+    offered = ["from tvm.script import tirx as T"]
+    offered += re.findall(r"^# ((?:from|import) .*)$", script, re.M)
     imports = [
         line
-        for line in re.findall(r"^# ((?:from|import) .*)$", script, re.M)
+        for line in offered
         if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)
     ]
-    if "TypeVar(" in text:
+    if _SYMBOL.search(text):
         # Python would evaluate what only TVM's parser gives a meaning to.
         imports.insert(0, "from __future__ import annotations")
     return tuple(imports)
