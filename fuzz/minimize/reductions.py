@@ -6,7 +6,7 @@ from .attributes import default_attributes, drop_attributes, make_private, make_
 from .bindings import drop_bindings, drop_dead, shorten_chains
 from .blocks import plain_blocks
 from .branches import flatten_branches, settle_conditions
-from .calls import inline_functions, inline_local_functions
+from .calls import inline_functions, inline_local_functions, lift_local_functions
 from .constants import plain_constants
 from .functions import drop_functions, keep_one_function
 from .kernels_axes import drop_axes
@@ -20,7 +20,7 @@ from .kernels_statements import drop_definitions, drop_statements, unwrap
 from .names import plain_names
 from .reduction import Reduction
 from .results import return_less, shorten_branches
-from .shapes import plain_dims, shrink_dims, static_dims
+from .shapes import plain_dims, plain_params, shrink_dims, static_dims
 from .sharing import unshare
 from .shortcuts import take_shortcuts
 from .signatures import drop_params, drop_result_fields, split_tuples
@@ -42,6 +42,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     flatten_branches,
     inline_functions,
     inline_local_functions,
+    lift_local_functions,
     drop_bindings,
     # These change types, or leave less to choose from, so they wait for the plain ones.
     shorten_chains,
@@ -83,6 +84,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     shrink_buffers,
     simplify_expressions,
     # No smaller, but plainer; each of many small things is a try.
+    plain_params,
     default_attributes,
     plain_constants,
     make_pure,

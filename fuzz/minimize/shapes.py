@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -73,6 +73,32 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
         for new_size in dict.fromkeys((2, 3, 1, 0, size // 2)):
             if _weight(new_size) < _weight(size):
                 yield partial(_resized, mod, sizes={size: new_size})
+
+
+def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Dimensions of one parameter become plain whatever the others are: all of them, then each.
+
+    Fewer dimensions of parameters are others than 2.
+    """
+    if any(True for _ in _dims_of_kernels(mod)):
+        return  # the sizes of their buffers are fixed
+    called = {name for _, func in mod.functions_items() for name in edit.references(func)}
+    for gvar, func in edit.relax_functions(mod):
+        if gvar.name_hint in called:
+            continue  # what is passed is known
+        for place, param in enumerate(func.params):
+            if isinstance(param.ty, relax.TensorType) and isinstance(
+                param.ty.shape, relax.ShapeExpr
+            ):
+                dims = param.ty.shape.values
+                axes = [axis for axis, dim in enumerate(dims) if _is_special(dim)]
+                for run in [axes, *([axis] for axis in axes)] if len(axes) > 1 else [axes]:
+                    if run:
+                        yield partial(_with_plain, mod, str(gvar.name_hint), place, run)
+
+
+def _is_special(dim: Any) -> bool:
+    return isinstance(dim, tirx.IntImm) and dim.value != PLAIN
 
 
 def _weight(size: int) -> int:
@@ -154,6 +180,37 @@ def _resized(
     composite: list[tuple[Any, Any]] | None = None,
 ) -> tvm.IRModule | None:
     return _Resized(mod, sizes or {}, symbols or {}, composite or []).run()
+
+
+class _Plain(Rebuild):
+    """The module with plain dimensions of one parameter."""
+
+    def __init__(self, mod: tvm.IRModule, name: str, place: int, axes: Sequence[int]) -> None:
+        super().__init__(mod)
+        self._name = name
+        self._place = place
+        self._axes = axes
+
+    def params(self, name: str, func: relax.Function) -> list[Any]:
+        return [
+            self.variable(
+                param,
+                self._plain(param.ty) if (name, place) == (self._name, self._place) else None,
+            )
+            for place, param in enumerate(func.params)
+        ]
+
+    def _plain(self, ty: relax.TensorType) -> relax.TensorType:
+        dims = [
+            _int(PLAIN) if axis in self._axes else dim for axis, dim in enumerate(ty.shape.values)
+        ]
+        return relax.TensorType(dims, ty.dtype, ty.vdevice)
+
+
+def _with_plain(
+    mod: tvm.IRModule, name: str, place: int, axes: Sequence[int]
+) -> tvm.IRModule | None:
+    return _Plain(mod, name, place, axes).run()
 
 
 def _cut(data: Any, shape: list[int]) -> Any:

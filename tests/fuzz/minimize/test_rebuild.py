@@ -18,7 +18,7 @@ from relaxfuzz.fuzz.minimize.names import plain_names
 from relaxfuzz.fuzz.minimize.rebuild import Rebuild
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.shapes import plain_dims, shrink_dims, static_dims
+from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
 from relaxfuzz.fuzz.minimize.sharing import unshare
 from relaxfuzz.fuzz.minimize.signatures import drop_params, drop_result_fields, split_tuples
 from relaxfuzz.fuzz.minimize.types import (
@@ -43,6 +43,7 @@ ALL: tuple[Reduction, ...] = (
     plain_dtypes,
     known_types,
     infer_annotations,
+    plain_params,
     default_attributes,
     plain_constants,
     make_pure,

@@ -9,7 +9,7 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.shapes import plain_dims, shrink_dims, static_dims
+from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
 from relaxfuzz.oracles.well_formed import flaw
 
@@ -143,6 +143,22 @@ def test_branches_and_recursion_follow(written: Written) -> None:
     small = minimize(written(RECURSIVE), always, reductions=(shrink_dims,))
     assert ops_used(small) == {"relax.exp", "relax.sin"}
     assert {str(b.var.ty.shape) for b in bindings_of(small)} == {"R.shape([2])"}
+
+
+def test_dimensions_of_one_parameter_become_plain(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((0, 4, 0), "float32"), y: R.Tensor((4, 5), "float32")):
+        z = R.mean(x)
+        u = R.exp(y)
+        return u
+    """)
+
+    def empty(candidate: tvm.IRModule) -> bool:
+        return "0" in shapes(candidate)[0]
+
+    small = minimize(mod, empty, reductions=(plain_params,))
+    assert shapes(small)[:2] == ["[2, 2, 0]", "[2, 2]"]
 
 
 def test_the_input_is_left_alone(written: Written) -> None:
