@@ -1,0 +1,81 @@
+"""A trigger is true for the module that shows its known, and false for one that does not."""
+
+from __future__ import annotations
+
+import runpy
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.corpus.known.triggers import TRIGGERS
+from relaxfuzz.corpus.knowns import Known, knowns
+from relaxfuzz.fuzz.campaign import CampaignConfig, run
+from relaxfuzz.fuzz.events import Finished
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.protocol import Subject
+from relaxfuzz.fuzz.schedule import avoids
+
+TRIGGERED = [known for known in knowns() if known.trigger is not None]
+
+
+@pytest.mark.parametrize("known", TRIGGERED, ids=lambda known: known.name)
+def test_it_is_true_for_the_reproducer(known: Known) -> None:
+    assert known.reproducer is not None
+    assert known.trigger is not None
+    assert TRIGGERS[known.trigger](runpy.run_path(str(known.reproducer))["mod"])
+
+
+@pytest.mark.parametrize("name", TRIGGERS)
+def test_it_is_false_for_a_plain_module(name: str) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    w = relax.Var("w", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x, w], attrs={"num_input": 1}):
+        builder.emit_func_output(builder.emit(relax.op.add(x, w)))
+    assert not TRIGGERS[name](builder.get())
+
+
+def test_every_trigger_is_one_of_a_known() -> None:
+    assert {known.trigger for known in TRIGGERED} == set(TRIGGERS)
+
+
+def test_half_of_the_modules_avoid_it() -> None:
+    """The same ones with any number of workers; the rest is checked as ever."""
+    subjects = (Subject("FastMathTransform"),)
+
+    def checks(avoid: dict[str, tuple[str, ...]]) -> Finished:
+        config = CampaignConfig(
+            seed=3,
+            subjects=subjects,
+            modules=24,
+            oracles=("crash",),
+            compositions=False,
+            avoid=avoid,
+        )
+        with LocalPool(1) as pool:
+            *_, last = run(config, pool)
+        assert isinstance(last, Finished)
+        return last
+
+    plain = checks({})
+    careful = checks({"FastMathTransform": ("calls_no_operator",)})
+    before, after = plain.stats["FastMathTransform"], careful.stats["FastMathTransform"]
+    assert before.avoided == 0
+    assert after.avoided > 0
+    assert after.violations < before.violations
+    assert after.violations > 0, "the modules of odd index show it still"
+
+
+def test_it_is_half() -> None:
+    assert sum(avoids(index) for index in range(100)) == 50
+
+
+def test_it_does_not_change_a_module() -> None:
+    known = TRIGGERED[0]
+    assert known.reproducer is not None
+    mod = runpy.run_path(str(known.reproducer))["mod"]
+    before = tvm.ir.save_json(mod)
+    for trigger in TRIGGERS.values():
+        trigger(mod)
+    assert tvm.ir.save_json(mod) == before
