@@ -15,7 +15,7 @@ from .change import Change, Inline
 from .needs import matched, operands
 from .reduction import Edit
 from .rewrite import rewritten
-from .scopes import Bound, bounds_of
+from .scopes import Bound, bounds_of, scopes_of
 
 
 def inline_functions(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -34,6 +34,23 @@ def inline_local_functions(mod: tvm.IRModule) -> Iterator[Edit]:
             local = bound.binding.value
             if isinstance(local, relax.Function) and bound.key not in edit.used_vars([local.body]):
                 yield partial(_inlined_local, mod, gvar.name_hint, bound)
+
+
+def lift_local_functions(mod: tvm.IRModule) -> Iterator[Edit]:
+    """With a local function in place of the function that it is bound in, where none calls that."""
+    called = set().union(*(edit.references(func) for _, func in mod.functions_items()))
+    for gvar, func in edit.relax_functions(mod):
+        for bound in scopes_of(func)[0].bounds if gvar.name_hint not in called else ():
+            local = bound.binding.value
+            if isinstance(local, relax.Function) and bound.key not in edit.used_vars([local.body]):
+                change = Change(
+                    inlined={bound.key: Inline(local.body)},
+                    dropped={later.key for later in bound.scope.bounds[bound.place + 1 :]},
+                    results={hash(func.body): bound.var},
+                    params={gvar.name_hint: list(local.params)},
+                    functions={gvar.name_hint},
+                )
+                yield partial(rewritten, mod, change)
 
 
 def _inlined(

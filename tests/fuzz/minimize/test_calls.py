@@ -7,7 +7,11 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.calls import inline_functions, inline_local_functions
+from relaxfuzz.fuzz.minimize.calls import (
+    inline_functions,
+    inline_local_functions,
+    lift_local_functions,
+)
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import bindings_of, local_functions, nodes, ops_used
 from relaxfuzz.oracles.well_formed import flaw
@@ -125,3 +129,43 @@ def test_a_local_function_that_is_more_than_called_stays(written: Written) -> No
     """)
     small = minimize(mod, lambda m: True, reductions=(inline_local_functions,))
     assert len(local_functions(small)) == 1
+
+
+def test_a_local_function_takes_the_place_of_the_one_around_it(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        y = R.exp(x)
+
+        @R.function
+        def inner(v: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            p = R.add(v, y)
+            return p
+
+        return inner
+    """)
+    small = minimize(mod, lambda m: True, reductions=(lift_local_functions,))
+    assert local_functions(small) == []
+    assert ops_used(small) == {"relax.exp", "relax.add"}
+    assert [str(param.name) for param in small["main"].params] == ["x", "v"]
+    assert small["main"].body.body.same_as(bindings_of(small)[-1].var)
+
+
+def test_a_function_that_is_called_is_not_replaced_by_what_is_inside(written: Written) -> None:
+    mod = written("""
+    @R.function(private=True)
+    def make(x: R.Tensor((2,), "float32")):
+        @R.function
+        def inner(v: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            p = R.add(v, x)
+            return p
+
+        return inner
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+        f = cls.make(x)
+        return f
+    """)
+    assert list(lift_local_functions(mod)) == []

@@ -10,7 +10,11 @@ from relaxfuzz.fuzz.draw import example
 from relaxfuzz.fuzz.minimize.bindings import drop_bindings, drop_dead, shorten_chains
 from relaxfuzz.fuzz.minimize.blocks import plain_blocks
 from relaxfuzz.fuzz.minimize.branches import flatten_branches, settle_conditions
-from relaxfuzz.fuzz.minimize.calls import inline_functions, inline_local_functions
+from relaxfuzz.fuzz.minimize.calls import (
+    inline_functions,
+    inline_local_functions,
+    lift_local_functions,
+)
 from relaxfuzz.fuzz.minimize.functions import drop_functions, keep_one_function
 from relaxfuzz.fuzz.minimize.results import return_less, shorten_branches
 from relaxfuzz.fuzz.minimize.shortcuts import take_shortcuts
@@ -24,7 +28,14 @@ from relaxfuzz.oracles.well_formed import flaw
 REDUCTIONS = (
     *(keep_one_function, drop_functions, return_less, shorten_branches, drop_dead, drop_bindings),
     *(shorten_chains, take_shortcuts, flatten_branches, settle_conditions, inline_functions),
-    *(inline_local_functions, merge_params, use_earlier, drop_tuple_fields, plain_blocks),
+    *(
+        inline_local_functions,
+        lift_local_functions,
+        merge_params,
+        use_earlier,
+        drop_tuple_fields,
+        plain_blocks,
+    ),
 )
 
 
