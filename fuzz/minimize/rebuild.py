@@ -244,12 +244,16 @@ class Rebuild:
         return call if op.same_as(call.op) else relax.Call(op, call.args, call.attrs, call.ty_args)
 
     def inferred(self, expr: Any) -> Any:
+        """The expression with its type."""
         if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.If):
             return expr
         try:
-            return self._builder.normalize(expr)
+            made = self._builder.normalize(expr)
         except Exception as error:  # operators refuse in all kinds of ways
             raise Unfit(str(error)) from error
+        if negative(made.ty):
+            raise Unfit(f"a dimension is negative: {made.ty}")
+        return made
 
     # Types
 
@@ -290,6 +294,14 @@ class Rebuild:
         if address not in self._memo:
             self._memo[address] = (node, make(node))  # the node is kept alive: so is its address
         return self._memo[address][1]
+
+
+def negative(ty: Any) -> bool:
+    """A dimension is below zero. Inference finds nothing wrong with that."""
+    shape = ty.shape if isinstance(ty, relax.TensorType) else None
+    return isinstance(shape, relax.ShapeExpr) and any(
+        isinstance(dim, tirx.IntImm) and dim.value < 0 for dim in shape.values
+    )
 
 
 def _is_prim(op: Any) -> bool:

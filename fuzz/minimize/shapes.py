@@ -51,7 +51,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     """Dimensions of one size become another, everywhere at once, so that types stay consistent.
 
     Sizes come nearer to 2, then to 3, 4 and so on; 1 and 0, which operators treat in a way of their
-    own, stay only where they must. `_weight` of some size falls, and of none it rises.
+    own, come after all sizes that people write. `_weight` of some size falls, and of none it rises.
     """
     count = _sizes(mod)
     sizes = sorted(count, key=lambda size: (-_weight(size), size))
@@ -70,7 +70,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     for size in sizes:
         if size < PLAIN and size in in_kernels:
             continue  # all over the loops and indices of its PrimFuncs
-        for new_size in dict.fromkeys((2, 3, 1, 0, size // 2)):
+        for new_size in dict.fromkeys((2, 3, 4, size // 2, 1, 0)):
             if _weight(new_size) < _weight(size):
                 yield partial(_resized, mod, sizes={size: new_size})
 
@@ -102,8 +102,8 @@ def _is_special(dim: Any) -> bool:
 
 
 def _weight(size: int) -> int:
-    """How far a dimension is from a plain one: 2, 3, 1, 0, then the larger, the farther."""
-    return {2: 0, 3: 1, 1: 2, 0: 3}.get(size, size)
+    """How far a dimension is from a plain one: 2, 3, ... 8, then 1 and 0, then the larger ones."""
+    return {2: 0, 3: 1, 1: 9, 0: 10}.get(size, size if size <= 8 else size + 2)
 
 
 class _Resized(Rebuild):

@@ -12,10 +12,11 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst, PrimType
 
-from ...oracles.inspect import nodes, prim_funcs
+from ...generators.ops import table
+from ...oracles.inspect import nodes, op_name, prim_funcs
 from . import edit
 from .halving import runs
-from .rebuild import Rebuild
+from .rebuild import Rebuild, Unfit
 from .reduction import Edit
 
 PLAIN = "float32"
@@ -190,8 +191,20 @@ class _Cast(Rebuild):
         return const if new is const.value else GenericConst(new, const.ty)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
+        for old, new in zip(call.args, args, strict=True):
+            self._check(call, old.ty, new.ty)
         attrs = call.attrs and tvm_ffi.structural_map(call.attrs, (tvm_ffi.dtype, self._of))
         return super().call(relax.Call(call.op, call.args, attrs, call.ty_args), args)
+
+    def _check(self, call: relax.Call, old: Any, new: Any) -> None:
+        """Inference takes floats for bits, say; a report with that in it is none."""
+        record = table.get((op_name(call) or "").removeprefix("relax."))
+        if record is None or not isinstance(new, relax.TensorType) or new.dtype is None:
+            return
+        dtype = str(new.dtype.dtype)
+        known = isinstance(old, relax.TensorType) and old.dtype is not None
+        if known and str(old.dtype.dtype) in record.dtypes and dtype not in record.dtypes:
+            raise Unfit(f"{record.name} of {dtype}")
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         new = tvm_ffi.structural_map(
