@@ -111,6 +111,13 @@ class Verdict:
         return self._earlier[begin:]
 
     @property
+    def good_again(self) -> Trial | None:
+        """The first good one after the last bad one: there it was mended."""
+        bad = [i for i, trial in enumerate(self.trials) if trial.status is Status.BAD]
+        later = self.trials[bad[-1] :] if bad else ()
+        return next((trial for trial in later if trial.status is Status.GOOD), None)
+
+    @property
     def _earlier(self) -> tuple[Trial, ...]:
         return () if self.first_bad is None else self.trials[: self.trials.index(self.first_bad)]
 

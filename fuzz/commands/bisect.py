@@ -85,6 +85,7 @@ def _summary(verdict: Verdict, asked: int) -> dict[str, object]:
         "bad_means": None if verdict.expected is None else verdict.expected.said,
         "first_bad": name(verdict.first_bad),
         "last_good": name(verdict.last_good),
+        "good_again": name(verdict.good_again),
         "cannot_say": [name(trial) for trial in verdict.silent],
         "asked": asked,
         "tried": len(verdict.trials),
@@ -117,9 +118,13 @@ def _conclusion(verdict: Verdict, asked: int) -> str:
 def _found(verdict: Verdict) -> str:
     if verdict.first_bad is None:
         return "bad on none of these"
-    first = f"first bad: {verdict.first_bad.seen.release}"
+    found = f"first bad: {verdict.first_bad.seen.release}"
     if verdict.silent:
-        first += f", or one that cannot say: {', '.join(map(_name, verdict.silent))}"
-    if verdict.last_good is None:
-        return first if verdict.silent else f"{first}, the first of these"
-    return f"{first}; still good: {verdict.last_good.seen.release}"
+        found += f", or one that cannot say: {', '.join(map(_name, verdict.silent))}"
+    elif verdict.last_good is None:
+        found += ", the first of these"
+    if verdict.last_good is not None:
+        found += f"; still good: {verdict.last_good.seen.release}"
+    if verdict.good_again is not None:
+        found += f"; good again: {verdict.good_again.seen.release}"
+    return found

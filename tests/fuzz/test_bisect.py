@@ -125,6 +125,14 @@ def test_the_first_bad_one(statuses: str, first: str | None, good: str | None, s
     assert "".join(str(trial.seen.choice) for trial in told.silent) == silent
 
 
+@pytest.mark.parametrize(
+    ("statuses", "again"), [("gbbg", "3"), ("bgbog", "4"), ("ggbb", None), ("gg", None), ("", None)]
+)
+def test_the_one_that_mended_it(statuses: str, again: str | None) -> None:
+    mended = verdict(statuses).good_again
+    assert (None if mended is None else str(mended.seen.choice)) == again
+
+
 class Scripted(Bisection):
     """What every version makes of it is given; the search for the first bad one is the real one."""
 
@@ -292,6 +300,7 @@ def test_the_first_bad_one_is_kept_with_the_finding(
         "bad_means": "AssertionError: no",
         "first_bad": str(HERE),
         "last_good": str(good),
+        "good_again": None,
         "cannot_say": [],
         "asked": 2,
         "tried": 2,
