@@ -167,7 +167,11 @@ def _closing(text: str, start: int) -> int:
 _PLUMBING = re.compile(r"<unknown>|/tvm_api\.py$|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$")
 """Frames that every exception passes through: they tell nothing of its cause."""
 
-_GENERIC = re.compile(r"functor\.(?:h|cc)$|/src/ir/module\.cc$|/relax/type\.h$|/runtime/|/support/")
+_GENERIC = re.compile(
+    r"functor\.(?:h|cc)$|/src/ir/module\.cc$|/relax/type\.h$|/runtime/|/support/"
+    # Arithmetic: what is computed, and so who has it wrong, is up to the caller.
+    r"|/src/ir/prim/|/src/te/|/tvm/te/|/tvm/ir/|/tvm/tirx/op\.py$|/topi/(?:broadcast|math)\.py$"
+)
 """Frames that raise on behalf of many callers; only where nothing else is known."""
 
 
