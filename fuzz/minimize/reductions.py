@@ -11,7 +11,7 @@ from .constants import plain_constants
 from .functions import drop_functions, keep_one_function
 from .kernels_axes import drop_axes
 from .kernels_blocks import plain_kernels, shrink_extents
-from .kernels_bodies import all_bodies_trivial, trivial_bodies
+from .kernels_bodies import most_bodies_trivial, trivial_bodies
 from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
 from .kernels_expressions import simplify_expressions, zero_values
 from .kernels_merge import merge_all_kernels, merge_kernels
@@ -29,12 +29,12 @@ from .types import drop_devices, infer_annotations, known_types, plain_dtypes
 from .uses import merge_params, use_earlier
 
 REDUCTIONS: tuple[Reduction, ...] = (
-    # Whole functions first: every later reduction costs as much as the functions that are left.
+    # Most bugs are in Relax functions: a few tries, and no PrimFunc costs anything any more.
+    most_bodies_trivial,
+    merge_all_kernels,
+    # Whole functions next: every later reduction costs as much as the functions that are left.
     keep_one_function,
     drop_functions,
-    # Most bugs are in Relax functions: a few tries, and no PrimFunc costs anything any more.
-    all_bodies_trivial,
-    merge_all_kernels,
     # An earlier result makes all that follows it dead, so it goes before single bindings.
     return_less,
     drop_dead,

@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.load import execute
 from relaxfuzz.fuzz.minimize.kernels import kernels
 from relaxfuzz.fuzz.minimize.kernels_axes import drop_axes
 from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
-from relaxfuzz.fuzz.minimize.kernels_bodies import all_bodies_trivial, trivial_bodies
+from relaxfuzz.fuzz.minimize.kernels_bodies import most_bodies_trivial, trivial_bodies
 from relaxfuzz.fuzz.minimize.kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
 from relaxfuzz.fuzz.minimize.kernels_expressions import simplify_expressions, zero_values
 from relaxfuzz.fuzz.minimize.kernels_merge import merge_all_kernels, merge_kernels
@@ -28,7 +28,7 @@ from relaxfuzz.oracles.inspect import calls_of, nodes
 from relaxfuzz.oracles.well_formed import flaw
 
 ALL: tuple[Reduction, ...] = (
-    all_bodies_trivial,
+    most_bodies_trivial,
     trivial_bodies,
     merge_all_kernels,
     merge_kernels,
@@ -181,12 +181,12 @@ def count(mod: tvm.IRModule, kind: type) -> int:
 
 
 def test_bodies_that_do_not_matter_do_nothing(mod: tvm.IRModule) -> None:
-    small = reduced(mod, lambda m: len(kernels(m)) == 5, all_bodies_trivial)
+    small = reduced(mod, lambda m: len(kernels(m)) == 5, most_bodies_trivial)
     assert all(body(small, name) == ["T.evaluate(0)"] for name in kernels(small))
 
 
 def test_only_the_body_that_matters_stays(mod: tvm.IRModule) -> None:
-    small = reduced(mod, text_has("T.exp("), all_bodies_trivial, trivial_bodies)
+    small = reduced(mod, text_has("T.exp("), most_bodies_trivial, trivial_bodies)
     assert len(body(small, "total")) > 10
     assert body(small, "first") == body(small, "any_size") == ["T.evaluate(0)"]
 
@@ -195,7 +195,7 @@ def test_outputs_are_written_where_that_matters(mod: tvm.IRModule) -> None:
     def writes(m: tvm.IRModule) -> bool:
         return all(nodes(func, tirx.BufferStore) for func in kernels(m).values())
 
-    small = reduced(mod, writes, all_bodies_trivial)
+    small = reduced(mod, writes, most_bodies_trivial)
     assert "B[v0] = T.float32(0.0)" in body(small, "total")
     assert count(small, tirx.BufferStore) == 5
 
@@ -204,7 +204,7 @@ def test_a_root_block_stays_where_it_matters(mod: tvm.IRModule) -> None:
     def rooted(m: tvm.IRModule) -> bool:
         return all(isinstance(func.body, s_tir.SBlockRealize) for func in kernels(m).values())
 
-    small = reduced(mod, rooted, all_bodies_trivial, trivial_bodies)
+    small = reduced(mod, rooted, most_bodies_trivial, trivial_bodies)
     assert count(small, tirx.Evaluate) == 5
     assert count(small, tirx.BufferStore) == 0
 
@@ -220,7 +220,7 @@ class Module:
         T.evaluate(n)
         return n + T.int64(1)
 """
-    small = reduced(module(tmp_path, text), lambda m: True, all_bodies_trivial)
+    small = reduced(module(tmp_path, text), lambda m: True, most_bodies_trivial)
     assert body(small) == ["return T.int64(0)"]
 
 
@@ -353,7 +353,7 @@ class Module:
 def test_variables_of_blocks_go(tmp_path: Path) -> None:
     small = reduced(module(tmp_path, AXES), lambda m: True, drop_axes)
     assert body(small)[2:] == [
-        "vi = T.axis.spatial(1, i)",
+        "vi = T.axis.spatial(4, i)",
         "T.reads()",
         "T.writes(B[vi, 2])",
         "B[vi, 2] = T.float32(1.0)",
