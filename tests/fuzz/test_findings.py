@@ -152,6 +152,14 @@ def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> 
     assert "no file reproduces it" in done.stderr
 
 
+def test_what_another_tvm_wrote_is_listed(out: Path, findings: list[Finding]) -> None:
+    old = dataclasses.replace(findings[2], key=("old",), module="{}", versions={"tvm": "0.1"})
+    with Store(out) as store:
+        store.put(old)
+    (row,) = (row for row in listed(out) if row["id"] == old.id)
+    assert row["bindings"] == "?"
+
+
 def test_people_merge_and_split(out: Path, findings: list[Finding]) -> None:
     one, other, own = (finding.id for finding in findings)
     assert relaxfuzz("split", other, "--out", out).output.startswith(other)
