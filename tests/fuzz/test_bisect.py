@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import tvm
 
+from relaxfuzz import corpus
 from relaxfuzz.fuzz import bisect
 from relaxfuzz.fuzz.bisect import Bisection, Failure, Seen, Status, Trial, Verdict, judged
 from relaxfuzz.fuzz.commands.bisect import run as command
-from relaxfuzz.fuzz.environments import Choice
+from relaxfuzz.fuzz.environments import FFI, Choice
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.store import Store
@@ -339,3 +340,16 @@ def test_a_released_version(
     path.write_text(path.read_text().replace("ValueError: no", "AssertionError: old"))
     assert command(path, ["0.26.0"], workers=1) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "first bad: 0.26.0, the first of these"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [*corpus.seeds(), *corpus.found()], ids=lambda path: path.stem)
+def test_what_a_file_of_the_corpus_says_of_versions(path: Path) -> None:
+    entry = corpus.entry(path)
+    assert entry is not None
+    subprocesses = Subprocesses(threading.Event())
+    told = Bisection(
+        path.resolve(), list(FFI), subprocesses, lambda line: None, fails_with=entry.fails_with
+    ).run()
+    bad = [trial.seen.release for trial in told.trials if trial.status is Status.BAD]
+    assert bad == [version for version in FFI if version in entry.tvm.fails_on]
