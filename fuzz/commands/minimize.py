@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json as jsonlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
