@@ -167,7 +167,8 @@ def json(subject: Subject) -> Problem | None:
 def tvmscript(subject: Subject) -> Problem | None:
     """The result's script form parses back to the result.
 
-    If not, the pass is to blame only where the parser, having read it, says that it is no module.
+    If not, the pass is to blame only where the parser, having read it, says that it is no module,
+    and takes the one that the pass was given.
     """
     after = subject.direct.mod
     if after is None or not subject.changed or well_formed.flaw(after) is not None:
@@ -179,10 +180,19 @@ def tvmscript(subject: Subject) -> Problem | None:
         words = said(f"{type(error).__name__}: {error}")
         what = f"the script form of a module does not parse: {words}"
         story = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        culprit = None if _NO_MODULE.match(words) else TVMSCRIPT_ITSELF
+        broken = _NO_MODULE.match(words) is not None and _parses(subject.mod)
+        culprit = None if broken else TVMSCRIPT_ITSELF
         return Problem(what, story, (words,), (words,), culprit)
     problem = keys.mismatch(mod, again, "printing and parsing changes a module")
     return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
+
+
+def _parses(mod: tvm.IRModule) -> bool:
+    try:
+        tvm.script.from_source(keys.comparable(mod).script(show_meta=True))
+    except Exception:
+        return False
+    return True
 
 
 TVMSCRIPT_ITSELF = "TVMScript"

@@ -26,8 +26,6 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "RemoveUnusedParameters": ("DeadCodeElimination",),
     "RunCodegen": ("DeadCodeElimination",),
     "SplitLayoutRewritePreproc": ("DeadCodeElimination",),
-    # python/tvm/relax/transform/*.py
-    "FuseTransposeMatmul": ("FuseOpsByPattern",),
     # src/relax/ir/dataflow_expr_rewriter.cc: what rewrites calls by patterns cleans up after it.
     "AdjustMatmulOrder": _REWRITING,
     "ExpandMatmulOfSum": _REWRITING,
@@ -37,7 +35,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "ReorderPermuteDimsAfterConcat": _REWRITING,
     "ReorderTakeAfterMatmul": _REWRITING,
 }
-"""The passes that run inside a pass, as far as they are passes of their own, too.
+"""The passes that run inside a pass, as far as they are passes of their own without arguments.
 
 Read in the sources of TVM 0.27. An entry by mistake merges nothing: the pass inside has to show the
 same violation on the very same module.
