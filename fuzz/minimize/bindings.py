@@ -12,7 +12,7 @@ from . import edit
 from .change import Change
 from .dropping import Kind, without
 from .halving import runs
-from .needs import dead, operands
+from .needs import dead
 from .reduction import Edit
 from .rewrite import rewritten
 from .scopes import Bound, bounds_of
@@ -61,5 +61,5 @@ def _with_calls(bound: Bound, func: relax.Function) -> Sequence[int]:
     """The binding; if it binds a function, the bindings that use that too."""
     if not isinstance(bound.binding.value, relax.Function):
         return [bound.key]
-    users = [b.key for b in bounds_of(func) if bound.key in operands(b.binding.value)]
+    users = [b.key for b in bounds_of(func) if bound.key in b.operands]
     return [bound.key, *users]

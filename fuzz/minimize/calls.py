@@ -12,7 +12,7 @@ from tvm.ir import GlobalVar
 
 from . import edit
 from .change import Change, Inline
-from .needs import matched, operands
+from .needs import matched
 from .reduction import Edit
 from .rewrite import rewritten
 from .scopes import Bound, bounds_of, scopes_of
@@ -73,7 +73,7 @@ def _inlined_local(mod: tvm.IRModule, name: str, local: Bound) -> tvm.IRModule |
     change = Change(dropped={local.key}, functions={name})
     for bound in bounds_of(mod[name]):
         value = bound.binding.value
-        if local.key in operands(value):
+        if local.key in bound.operands:
             if not _calls(value) or hash(value.op) != local.key:
                 return None
             _put_in_line(change, bound, local.binding.value)

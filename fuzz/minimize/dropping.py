@@ -11,7 +11,7 @@ from tvm import relax
 
 from . import edit
 from .change import Change
-from .needs import dimensions, operands, shape
+from .needs import dimensions, shape
 from .rewrite import rewritten
 from .scopes import Bound, bounds_of, scopes_of
 
@@ -43,7 +43,7 @@ class Dropping:
                 used |= edit.used_vars([scope.seq.body])
         for bound in self.bounds.values():
             if bound.key not in self.gone:
-                used |= operands(bound.binding.value)
+                used |= bound.operands
         return [bound for key, bound in self.bounds.items() if key in self.gone & used]
 
     def stand_in(self, bound: Bound, kinds: Sequence[Kind]) -> bool:

@@ -10,13 +10,6 @@ from . import edit
 from .scopes import Scope, bounds_of, scopes_of
 
 
-def operands(value: Any) -> set[int]:
-    """The variables that a binding uses itself, what stands inside branches left out."""
-    if isinstance(value, relax.If):
-        return edit.used_vars([value.cond])
-    return set() if isinstance(value, relax.Function) else edit.used_vars([value])
-
-
 def dimensions(ty: Any) -> list[Any]:
     """The symbolic dimensions in a type."""
     return list(relax.analysis.tir_vars_in_type(ty))
@@ -67,7 +60,7 @@ def _need(scope: Scope, needed: set[int], own: set[int]) -> None:
             {hash(dim) for dim in dimensions(binding.ty)} - own
         )
         if bound.key in needed or defines:
-            needed |= {bound.key, *map(hash, dimensions(bound.var.ty))} | operands(binding.value)
+            needed |= {bound.key, *map(hash, dimensions(bound.var.ty))} | bound.operands
             for inner in bound.inner:
                 needed |= edit.used_vars([inner.seq.body])
                 _need(inner, needed, own)

@@ -12,6 +12,7 @@ from tvm.ir import GlobalVar
 
 from . import edit
 from .change import Change, Inline
+from .scopes import Bound, bounds_of
 
 
 class Stuck(Exception):
@@ -32,11 +33,16 @@ class Rewriter:
         self.plain = set(change.plain)
         self.gvars = gvars
         self.copying = False
+        self.known: dict[int, Bound] = {}
+        self.moved = False
         self.builder = relax.BlockBuilder()
 
     # Functions and sequences
 
     def function(self, func: relax.Function, *, top: bool = False) -> relax.Function:
+        if top:
+            self.known = {bound.key: bound for bound in bounds_of(func)}
+            self.moved = not edit.references(func).isdisjoint(self.gvars)
         params = [self._param(param) for param in func.params]
         if top:
             params += self.change.params.get(self.name, [])
@@ -97,6 +103,9 @@ class Rewriter:
             return
         if key in self.change.dropped:
             return
+        if self._spared(key):
+            out[-1][1].append(binding)
+            return
         value = self.change.values.get(key, binding.value)
         if isinstance(value, relax.Function):
             new: Any = self.function(value)
@@ -115,6 +124,15 @@ class Rewriter:
         if not _equal(new.ty, binding.value.ty):
             ty = self._weakened(ty, self._type(binding.value.ty), new.ty)
         out[-1][1].append(relax.VarBinding(self._bound(binding.var, ty), new))
+
+    def _spared(self, key: int) -> bool:
+        """Nothing can change in the binding; most are spared, so this is quick."""
+        if self.copying or self.moved or key in self.plain or key in self.change.values:
+            return False
+        bound = self.known.get(key)
+        if bound is None or bound.inner:
+            return False
+        return not any(operand in self.uses for operand in bound.operands)
 
     def _bound(self, var: Any, ty: Any) -> Any:
         """The variable to bind instead: another one where its type or kind is another."""

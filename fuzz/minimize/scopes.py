@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tvm import relax
+
+from . import edit
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +25,7 @@ class Scope:
     bounds: list[Bound] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Bound:
     """A binding and its place."""
 
@@ -42,7 +45,12 @@ class Bound:
         """What it binds."""
         return self.binding.var
 
-    @property
+    @functools.cached_property
+    def operands(self) -> frozenset[int]:
+        """The variables that it uses itself, what stands inside branches left out."""
+        return frozenset(operands(self.binding.value))
+
+    @functools.cached_property
     def key(self) -> int:
         """Stands for the variable in mappings: variables are equal if they are the same node."""
         return hash(self.binding.var)
@@ -60,11 +68,29 @@ class Bound:
         yield from self.scope.params
 
 
+_KEPT = 64
+_seen: dict[int, tuple[relax.Function, list[Scope]]] = {}
+"""What was found in the functions seen last: many edits are made of the same ones."""
+
+
 def scopes_of(func: relax.Function) -> list[Scope]:
     """All sequences of a function: its body first, then inner ones in order."""
-    found: list[Scope] = []
-    _enter(func.body, list(func.params), None, found, itertools.count())
-    return found
+    seen = _seen.get(hash(func))
+    if seen is None:
+        if len(_seen) >= _KEPT:
+            _seen.clear()
+        found: list[Scope] = []
+        _enter(func.body, list(func.params), None, found, itertools.count())
+        # The function is kept, too, so that no other gets its hash.
+        seen = _seen[hash(func)] = (func, found)
+    return seen[1]
+
+
+def operands(value: Any) -> set[int]:
+    """The variables that a value uses itself, what stands inside branches left out."""
+    if isinstance(value, relax.If):
+        return edit.used_vars([value.cond])
+    return set() if isinstance(value, relax.Function) else edit.used_vars([value])
 
 
 def bounds_of(func: relax.Function) -> list[Bound]:

@@ -12,7 +12,6 @@ from tvm import relax
 from . import edit
 from .change import Change
 from .halving import runs
-from .needs import operands
 from .reduction import Edit
 from .rewrite import rewritten
 from .scopes import Bound, bounds_of
@@ -62,7 +61,7 @@ def _bound_without(
     values: dict[int, Any] = {bound.key: _without(bound.binding.value, gone)}
     for user in bounds_of(mod[name]):
         value = user.binding.value
-        if isinstance(value, relax.TupleGetItem) and bound.key in operands(value):
+        if isinstance(value, relax.TupleGetItem) and bound.key in user.operands:
             index = value.index - sum(i < value.index for i in gone)
             values[user.key] = relax.TupleGetItem(value.tuple_value, index)
     return rewritten(mod, Change(values=values, functions={name}))

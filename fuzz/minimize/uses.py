@@ -13,7 +13,6 @@ from . import edit
 from .change import Change
 from .dropping import equal_types
 from .halving import runs
-from .needs import operands
 from .reduction import Edit
 from .rewrite import rewritten
 from .scopes import Bound, bounds_of
@@ -57,9 +56,9 @@ def use_earlier(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def _choices(bound: Bound, made_by: dict[int, Bound]) -> Iterator[tuple[int, Any]]:
     """The operands, each with what may be used in its place."""
-    own = operands(bound.binding.value)
+    own = bound.operands
     for maker in _in_order(own, made_by):
-        near = own | operands(maker.binding.value)
+        near = own | maker.operands
         earlier = [b for b in _in_order(near, made_by) if b.number < maker.number]
         params = [param for param in maker.params() if equal_types(param.ty, maker.var.ty)]
         for var in (*params[:1], *(param for param in params[1:] if hash(param) in near)):
@@ -69,7 +68,7 @@ def _choices(bound: Bound, made_by: dict[int, Bound]) -> Iterator[tuple[int, Any
                 yield maker.key, source.var
 
 
-def _in_order(keys: set[int], made_by: dict[int, Bound]) -> list[Bound]:
+def _in_order(keys: frozenset[int], made_by: dict[int, Bound]) -> list[Bound]:
     found = [made_by[key] for key in keys if key in made_by]
     return sorted(found, key=lambda bound: bound.number)
 
@@ -80,7 +79,7 @@ def _only_params(
     """With the first parameter that fits for each operand of a run of bindings."""
     swaps: dict[int, dict[int, Any]] = {}
     for bound in run:
-        for key in operands(bound.binding.value) & made_by.keys():
+        for key in bound.operands & made_by.keys():
             ty = made_by[key].var.ty
             param = next((p for p in made_by[key].params() if equal_types(p.ty, ty)), None)
             if param is not None:
