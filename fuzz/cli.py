@@ -386,7 +386,7 @@ def explain(
     epilog="Examples:\n\n"
     "  relaxfuzz known\n\n"
     "  relaxfuzz known LiftTransformParams --verify\n\n"
-    "  relaxfuzz known --verify --known-prune"
+    "  relaxfuzz known --known-prune"
 )
 def known(
     passes: Annotated[
