@@ -142,6 +142,8 @@ class Rebuild:
             self._vars = outer
         elif isinstance(func, tirx.PrimFunc):
             func = self.prim_func(func)
+            if self._calls[name]:
+                func = tvm_ffi.structural_map(func, (GlobalVar, self.expr))
         self._functions[name] = func
         self._typed(name, func.ty)
 

@@ -162,7 +162,11 @@ class _Resized(Rebuild):
 
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))
-        return dim if new is None else tirx.IntImm(dim.ty, new)
+        return (
+            dim
+            if new is None or str(dim.ty.dtype) not in ("int64", "int32")
+            else tirx.IntImm(dim.ty, new)
+        )
 
     def _size_in_prim_func(self, dim: Any) -> Any:
         return self._size(dim) if dim.value >= PLAIN else dim

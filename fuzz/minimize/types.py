@@ -279,6 +279,7 @@ def _dtypes_of_kernels(mod: tvm.IRModule) -> set[str]:
         str(tensor.dtype.dtype)
         for _, func in prim_funcs(mod)
         for tensor in nodes(func.ty, relax.TensorType)
+        if tensor.dtype is not None
     }
 
 

@@ -126,6 +126,42 @@ def test_weak_annotations_stay_weak(written: Written) -> None:
     assert shapes(small) == ["[2, 2]", "None", "[2, 2]"]
 
 
+def test_no_dimension_becomes_negative(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((1, 4, 4, 4), "float32"), w: R.Tensor((4, 4, 3, 3), "float32")):
+        y = R.nn.conv2d(x, w)
+        return y
+    """)
+    for edit in (*shrink_dims(mod), *plain_params(mod)):
+        if (made := edit()) is not None:
+            assert "-" not in "".join(shapes(made))
+
+
+KERNELS_THAT_CALL = """
+@T.prim_func(private=True, s_tir=True)
+def one(A: T.Buffer((T.int64(8),), "float32")):
+    T.evaluate(0)
+
+@T.prim_func(private=True, s_tir=True)
+def two(A: T.Buffer((T.int64(8),), "float32")):
+    Module.one(A.data)
+
+@R.function
+def main(x: R.Tensor((8,), "float32")):
+    cls = Module
+    y = R.call_tir(cls.two, (), out_ty=R.Tensor((8,), "float32"))
+    return y
+"""
+
+
+def test_prim_funcs_go_on_calling_one_another(written: Written) -> None:
+    mod = written(KERNELS_THAT_CALL)
+    small = minimize(mod, always, reductions=(shrink_dims,))
+    assert shapes(small) == ["[2]", "[2]"]
+    assert flaw(small) is None
+
+
 RECURSIVE = """
 @R.function
 def main(x: R.Tensor((8,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((8,), "float32"):

@@ -121,6 +121,19 @@ def test_a_dtype_that_is_needed_stays_alone(written: Written) -> None:
     assert "float64" not in small.script()
 
 
+def test_bits_of_floats_are_not_made(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((2,), "uint8"), y: R.Tensor((2,), "float16")):
+        z = R.bitwise_or(x, x)
+        u = R.exp(y)
+        return z
+    """)
+    small = minimize(mod, always, reductions=(plain_dtypes,))
+    dtypes = [str(param.ty.dtype.dtype) for param in small["main"].params]
+    assert dtypes == ["int64", "float32"]
+
+
 def placed(names: list[str]) -> tvm.IRModule:
     """A function whose parameters are on these devices, and one device more."""
     devices = [relax.VDevice("llvm", i) for i in range(len(names) + 1)]
