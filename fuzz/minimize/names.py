@@ -37,7 +37,7 @@ def plain_names(mod: tvm.IRModule) -> Iterator[Edit]:
         yield partial(_renamed, mod, frozenset(run))
 
 
-def _renamed(mod: tvm.IRModule, parts: Collection[str]) -> tvm.IRModule:
+def _renamed(mod: tvm.IRModule, parts: Collection[str]) -> tvm.IRModule | None:
     graph = Graph(mod)
     plan = _plan(graph, mod)
     functions = dict(graph.functions())
@@ -48,6 +48,8 @@ def _renamed(mod: tvm.IRModule, parts: Collection[str]) -> tvm.IRModule:
                 _rename_symbol(graph, functions[index], name)
             else:
                 graph.nodes[index]["data"]["name"] = graph.add("ffi.String", name)
+    if len({graph.name(gvar) for gvar in functions}) < len(functions):
+        return None  # one gets a name that another has until it is renamed too
     graph.set_functions(list(functions.items()))
     return graph.load()
 

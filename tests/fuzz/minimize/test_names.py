@@ -75,6 +75,28 @@ def test_names_that_are_needed_stay(written: Written) -> None:
     assert str(small["g"].params[0].name) == "x"
 
 
+def test_no_two_functions_get_one_name(written: Written) -> None:
+    mod = written("""
+    @R.function(private=True)
+    def g(x: R.Tensor((2,), "float32")):
+        return x
+
+    @R.function(private=True)
+    def f(x: R.Tensor((2,), "float32")):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+        y = cls.g(x)
+        z = cls.f(y)
+        return z
+    """)
+    made = [edit() for edit in plain_names(mod)]
+    assert any(made)
+    assert all(len(functions(each)) == 3 for each in made if each is not None)
+
+
 def test_the_meaning_stays(written: Written) -> None:
     mod = written(BODY)
     small = minimize(
