@@ -351,5 +351,7 @@ def test_what_a_file_of_the_corpus_says_of_versions(path: Path) -> None:
     told = Bisection(
         path.resolve(), list(FFI), subprocesses, lambda line: None, fails_with=entry.fails_with
     ).run()
+    if all("needs relaxfuzz" in trial.said for trial in told.trials):
+        pytest.skip("needs relaxfuzz, which no environment of a version has")
     bad = [trial.seen.release for trial in told.trials if trial.status is Status.BAD]
     assert bad == [version for version in FFI if version in entry.tvm.fails_on]
