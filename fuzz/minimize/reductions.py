@@ -29,12 +29,12 @@ from .types import drop_devices, infer_annotations, known_types, plain_dtypes
 from .uses import merge_params, use_earlier
 
 REDUCTIONS: tuple[Reduction, ...] = (
+    # Whole functions first: every later reduction costs as much as the functions that are left.
+    keep_one_function,
+    drop_functions,
     # Most bugs are in Relax functions: a few tries, and no PrimFunc costs anything any more.
     most_bodies_trivial,
     merge_all_kernels,
-    # Whole functions next: every later reduction costs as much as the functions that are left.
-    keep_one_function,
-    drop_functions,
     # An earlier result makes all that follows it dead, so it goes before single bindings.
     return_less,
     drop_dead,
