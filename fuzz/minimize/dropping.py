@@ -74,6 +74,8 @@ class Dropping:
             return relax.TupleType([self.type_of_param(field) for field in ty.fields])
         if not isinstance(ty, relax.TensorType | relax.ShapeType):
             return ty
+        if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.Var):
+            return relax.TensorType(None, ty.dtype, ty.vdevice, ty.ndim)
         dims = [self._dimension(dim) for dim in shape(ty)]
         if not dims:
             return ty

@@ -120,6 +120,20 @@ def test_bindings_of_branches_and_local_functions_go(written: Written) -> None:
     assert sorted(ops(small)) == ["cos", "sin"]
 
 
+def test_a_shape_that_is_a_value_is_left_out_of_the_type_of_a_parameter(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((16,), "float32"), s: R.Tensor((2,), "int64")):
+        shape: R.Shape(ndim=2) = R.tensor_to_shape(s)
+        y: R.Tensor(shape, "float32") = R.reshape(x, shape)
+        z = R.exp(y)
+        return z
+    """)
+    small = minimize(mod, lambda m: "relax.exp" in ops_used(m), reductions=(drop_bindings,))
+    assert ops(small) == ["exp"]
+    assert small["main"].params[2].ty.ndim == 2
+
+
 def test_a_local_function_goes_with_its_calls(written: Written) -> None:
     mod = written("""
     @R.function
