@@ -107,7 +107,7 @@ def test_foreign_out_is_refused_and_left_alone(tmp_path: Path, name: str) -> Non
 
 
 def test_help_teaches_with_examples() -> None:
-    for command in ("run", "check", "replay", "zoo"):
+    for command in ("run", "check", "replay", "zoo", "minimize"):
         result = CliRunner().invoke(app, [command, "--help"])
         assert result.exit_code == 0
         assert f"relaxfuzz {command}" in result.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -122,3 +123,46 @@ def test_a_step_of_a_list_is_told_apart(work: Work, finding: Finding) -> None:
     assert worker.faults == []
     (published,) = told
     assert published.calls == finding.calls
+
+
+def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage, "REDUCE_SECONDS", 0.01)
+    told: list[Finding] = []
+    worker = Triage(store, pool, told.append)
+    worker.add(finding)
+    end = time.monotonic() + 60
+    while not worker._later and time.monotonic() < end:
+        time.sleep(0.01)
+    assert worker.pending == 1
+    assert told == []
+    kept = store.get(finding.id)
+    assert kept is not None
+    assert (kept.confirmed, kept.reduced) == (True, False)
+    worker.drain(60, lambda: None)
+    assert worker.faults == []
+    assert [published.reduced for published in told] == [True]
+
+
+def test_what_a_former_run_had_no_time_for_is_reduced_now(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    store.put(dataclasses.replace(finding, confirmed=True))
+    worker, (published,) = work(finding)
+    assert worker.faults == []
+    assert published.reduced
+    assert "sin" not in published.source
+
+
+def test_what_is_met_on_the_way_is_a_finding_of_its_own(
+    pool: LocalPool, work: Work, store: Store, finding: Finding
+) -> None:
+    call = PassCall("raises_always()", factory=f"{USER}:raises_always")
+    (violation,) = check(pool, Check(module=finding.module, calls=(call,)))
+    versions = {"tvm": tvm.__version__}
+    one = Finding.of(violation, module=finding.module, calls=(call,), versions=versions)
+    worker, _ = work(one)
+    assert worker.faults == []
+    assert {each.key[0] for each in worker.published} == {"KeyError", "ValueError"}
+    assert all(each.reduced and each.confirmed for each in worker.published)

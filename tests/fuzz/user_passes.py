@@ -33,6 +33,17 @@ def raises_on_exp() -> tvm.transform.Pass:
     return _pass("raises_on_exp", transform)
 
 
+def raises_always() -> tvm.transform.Pass:
+    """Does not know `R.exp`, and wants one."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        if "R.exp(" in mod.script():
+            raise KeyError("relax.exp")
+        raise ValueError("nothing to do")
+
+    return _pass("raises_always", transform)
+
+
 def counts_runs() -> tvm.transform.Pass:
     """Its own result changes each time."""
     counter = itertools.count()
