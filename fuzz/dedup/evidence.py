@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import tvm
 from tvm import relax
@@ -104,11 +105,13 @@ class Evidence:
             if found is not None:
                 yield str(found[0])
 
-    def of_other_type(self) -> Iterator[str]:
-        """The operators whose legalization gives something of another type than their calls."""
+    def of_other_type(self) -> Iterator[tuple[str, str]]:
+        """The operators whose legalization gives another type than their calls have; in what."""
         for call, name in self._calls():
-            if has_op_attr(name, "FLegalize") and not _keeps_type(call, name):
-                yield name
+            if has_op_attr(name, "FLegalize"):
+                given = _legalized(call, name)
+                if given is not None and type_base_check(call.ty, given) != BaseCheckResult.PASS:
+                    yield name, _difference(call.ty, given)
 
     def said_of(self, pass_name: str) -> list[Violation]:
         """What the finding's oracle says of another pass on the same module.
@@ -133,18 +136,34 @@ class Evidence:
                 yield binding.value, name
 
 
-def _keeps_type(call: relax.Call, name: str) -> bool:
-    """What the legalization gives is of the call's type, or it gives nothing."""
+def _legalized(call: relax.Call, name: str) -> Any:
+    """The type of what the legalization gives; None where it fails, which the finding tells."""
     builder = relax.BlockBuilder()
     builder._begin_binding_block()
     try:
-        result = builder.normalize(Op.get(name).get_attr("FLegalize")(builder, call))
-    except Exception:  # it fails in its own way, which the finding tells where it matters
-        return True
+        return builder.normalize(Op.get(name).get_attr("FLegalize")(builder, call)).ty
+    except Exception:
+        return None
     finally:
         builder._end_block()
-    same: bool = type_base_check(call.ty, result.ty) == BaseCheckResult.PASS
-    return same
+
+
+def _difference(old: Any, new: Any) -> str:
+    """In what two types differ first: an operator may be wrong in each of them."""
+    if type(old) is not type(new):
+        return f"{type(old).__name__} / {type(new).__name__}"
+    if isinstance(old, relax.TensorType):
+        if old.ndim != new.ndim:
+            return "rank"
+        return "shape" if old.dtype == new.dtype else "dtype"
+    if isinstance(old, relax.TupleType) and len(old.fields) == len(new.fields):
+        differing = (
+            _difference(*pair)
+            for pair in zip(old.fields, new.fields, strict=True)
+            if type_base_check(*pair) != BaseCheckResult.PASS
+        )
+        return next(differing, "fields")
+    return type(old).__name__
 
 
 def _exceptions(detail: str) -> set[str]:

@@ -1,8 +1,9 @@
 """The rules by which two findings are one bug, in order: the surest and cheapest first.
 
-A rule is a plain function: from what a finding shows to the causes that this names. Two findings
-with a cause in common come of one bug, and the rule's reason says why. So a rule does not compare
-findings, and the order in which they come in changes nothing.
+What has the same oracle, pass and key is one finding already. A rule is a plain function: from what
+a finding shows to the causes that this names. Two findings with a cause in common come of one bug,
+and the rule's reason says why. So a rule does not compare findings, and the order in which they
+come in changes nothing.
 
 A rule that is not sure by itself only names suspects: they are one bug where, besides, each one's
 module shows the other's violation, too (`crosscheck`).
@@ -45,12 +46,6 @@ LEGALIZERS = ("LegalizeOps", "FoldConstant")
 """Passes that call the legalizations of operators; what is wrong with these comes through both."""
 
 
-def reported(evidence: Evidence) -> Iterator[Cause]:
-    """Oracle, pass and key are the finding's identity."""
-    finding = evidence.finding
-    yield finding.oracle, finding.pass_name, *finding.key
-
-
 def worded(evidence: Evidence) -> Iterator[Cause]:
     """The same words about modules that look the same: only the line that raised differs."""
     finding = evidence.finding
@@ -79,7 +74,7 @@ def legalization(evidence: Evidence) -> Iterator[Cause]:
     own = [frame for frame in evidence.frames if _OF_OPERATORS.search(frame.file)]
     if own and any("legalize_ops/" in frame.file for frame in evidence.frames):
         file = own[-1].file.rsplit("/tvm/", 1)[-1]
-        yield error.kind, error.text, file, own[-1].function
+        yield error.kind, error.text or error.place, file, own[-1].function
 
 
 _OF_OPERATORS = re.compile(
@@ -105,7 +100,7 @@ def not_known(evidence: Evidence) -> Iterator[Cause]:
 
 
 def other_type(evidence: Evidence) -> Iterator[Cause]:
-    """A legalization gives something of another type than the call has.
+    """A legalization gives something of another type than the call has: which one, and in what.
 
     That is seen in the signature of a function, or where a later call or PrimFunc refuses it. What
     is left of a module when it cannot be reduced further has to do with what is seen.
@@ -113,9 +108,9 @@ def other_type(evidence: Evidence) -> Iterator[Cause]:
     finding = evidence.finding
     seen = finding.oracle in ("signature", "well-formed") or evidence.raised is not None
     if seen and finding.reduced and finding.pass_name in LEGALIZERS:
-        changed = sorted(set(evidence.of_other_type()))
+        changed = set(evidence.of_other_type())
         if len(changed) == 1:
-            yield "the legalization gives another type", *changed
+            yield from changed
 
 
 def format_of_modules(evidence: Evidence) -> Iterator[Cause]:
@@ -177,12 +172,7 @@ def inside(evidence: Evidence) -> Iterator[Cause]:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("report", "oracle, pass and key are the same", reported),
-    Rule(
-        "place",
-        "the pass raises the same in the same place",
-        raised,
-    ),
+    Rule("place", "the pass raises the same in the same place", raised),
     Rule(
         "legalization",
         "the same function of a legalization raises the same, whatever pass calls it",

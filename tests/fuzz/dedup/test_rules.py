@@ -224,6 +224,12 @@ def test_the_line_that_raises_is_an_accident(tmp_path: Path) -> None:
         assert rows(store, one, moved) == [2]
 
 
+def test_an_operator_may_give_another_type_in_several_ways() -> None:
+    ranks = typed_otherwise(kept("median-keepdims"))
+    assert common("other-type", ranks, ranks)
+    assert not common("other-type", ranks, typed_otherwise(kept("median-several-axes")))
+
+
 def test_an_exception_is_the_same_beside_another_function(tmp_path: Path) -> None:
     alone = finding(kept("merge-composite-only-main"), "MergeCompositeFunctions()", "crash")
     text = "in the group"
