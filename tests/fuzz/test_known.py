@@ -242,6 +242,34 @@ def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
     assert relaxfuzz(tmp_path, *command).returncode == 0
 
 
+def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
+    """Of the pass under test, and only what was not seen to fail on exactly this TVM."""
+    for name, fails_on in (("gone", "0.26.0"), ("certain", tvm.__version__)):
+        path = made(tmp_path, name, fails_on, reproducer=PASSES).path
+        path.write_text(path.read_text().replace("FuseOps", "ToNonDataflow"))
+    made(tmp_path, "another", "0.26.0", reproducer=PASSES)
+    command = (
+        "run",
+        "ToNonDataflow",
+        "--modules",
+        1,
+        "--workers",
+        1,
+        "--oracle",
+        "crash",
+        "--json",
+    )
+    folder = ("--no-known", "--known", tmp_path)
+    run = relaxfuzz(tmp_path, *command, *folder)
+    assert run.returncode == 0, run.stderr
+    told = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [each["name"] for each in told if each["event"] == "known-fixed"] == ["gone"]
+    relaxfuzz(tmp_path, *command, *folder, "--known-prune")
+    assert not known(tmp_path / "gone.toml").tvm.expects_failure(tvm.__version__)
+    assert not (tmp_path / "certain.toml").exists(), "asked for, it is verified as well"
+    assert known(tmp_path / "another.toml").tvm.expects_failure(tvm.__version__)
+
+
 def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
     made(tmp_path, "still", reproducer=FAILS)
     made(tmp_path, "gone", "0.26.0", reproducer=PASSES)
