@@ -87,6 +87,16 @@ def test_good_bad_and_other(seen: Seen, status: Status, said: str) -> None:
     assert (trial.status, trial.said) == (status, said)
 
 
+def test_some_versions_print_the_function_and_some_do_not() -> None:
+    long, short = (
+        "ValueError: they differ at <list>: <function>",
+        "ValueError: they differ at <list>:",
+    )
+    assert Failure(long, whole=True).matches(short)
+    assert Failure(short, whole=True).matches(long)
+    assert not Failure("ValueError: <function>", whole=True).matches(short)
+
+
 def test_a_corpus_says_how_a_failure_begins() -> None:
     expected = dataclasses.replace(EXPECTED, whole=False)
     assert judged(Seen("1", {}, failed="ValueError: no <n> at all"), expected).status is Status.BAD
