@@ -200,6 +200,8 @@ class Rebuild:
         if isinstance(binding, relax.MatchCast):
             value = self.expr(binding.value)
             ty = self.ty(binding.ty)
+            if _at_odds(value.ty, ty) and not _at_odds(binding.value.ty, binding.ty):
+                raise Unfit(f"no {value.ty} is a {ty}")
             return relax.MatchCast(self.variable(binding.var, ty), value, ty)
         old = binding.value
         if isinstance(old, relax.Function) and hash(binding.var) in edit.used_vars([old]):
@@ -303,6 +305,16 @@ def negative(ty: Any) -> bool:
     shape = ty.shape if isinstance(ty, relax.TensorType) else None
     return isinstance(shape, relax.ShapeExpr) and any(
         isinstance(dim, tirx.IntImm) and dim.value < 0 for dim in shape.values
+    )
+
+
+def _at_odds(ty: Any, other: Any) -> bool:
+    """No tensor has both types: a dimension is one number here and another there."""
+    shapes = [t.shape if isinstance(t, relax.TensorType) else None for t in (ty, other)]
+    dims = [list(s.values) if isinstance(s, relax.ShapeExpr) else [] for s in shapes]
+    return any(
+        isinstance(a, tirx.IntImm) and isinstance(b, tirx.IntImm) and a.value != b.value
+        for a, b in zip(*dims, strict=False)
     )
 
 

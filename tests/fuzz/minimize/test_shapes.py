@@ -138,6 +138,22 @@ def test_no_dimension_becomes_negative(written: Written) -> None:
             assert "-" not in "".join(shapes(made))
 
 
+def test_no_cast_becomes_impossible(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        m = T.int64()
+        y = R.match_cast(x, R.Tensor((m,), "float32"))
+        return y
+    """)
+
+    def odd(candidate: tvm.IRModule) -> bool:
+        return shapes(candidate)[1] != "[2]"
+
+    small = minimize(mod, odd, reductions=ANY)
+    assert shapes(small) == ["[3]", "[3]"]
+
+
 KERNELS_THAT_CALL = """
 @T.prim_func(private=True, s_tir=True)
 def one(A: T.Buffer((T.int64(8),), "float32")):
