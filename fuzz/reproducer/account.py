@@ -87,9 +87,12 @@ def seen(finding: Finding, most: int) -> list[str]:
         start = max(i for i, line in enumerate(lines) if line.startswith(("  File", "Traceback")))
         words = [line for line in lines[start + 1 :] if line and not line.startswith("   ")]
     else:
-        words = [line for line in detail.partition("\n\n")[0].splitlines() if line]
-    words = [re.sub(r"^(?:\w+\.)+(?=[A-Z])", "", line) for line in words[:most]]
-    return [] if len(words) == 1 and words[0][:SAME] in title(finding) else words
+        words = [line for line in detail.partition("\n\n")[0].splitlines() if line.strip("# ")]
+        words = [line for line in words if not line.lstrip().startswith("# from ")]
+    words = [re.sub(r"^(?:\w+\.)+(?=[A-Z])", "", line) for line in words]
+    if words and words[0][:SAME] in title(finding):
+        words = words[1:]
+    return words[:most]
 
 
 def without_own_frames(lines: list[str]) -> list[str]:

@@ -169,11 +169,7 @@ def _imports(script: str, text: str) -> tuple[str, ...]:
     """The imports that stand in comments in a script, as far as the text uses them."""
     offered = ["from tvm.script import tirx as T"]
     offered += re.findall(r"^# ((?:from|import) .*)$", script, re.M)
-    imports = [
-        line
-        for line in offered
-        if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)
-    ]
+    imports = [line for line in offered if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)]
     if _SYMBOL.search(text):
         # Python would evaluate what only TVM's parser gives a meaning to.
         imports.insert(0, "from __future__ import annotations")
