@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Find bugs in the passes of Apache TVM's Relax.\n\n"
-    "Exit codes: 0 nothing found, 1 findings, 2 your mistake, 3 a fault of relaxfuzz.",
+    "Exit codes: 0 nothing new found, 1 findings, 2 your mistake, 3 a fault of relaxfuzz.",
 )
 
 Passes = Annotated[
