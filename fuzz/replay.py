@@ -92,10 +92,15 @@ def items(path: Path) -> Iterator[Item]:
         return
     if (path.parent / DATABASE).is_file():
         with _open(path.parent) as store:
-            found = store.get(path.name)
-        if found is None:
-            raise Mistake(f"no finding {path.name!r} in '{path.parent}'")
-        yield Item(path.parent, found)
+            # In a list of findings the beginning of an id stands for it.
+            found = [f for f in _readable(store) if f.id.startswith(path.name)]
+            unseen = store.get(path.name)
+        if not found and unseen is not None:
+            found = [unseen]
+        if len(found) != 1:
+            what = "several findings begin with" if found else "no finding"
+            raise Mistake(f"{what} {path.name!r} in '{path.parent}'")
+        yield Item(path.parent, found[0])
         return
     if not path.exists():
         raise Mistake(f"nothing is at '{path}'")
