@@ -76,7 +76,7 @@ def run(request: Request) -> int:
         raise Mistake("--format issue tells of a pass: it goes without --predicate")
     oracles_of((request.oracle,) if request.oracle else None)
     calls = calls_of(request.passes)
-    subject = given(request.module)
+    subject = given(request.module, well_formed=request.predicate is None)
     if subject.finding is None and not any(ways):
         raise Mistake(f"what is wrong with '{subject}'? Say --pass, --pipeline or --predicate")
     if subject.finding is not None and any((*ways[:2], request.oracle)):

@@ -20,7 +20,7 @@ from pathlib import Path
 from ...generators.source import SourceError, to_source
 from ...generators.tvm_api import load_json
 from .parallel import TICK, State
-from .search import Candidate, Search, digest
+from .search import Candidate, Search, digest, flaw_of
 
 SECONDS = 60.0
 """A candidate for which the command takes longer is not interesting."""
@@ -121,7 +121,7 @@ def shrink_by(
     def fault(text: str) -> None:
         faults[text] = None
 
-    where = Search(anchor=state.spot, fault=fault)
+    where = Search(anchor=state.spot, flaw=flaw_of(load_json(state.module)), fault=fault)
     where.seen.add(digest(state.module))
     with ThreadPoolExecutor(workers) as threads:
         while not state.ended and not over():

@@ -14,6 +14,7 @@ from itertools import islice
 import tvm
 
 from ...generators.tvm_api import load_json, save_json
+from ...oracles import well_formed
 from ...oracles.subject import given
 from .reduction import FIRST, Edit, Reduction, Spot
 from .reductions import REDUCTIONS
@@ -52,6 +53,12 @@ def make(mod: tvm.IRModule, spot: Spot, reductions: Sequence[Reduction]) -> tvm.
     return None if edit is None else edit()
 
 
+def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
+    """The key of what makes a module ill-formed; None for a well-formed one."""
+    flaw = well_formed.flaw(mod)
+    return None if flaw is None else flaw.key
+
+
 def quiet(spot: Spot) -> None:
     """Nobody wants to know which edit comes next."""
 
@@ -84,6 +91,9 @@ class Search:
     """Only the edits whose number leaves `share` when it is divided by `shares`."""
     seen: set[bytes] = field(default_factory=set)
     """What was tried, by digest. A structural hash would not tell names and sharing apart."""
+    flaw: tuple[str, ...] | None = None
+    """What is wrong with the module that was given, and may be with those that it becomes: the key
+    of `well_formed.flaw`. Whoever has an ill-formed module wants to know where it is."""
     before: Callable[[Spot], None] = quiet
     """Told of each edit before it is made."""
     fault: Tell = raising
@@ -108,7 +118,8 @@ class Search:
             self.seen.add(mark)
             copy = load_json(module)
             # Its text need not be taken down again before each run of a pass.
-            if given(copy, partial(load_json, module)).flaw is None:
+            flaw = given(copy, partial(load_json, module)).flaw
+            if flaw is None or flaw.key == self.flaw:
                 yield Candidate(module, copy, spot)
 
     def behind(self, spot: Spot) -> Search:
@@ -172,7 +183,8 @@ def minimize(
     """The smallest module that is found in that time and is still interesting.
 
     It all happens in this process, so a module that kills the process is not for this: see
-    `relaxfuzz minimize`. `interesting` is given well-formed modules only, and may change them.
+    `relaxfuzz minimize`. `interesting` is given well-formed modules only, if `mod` is, and may
+    change them.
 
     Args:
         interesting: called on one candidate after the other; `mod` itself is taken to be.
@@ -193,7 +205,8 @@ def minimize(
             raise _TimeIsUp
 
     try:
-        for smaller in search(mod, holds, Search(reductions=reductions, before=in_time)):
+        where = Search(reductions=reductions, flaw=flaw_of(mod), before=in_time)
+        for smaller in search(mod, holds, where):
             mod = load_json(smaller.module)
     except _TimeIsUp:
         pass

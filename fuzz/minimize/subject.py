@@ -35,8 +35,11 @@ class Given:
         return str(self.path)
 
 
-def given(path: Path) -> Given:
+def given(path: Path, *, well_formed: bool = True) -> Given:
     """A module file, a finding (`DIR/ID`), or its reproducer in its folder.
+
+    Args:
+        well_formed: refuse a module that is not.
 
     Raises:
         Mistake: there is no module, or none that this TVM can load.
@@ -50,7 +53,7 @@ def given(path: Path) -> Given:
     if (folder / DATABASE).is_file() and not path.is_file():
         return _finding(path, path)
     try:
-        module = load(path)
+        module = load(path, well_formed=well_formed)
     except BadModule as error:
         raise Mistake(str(error)) from None
     return Given(path, module, hashlib.sha256(path.read_bytes()).hexdigest()[:16])

@@ -270,3 +270,20 @@ def test_an_edit_is_found_again_by_its_name(mod: tvm.IRModule) -> None:
     assert made is not None
     assert tvm.ir.save_json(made) == candidate.module
     assert make(mod, Spot(0, 10_000), REDUCTIONS) is None
+
+
+def test_an_ill_formed_module_may_stay_so_in_the_same_way(mod: tvm.IRModule) -> None:
+    wrong = tvm.IRModule(
+        {
+            g: f.with_attr("global_symbol", "else") if g.name_hint == "main" else f
+            for g, f in mod.functions_items()
+        },
+        attrs=mod.attrs,
+    )
+    problem = flaw(wrong)
+    assert problem is not None
+    small = minimize(wrong, lambda candidate: flaw(candidate) is not None)
+    left = flaw(small)
+    assert left is not None
+    assert left.key == problem.key
+    assert sizes(small) == (1, 0)
