@@ -6,6 +6,7 @@ import dataclasses
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from relaxfuzz.fuzz import executor
 from relaxfuzz.fuzz.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from relaxfuzz.fuzz.executor import LocalPool, Sink
-from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject
+from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject, identity
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.zoo import ZOO
@@ -84,6 +85,9 @@ def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faul
     assert not finished.stopped
     assert finished.stats["DeadCodeElimination"].checks >= 40
     assert max(finished.occurrences.values()) > 1
+    items = [Counter(counts) for counts in finished.ended.values()]
+    assert sum(items, Counter()) == finished.occurrences
+    assert finished.ended["segfault()"].keys() == {identity(deaths["segfault"].violation)}
 
 
 @pytest.mark.parametrize("name", ["hang", "eat"])
