@@ -10,12 +10,13 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax, s_tir, tirx
 from tvm.ir import Op
 
 from ...oracles.inspect import is_public, nodes
 from . import edit
 from .halving import runs
+from .kernels import HAS_BLOCKS
 from .rebuild import Rebuild, Unfit
 from .reduction import Edit
 
@@ -34,8 +35,8 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
     for _, func in mod.functions_items():
         for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
-            found += [(hash(each), str(name)) for name in dict(each.attrs or {})]
-    found = [(owner, name) for owner, name in found if name not in (PUBLIC, FORCE_PURE)]
+            kept = {PUBLIC, FORCE_PURE, *([HAS_BLOCKS] if _has_blocks(each) else [])}
+            found += [(hash(each), str(n)) for n in dict(each.attrs or {}) if str(n) not in kept]
     names = list(dict.fromkeys(name for _, name in found))
     if 1 < len(names) < len(found):
         yield partial(_without, mod, found)
@@ -47,6 +48,10 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     for _, func in edit.relax_functions(mod):
         if FORCE_PURE in (func.attrs or {}):
             yield partial(_without, mod, [(hash(func), FORCE_PURE)])
+
+
+def _has_blocks(func: Any) -> bool:
+    return isinstance(func, tirx.PrimFunc) and bool(nodes(func, s_tir.SBlockRealize))
 
 
 def make_private(mod: tvm.IRModule) -> Iterator[Edit]:

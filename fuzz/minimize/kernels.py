@@ -14,6 +14,9 @@ from . import edit
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
 
+HAS_BLOCKS = "s_tir"
+"""The attribute of PrimFuncs in which blocks are allowed: without it, TVM refuses their script."""
+
 Places = list[tuple[str, Place]]
 """Nodes, each with the name of the PrimFunc that it is in."""
 

@@ -11,7 +11,7 @@ from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
 from .halving import runs
-from .kernels import kernels, rebuilt, with_kernels
+from .kernels import HAS_BLOCKS, kernels, rebuilt, with_kernels
 from .reduction import Edit
 
 PARTS = 4
@@ -39,8 +39,13 @@ def trivial_bodies(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def _trivial(mod: tvm.IRModule, names: Sequence[str], ranks: Mapping[str, int]) -> Iterator[Edit]:
     """Each of the bodies that exist is larger than those before: only larger ones are replaced."""
+    old = kernels(mod)
     for rank, body in enumerate(_BODIES):
-        larger = [name for name in names if ranks[name] > rank]
+        larger = [
+            name
+            for name in names
+            if ranks[name] > rank and (body is _nothing or may_have_blocks(old[name]))
+        ]
         if larger:
             yield partial(_with_bodies, mod, larger, body)
 
@@ -108,6 +113,11 @@ def outputs(func: tirx.PrimFunc) -> list[Any]:
     }
     buffers = [param for param in func.params if isinstance(param.ty, tirx.BufferType)]
     return [param for param in buffers if hash(param) in stored] or buffers[-1:]
+
+
+def may_have_blocks(func: tirx.PrimFunc) -> bool:
+    """Blocks are not lowered yet."""
+    return HAS_BLOCKS in (func.attrs or {})
 
 
 _BODIES = (_nothing, _nothing_in_a_block, _zeros)
