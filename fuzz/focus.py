@@ -98,12 +98,16 @@ class Learned:
         random = Random(entropy("focus", seed, number))
         if random.random() >= SHARE:
             return ()
+        # Modules also hold calls that no operator of the table makes, e.g. call_tir.
+        known = set(operators)
         matter: Mapping[str, list[str]] = {
-            item: found for item in sorted(self.changed) if (found := self.candidates(item))
+            item: found
+            for item in sorted(self.changed)
+            if (found := [op for op in self.candidates(item) if op in known])
         }
         if not matter:
             return ()
         found = matter[random.choice(list(matter))]
         chosen = random.sample(found, min(len(found), random.choice(CHOSEN)))
-        others = random.sample(sorted(set(operators).difference(chosen)), OTHERS)
+        others = random.sample(sorted(known.difference(chosen)), OTHERS)
         return (*chosen, *others)

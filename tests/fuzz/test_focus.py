@@ -54,6 +54,14 @@ def test_some_blocks_are_made_of_what_matters() -> None:
     assert drawn != [made.focus(2, number, table) for number in range(100)]
 
 
+def test_what_no_operator_of_the_table_makes_is_no_focus() -> None:
+    made = learned(100, {3: ("call_tir", "nn.softplus"), 50: ("call_tir", "nn.softplus")})
+    assert set(made.candidates("P")) == {"call_tir", "nn.softplus"}
+    drawn = [ops for number in range(100) if (ops := made.focus(1, number, table))]
+    assert drawn
+    assert all("call_tir" not in ops and "nn.softplus" in ops for ops in drawn)
+
+
 def test_nothing_known_means_everything() -> None:
     assert all(Learned().focus(1, number, table) == () for number in range(50))
 
