@@ -23,6 +23,11 @@ CUT: tuple[Kind, ...] = (parameter, operand, existing, constant)
 SHORTEN: tuple[Kind, ...] = (operand, existing, parameter, constant)
 """What was made is what it was made from instead: `f(g(x))` becomes `f(x)`."""
 
+MANY = 8
+"""Bindings: a try on a large module costs as much as many on a small one."""
+PARTS = 16
+"""Of a function; shorter runs wait until it is smaller by other means."""
+
 
 def drop_dead(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without bindings that no result depends on: of all functions, then of each."""
@@ -34,13 +39,29 @@ def drop_dead(mod: tvm.IRModule) -> Iterator[Edit]:
         yield partial(rewritten, mod, Change(dropped=keys, functions={name}))
 
 
+def drop_many_bindings(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without a long run of the bindings of a large function; see `drop_bindings`."""
+    for name, func in _functions(mod):
+        bounds = bounds_of(func)
+        for run in runs(bounds):
+            if len(run) < max(MANY, len(bounds) // PARTS):
+                break
+            yield from _without(mod, name, func, run)
+
+
 def drop_bindings(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without a run of bindings, long runs first; something stands for what is still used."""
     for name, func in _functions(mod):
         for run in runs(bounds_of(func)):
-            gone = [(name, key) for bound in run for key in _with_calls(bound, func)]
-            yield partial(without, mod, gone, SHORTEN)
-            yield partial(without, mod, gone, CUT)
+            yield from _without(mod, name, func, run)
+
+
+def _without(
+    mod: tvm.IRModule, name: str, func: relax.Function, run: Sequence[Bound]
+) -> Iterator[Edit]:
+    gone = [(name, key) for bound in run for key in _with_calls(bound, func)]
+    yield partial(without, mod, gone, SHORTEN)
+    yield partial(without, mod, gone, CUT)
 
 
 def shorten_chains(mod: tvm.IRModule) -> Iterator[Edit]:

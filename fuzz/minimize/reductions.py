@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .attributes import default_attributes, drop_attributes, make_private, make_pure
-from .bindings import drop_bindings, drop_dead, shorten_chains
+from .bindings import drop_bindings, drop_dead, drop_many_bindings, shorten_chains
 from .blocks import plain_blocks
 from .branches import flatten_branches, settle_conditions
 from .calls import inline_functions, inline_local_functions, lift_local_functions
@@ -38,6 +38,8 @@ REDUCTIONS: tuple[Reduction, ...] = (
     # An earlier result makes all that follows it dead, so it goes before single bindings.
     return_less,
     drop_dead,
+    # Of a thousand bindings most have nothing to do with it, wherever they stand.
+    drop_many_bindings,
     # Fewer bindings are visible from inside of a branch, or of a function that is called.
     flatten_branches,
     inline_functions,

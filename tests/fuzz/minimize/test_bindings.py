@@ -8,9 +8,16 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.bindings import drop_bindings, drop_dead, shorten_chains
+from relaxfuzz.fuzz.minimize.bindings import (
+    drop_bindings,
+    drop_dead,
+    drop_many_bindings,
+    shorten_chains,
+)
 from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
 from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.generators.modules import BINDING, FUNCTION_HEADER, HEADER, SPECIAL, build
+from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, op_name, ops_used
 from relaxfuzz.oracles.well_formed import flaw
 
@@ -151,6 +158,24 @@ def test_a_local_function_goes_with_its_calls(written: Written) -> None:
     small = minimize(mod, lambda m: "relax.exp" in ops_used(m), reductions=(drop_bindings,))
     assert ops(small) == ["exp"]
     assert len(bindings_of(small)) == 1
+
+
+def test_of_a_large_function_long_runs_go_first() -> None:
+    draw = random.Random(1).randbytes
+    body = [draw(BINDING) for _ in range(60)]
+    draws = (
+        draw(HEADER),
+        draw(SPECIAL),
+        [(draw(FUNCTION_HEADER), body)],
+    )
+    mod = build(draws, frozenset(), frozenset(), tuple(table.values()))
+    before = len(bindings_of(mod))
+    some = ops(mod)[len(ops(mod)) // 2]
+    small = minimize(
+        mod, lambda m: f"relax.{some}" in ops_used(m), reductions=(drop_many_bindings,)
+    )
+    assert before > 60
+    assert len(bindings_of(small)) < before // 3
 
 
 def test_recursion_is_cut(written: Written) -> None:
