@@ -545,8 +545,8 @@ def minimize(
 ) -> None:
     """Make a module as small as possible that still shows what is wrong.
 
-    The reproducer that is written was seen to fail in a process of its own. Other bugs that are
-    met on the way are kept: in DIR, or in FILE.others.
+    The reproducer that is written was seen to fail in a process of its own. What else is met on
+    the way is kept: in DIR (`relaxfuzz findings --unconfirmed`), or in FILE.others.
     """
 
     def command() -> int:
@@ -635,6 +635,14 @@ def list_findings(
         typer.Option(metavar="WORD", help="Only with this verdict; may be repeated."),
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Only what nobody judged or knows.")] = False,
+    unconfirmed: Annotated[
+        bool,
+        typer.Option(
+            "--unconfirmed",
+            help="Instead: what did not come out again, or was met on modules that only "
+            "minimization made, which may lack what the pass is entitled to.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> None:
     """List the rows of DIR, one for each bug. `list` may be left out."""
@@ -647,6 +655,7 @@ def list_findings(
             oracles=tuple(oracle or ()),
             verdicts=tuple(verdict or ()),
             new=new,
+            unconfirmed=unconfirmed,
         )
         return command.listing(folder, chosen, json=json)
 

@@ -44,12 +44,10 @@ class Triage:
         publish: Callable[[Finding], None],
         *,
         seconds: float | None = None,
-        others: bool = True,
     ) -> None:
         """
         Args:
             seconds: for all reduction; None: while a campaign goes on, little for each finding.
-            others: take on what smaller modules show besides.
         """
         self.published: list[Finding] = []
         """All that are done with, also those that were not told: see `_tell`."""
@@ -61,7 +59,6 @@ class Triage:
         self._publish = publish
         self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
         self._number = itertools.count()
-        self._others = others
         self._seen: set[str] = set()
         self._told: set[str] = set()
         """Rows of which a finding was published."""
@@ -195,9 +192,10 @@ class Triage:
             over=lambda: self._stop or time.monotonic() >= self._latest(deadline),
         )
         self.faults += result.faults
-        if self._others:
-            for other in result.met:
-                self.add(other)
+        for other in result.met:
+            # A pass may be entitled to what this module lacks, as no generated one does: it is
+            # kept for people to look at, and told by nobody.
+            self._store.put(other)
         return result
 
     def _put_off(self, finding: Finding, state: State) -> bool:

@@ -151,7 +151,7 @@ def _finding(found: Found, specimen: Specimen) -> Finding:
 
 
 def _reduced(finding: Finding, executor: Executor, store: Store, faults: list[str]) -> Finding:
-    triage = Triage(store, executor, lambda finding: None, seconds=REDUCE_SECONDS, others=False)
+    triage = Triage(store, executor, lambda finding: None, seconds=REDUCE_SECONDS)
     triage.add(finding)
     triage.drain(REDUCE_SECONDS, lambda: None)
     faults += triage.faults

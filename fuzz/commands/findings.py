@@ -22,7 +22,7 @@ from ..finding import Finding
 from ..known import Choice, Expected
 from ..mistake import Mistake, near
 from ..reproducer import Form
-from ..rows import Row
+from ..rows import Member, Row
 from ..store import BadStore, Store
 
 VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
@@ -40,6 +40,8 @@ class Filter:
     oracles: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     new: bool = False
+    unconfirmed: bool = False
+    """What did not come out again, or was met on modules that only minimization made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def listing(folder: Path, chosen: Filter, *, json: bool) -> int:
         Mistake: no store, or nothing in it has what the filter names.
     """
     with _opened(folder) as store:
-        rows = _rows(store)
+        rows = _unconfirmed(store) if chosen.unconfirmed else _rows(store)
         for option, names, attribute in (
             ("--pass", chosen.passes, "pass_name"),
             ("--oracle", chosen.oracles, "oracle"),
@@ -198,6 +200,15 @@ def _rows(store: Store) -> list[Listed]:
         Listed(row, tuple(members), _known(expected, members))
         for row in store.rows.all()
         if (members := grouped.get(row.id))
+    ]
+
+
+def _unconfirmed(store: Store) -> list[Listed]:
+    """Each by itself: no rule looks at them."""
+    expected = Choice().load(versions()["tvm"])
+    return [
+        Listed(Row(f.id, (Member(f.id, ""),)), (f,), _known(expected, (f,)))
+        for f in store.findings(confirmed=False)
     ]
 
 

@@ -225,17 +225,21 @@ class _Work:
         self._shown.line(f"{len(finding.calls)} passes: {', '.join(map(str, finding.calls))}")
 
     def _others(self, pool: LocalPool, met: Sequence[Finding]) -> list[tuple[Finding, Path]]:
-        """What candidates showed besides, if it comes out again; kept for another day."""
-        folder = self._subject.store or self._out.with_name(f"{self._out.name}.others")
+        """What candidates showed besides, if it comes out again; kept for another day.
+
+        Among the findings of a campaign it does not count: see `Triage`.
+        """
+        store = self._subject.store
+        folder = store or self._out.with_name(f"{self._out.name}.others")
         kept: list[tuple[Finding, Path]] = []
         for finding in met:
             if self._interrupt.stop.is_set() or again(pool, finding, finding.module) is None:
                 continue
             source = reproducer.source_of(finding.module)
-            seen = dataclasses.replace(finding, confirmed=True, source=source)
-            with Store(folder) as store:
-                if store.get(seen.id) is None:
-                    store.put(seen)
+            seen = dataclasses.replace(finding, confirmed=store is None, source=source)
+            with Store(folder) as others:
+                if others.get(seen.id) is None:
+                    others.put(seen)
             kept.append((seen, folder / seen.id))
         return kept
 

@@ -106,6 +106,15 @@ def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
         assert len(listed(out, *options)) == number, options
 
 
+def test_what_nobody_confirmed_is_listed_apart(out: Path, findings: list[Finding]) -> None:
+    met = dataclasses.replace(findings[0], key=("met on the way",), confirmed=False)
+    with Store(out) as store:
+        store.put(met)
+    assert met.id not in relaxfuzz(out, "--json").stdout
+    (row,) = map(json.loads, relaxfuzz(out, "--unconfirmed", "--json").stdout.splitlines())
+    assert row["id"] == met.id
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
