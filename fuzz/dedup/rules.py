@@ -62,6 +62,18 @@ def raised(evidence: Evidence) -> Iterator[Cause]:
         yield evidence.finding.pass_name, error.kind, error.text, error.place
 
 
+def shared(evidence: Evidence) -> Iterator[Cause]:
+    """What several passes call, a pattern matcher, raises on modules that look the same.
+
+    The frame that calls it may be of C++, with no place at all, or of Python. A place in a pass's
+    own source is that pass's own bug, and so is a call of a legalization that it should not make.
+    """
+    error = evidence.raised
+    own = re.compile(r"relax/(?:transform|training|backend)/")
+    if error is not None and not own.search(error.place) and not _legalizes(evidence):
+        yield error.kind, error.text, evidence.pattern
+
+
 def legalization(evidence: Evidence) -> Iterator[Cause]:
     """The legalization of an operator raises, whatever pass has called it.
 
@@ -92,11 +104,15 @@ def not_known(evidence: Evidence) -> Iterator[Cause]:
     finding = evidence.finding
     if finding.oracle == "lowering-complete" and finding.key[-1] in _BY_TYPE:
         yield finding.pass_name, "passes over", finding.key[-1]
-    through = any("legalize_ops/" in f.file or f.function == "call_te" for f in evidence.frames)
-    if evidence.raised is not None and through and finding.pass_name != "LegalizeOps":
+    if evidence.raised is not None and _legalizes(evidence) and finding.pass_name != "LegalizeOps":
         unknown = set(evidence.unknowns())
         if unknown and len(evidence.ops) == 1:
             yield finding.pass_name, "legalizes", *sorted(unknown)
+
+
+def _legalizes(evidence: Evidence) -> bool:
+    """It raises in the legalization of an operator."""
+    return any("legalize_ops/" in f.file or f.function == "call_te" for f in evidence.frames)
 
 
 def other_type(evidence: Evidence) -> Iterator[Cause]:
@@ -193,7 +209,12 @@ RULES: tuple[Rule, ...] = (
         "what TVM writes, it refuses to read with the same check",
         format_of_modules,
     ),
-    # It looks at the whole module: later than those that look at the key.
+    # These look at the whole module: later than those that look at the key.
+    Rule(
+        "shared",
+        "what several passes call raises the same on modules that look the same",
+        shared,
+    ),
     Rule(
         "words",
         "the oracle says the same of the same pass and of modules that look the same",

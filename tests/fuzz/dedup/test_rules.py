@@ -142,6 +142,20 @@ def out_of_range(op: Callable[..., relax.Expr]) -> Finding:
     return finding(of_call(op, tensor(4, dtype="float64")), "LegalizeOps()", "tvmscript")
 
 
+def rewriting(expr: str, *, deeper: bool = False) -> Finding:
+    """A matcher renews the type of eye_like of the result of an If."""
+    n = tvm.tirx.Var("n", "int64")
+    c, x = relax.Var("c", tensor(dtype="bool")), relax.Var("x", relax.TensorType([n, n], "float32"))
+    y = relax.Var("y", x.ty)
+    block = relax.BindingBlock([relax.VarBinding(y, relax.op.nn.relu(x))])
+    branches = relax.SeqExpr([block], y), relax.SeqExpr([], x)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [c, x]):
+        value = builder.emit(relax.op.eye_like(builder.emit(relax.If(c, *branches))))
+        builder.emit_func_output(builder.emit(relax.op.exp(value)) if deeper else value)
+    return finding(builder.get(), expr, "crash")
+
+
 SAME: dict[str, list[Callable[[], Pair]]] = {
     "legalization": [
         lambda: (norm("FoldConstant()"), norm("LegalizeOps()")),
@@ -160,6 +174,10 @@ SAME: dict[str, list[Callable[[], Pair]]] = {
             typed_otherwise(eye()),
             refused(relax.op.bitwise_and),
         ),
+    ],
+    "shared": [
+        lambda: (rewriting("FoldBatchnormToConv2D()"), rewriting("OptimizeLayoutTransform()")),
+        lambda: (rewriting("FoldBatchnormToConv2D()"), rewriting("ReorderTakeAfterMatmul()")),
     ],
     "format": [
         lambda: (unreadable("json"), unreadable("tvmscript")),
@@ -184,6 +202,10 @@ OTHERS: dict[str, Callable[[], Pair]] = {
     "another check of the reader": lambda: (
         unreadable("tvmscript"),
         out_of_range(relax.op.argmin),
+    ),
+    "what several passes call, on a module of another look": lambda: (
+        rewriting("FoldBatchnormToConv2D()"),
+        rewriting("ReorderTakeAfterMatmul()", deeper=True),
     ),
     "another place in the pass": lambda: (
         finding(kept("merge-composite-only-main"), "MergeCompositeFunctions()", "crash"),
