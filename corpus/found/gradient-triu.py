@@ -1,0 +1,53 @@
+# Gradient: the gradient of triu says nothing of its second argument, the diagonal
+#
+# pass: Gradient
+# oracle: crash
+# fingerprint: ["crash", "Gradient", "InternalError", "Check failed: (partials.size() == call->args.size()) is false: partials number != inputs number"]
+# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
+# fails with: InternalError: Check failed: (partials.size() == call->args.size()) is false: partials number != inputs number
+# promise: docstring of Gradient asks for one dataflow block and a scalar target only; python/tvm/relax/op/_op_gradient.py registers a gradient of relax.triu; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import Gradient
+from tvm.script import relax as R
+
+TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
+prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+ty = TensorType((2, 2), "float32")
+x = relax.Var("x", ty)
+lv = relax.DataflowVar("lv", ty)
+gv = relax.Var("gv", R.Tensor((), "float32"))
+main = relax.Function(
+    [x],
+    relax.SeqExpr(
+        [relax.DataflowBlock([
+            bind(lv, op("triu", [x, prim_value(3)])),
+            bind(gv, op("variance", [lv], "StatisticalAttrs", axis=None, keepdims=False)),
+        ])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+if __name__ == "__main__":
+    Gradient('main')(mod)
