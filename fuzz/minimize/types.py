@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,22 +31,22 @@ INDICES = ("int64", "int32", "bool")
 
 
 def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Types without virtual devices; and a module without those that no type names.
+    """Types without virtual devices; and a module without those that nothing names.
 
-    Types name fewer, or the module lists fewer.
+    Types name fewer, or the module lists fewer. A device that is named stays listed: operators and
+    passes look it up there.
     """
-    named: list[Any] = []
-    for tensor in _tensors(mod):
-        if tensor.vdevice is not None and not _among(tensor.vdevice, named):
-            named.append(tensor.vdevice)
+    named = _distinct(t.vdevice for t in _tensors(mod) if t.vdevice is not None)
     if named:
         yield partial(_placeless, mod, None)
         for device in named if len(named) > 1 else ():
             yield partial(_placeless, mod, device)
     if mod.global_infos:
-        yield partial(_listing, mod, {})
+        used = _distinct(nodes(mod, relax.VDevice))
+        if not used:
+            yield partial(_listing, mod, {})
         for kind, infos in mod.global_infos.items():
-            for run in runs([i for i, info in enumerate(infos) if not _among(info, named)]):
+            for run in runs([i for i, info in enumerate(infos) if not _among(info, used)]):
                 rest = [info for i, info in enumerate(infos) if i not in run]
                 yield partial(_listing, mod, {**dict(mod.global_infos), kind: rest})
 
@@ -245,6 +245,14 @@ def _placeless(mod: tvm.IRModule, device: Any) -> tvm.IRModule | None:
 def _listing(mod: tvm.IRModule, infos: Mapping[str, Any]) -> tvm.IRModule:
     kept = {kind: some for kind, some in infos.items() if some}
     return tvm.IRModule(dict(mod.functions_items()), attrs=mod.attrs, global_infos=kept)
+
+
+def _distinct(infos: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for info in infos:
+        if not _among(info, found):
+            found.append(info)
+    return found
 
 
 def _among(info: Any, some: Sequence[Any]) -> bool:

@@ -162,3 +162,25 @@ def test_a_device_that_is_needed_stays_alone() -> None:
     small = minimize(placed(["x", "y"]), on_second, reductions=(drop_devices,))
     assert small["main"].params[0].ty.vdevice is None
     assert [device.vdevice_id for device in small.global_infos["vdevice"]] == [1]
+
+
+def test_a_device_that_is_named_stays_listed() -> None:
+    def names(mod: tvm.IRModule) -> bool:
+        return mod["main"].params[1].ty.vdevice is not None
+
+    small = minimize(placed(["x", "y"]), names, reductions=(drop_devices,))
+    assert [device.vdevice_id for device in small.global_infos["vdevice"]] == [1]
+
+
+def test_a_device_that_a_call_names_stays_listed() -> None:
+    devices = [relax.VDevice("llvm", i) for i in range(2)]
+    param = relax.Var("x", relax.TensorType((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [param]):
+        builder.emit_func_output(builder.emit(relax.op.to_vdevice(param, devices[1])))
+    functions = dict(builder.get().functions_items())
+    mod = tvm.IRModule(functions, global_infos={"vdevice": devices})
+    small = minimize(
+        mod, lambda mod: bool(calls_of(mod, "relax.to_vdevice")), reductions=(drop_devices,)
+    )
+    assert [device.vdevice_id for device in small.global_infos["vdevice"]] == [1]
