@@ -101,7 +101,7 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r'(?<!attribute )(?:"[^"\n]*"|\'[^\'\n]*\')', "<name>"),
         (
             r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer|"
-            r"[Ll]ayout|[LR]HS)\s+"
+            r"[Aa]rgument|[Ll]ayout|[LR]HS)\s+"
             r"(?!is\b|has\b|was\b|must\b|does\b|can)\S+?"
             r"(?=\s+(?:is|has|was|must|does|can|cannot|could|not|in|and|used|as)\b|\s*(?:[,:;]|\.\s|\.?$))",
             r"\1 <name>",

@@ -92,6 +92,10 @@ SAME = [
         "the LHS x3 has shape R.shape([4, 4, 4]), while the RHS gv1 has shape R.shape([2])",
         "the LHS lv has shape R.shape([8]), while the RHS weight has shape R.shape([4, 4])",
     ),
+    (
+        "the argument gv is instead of type R.Tuple(R.Tensor((2,)), R.Tensor((2,)))",
+        "the argument lv12 is instead of type R.Tuple(R.Tensor((4, 4)))",
+    ),
     # What TVM 0.26 says of the same bugs: classes have moved, or have another name.
     (
         "Cannot treat type `ir.GenericConst` as type `ir.Var`",
