@@ -1,0 +1,43 @@
+# CanonicalizeBindings: a match_cast is kept for a dimension n that a call takes as a number, but n becomes the constant in the types behind it
+#
+# pass: CanonicalizeBindings
+# oracle: well-formed
+# fingerprint: ["well-formed", "CanonicalizeBindings", "ill-formed", "Operator-specific validation (FValidate) for <node> identified error: Check failed: (IsBaseOf(inferred_ty.value(), explicit_ty)) is false: The `out_ty` argument for R.call_tir must be compatible with", ""]
+# tvm: fails on 0.26.0, 0.27.0.post1
+# fails with: ValueError: Operator-specific validation (FValidate) for <node> identified error: Check failed: (IsBaseOf(inferred_ty.value(), explicit_ty)) is false: The `out_ty` argument for <node> must be compatible with the
+# promise: docstring of relax.analysis.well_formed: 'Check if the IRModule is well formed'; src/relax/op/op.cc (FValidate of call_tir): 'The `out_ty` argument for R.call_tir must be compatible with the PrimFunc'
+
+from tvm import relax
+from tvm.relax.transform import CanonicalizeBindings
+from tvm.script import ir as I, relax as R, tirx as T
+
+
+@I.ir_module
+class mod:
+    @T.prim_func(private=True)
+    def copy(x: T.handle, y: T.handle):
+        n = T.int64()
+        X = T.match_buffer(x, (n,), "float32")
+        Y = T.match_buffer(y, (n,), "float32")
+        for i in T.serial(n):
+            Y[i] = X[i]
+
+    @T.prim_func(private=True)
+    def fill(n: T.int64, y: T.handle):
+        Y = T.match_buffer(y, (n,), "float32")
+        for i in T.serial(n):
+            Y[i] = T.float32(0)
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")):
+        n = T.int64()
+        cls = mod
+        v = R.match_cast(x, R.Tensor((n,), "float32"))
+        y = R.call_tir(cls.copy, (v,), out_ty=R.Tensor((n,), "float32"))
+        z = R.call_tir(cls.fill, (n,), out_ty=R.Tensor((n,), "float32"))
+        return (y, z)
+
+
+if __name__ == "__main__":
+    relax.analysis.well_formed(mod)
+    relax.analysis.well_formed(CanonicalizeBindings()(mod))
