@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json as jsonlib
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -213,8 +214,9 @@ def _unconfirmed(store: Store) -> list[Listed]:
 
 
 def _known(expected: Expected, findings: Sequence[Finding]) -> str | None:
-    names = [known.name for finding in findings for known in expected.of(finding)]
-    return names[0] if names else None
+    """The one that most of them may be: one fingerprint may be that of several."""
+    names = Counter(known.name for finding in findings for known in expected.of(finding))
+    return max(names, key=names.__getitem__, default=None)
 
 
 def _passes(row: Listed, chosen: Filter) -> bool:
