@@ -7,34 +7,49 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
+from ..generators.ops.record import Tolerance
 from .errors import Mismatch, Undefined, Unsupported
 from .expectation import Expectation
 from .inspect import bindings_of, op_name
-from .values import difference, leaves
+from .values import difference, is_float, leaves
 
 
-def first_difference(before: Expectation, after: Expectation) -> str:
+def first_difference(
+    before: Expectation, after: Expectation, tolerance: Tolerance | None = None
+) -> str:
     """The operator of the module before whose result is the first to come out otherwise.
 
     Variables are compared by their names as long as the pass keeps these. A value that is found
     under another name is only renamed. Where no variable tells, it is the operator that computes
     the part of the result that differs.
+
+    Args:
+        tolerance: given for a pass that computes in another precision: on the way to the result,
+            floats of another dtype are no difference.
     """
     old, new = _trace(before), _trace(after)
+    if tolerance is not None:
+        new = {
+            name: (kind, _as_precise(value, old[name][1]) if name in old else value)
+            for name, (kind, value) in new.items()
+        }
     for name, (_, value) in new.items():
-        if name in old and _unlike(old[name][1], value) and not _found(old[name][1], new):
+        if name not in old or not _unlike(old[name][1], value, tolerance):
+            continue
+        if not _found(old[name][1], new, tolerance):
             return old[name][0]
-    path = _path(before.result, after.result)
+    path = _path(before.result, after.result, tolerance)
     return _computes(before.mod, before.function, path)
 
 
 ALIKE = frozenset(
     (
         *("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination"),
-        *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams"),
+        *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams", "TopologicalSort"),
     )
 )
 """Passes to which one operator is like another: where a difference begins is up to the module, and
@@ -95,18 +110,29 @@ def _compared(value: Any) -> bool:
     return all(hasattr(leaf, "dtype") for _, leaf in leaves(value))
 
 
-def _unlike(a: Any, b: Any) -> bool:
-    return difference(a, b) is not None
+def _unlike(a: Any, b: Any, tolerance: Tolerance | None) -> bool:
+    return difference(a, b, tolerance=tolerance) is not None
 
 
-def _found(value: Any, trace: dict[str, tuple[str, Any]]) -> bool:
-    return any(not _unlike(value, other) for _, other in trace.values())
+def _found(value: Any, trace: dict[str, tuple[str, Any]], tolerance: Tolerance | None) -> bool:
+    return any(not _unlike(value, other, tolerance) for _, other in trace.values())
 
 
-def _path(expected: Any, actual: Any) -> tuple[int, ...]:
+def _as_precise(value: Any, like: Any) -> Any:
+    """The value in the dtypes of another one, where both are tensors of floats."""
+    if isinstance(value, tuple | list):
+        same = isinstance(like, tuple | list) and len(like) == len(value)
+        return tuple(map(_as_precise, value, like)) if same else value
+    if not all(hasattr(one, "dtype") and is_float(one) for one in (value, like)):
+        return value
+    with np.errstate(over="ignore"):
+        return value.astype(like.dtype)
+
+
+def _path(expected: Any, actual: Any, tolerance: Tolerance | None) -> tuple[int, ...]:
     """The first part of a result that differs."""
     for (path, want), (other, got) in zip(leaves(expected), leaves(actual), strict=False):
-        if path != other or _unlike(want, got):
+        if path != other or _unlike(want, got, tolerance):
             return path
     return ()
 

@@ -54,8 +54,10 @@ def of_pipeline(
             title = f"{op} is left, though {by} lowers it"
             key = (op, LEFT)
             found.append((culprit, Problem(title, _detail(title, last), key, key)))
-    for identity, gap in _by_key(gaps(last)).items():
-        if identity not in after and lowered_by(gap.op) is None:
+    # What LegalizeOps has left keeps its place, though more may be known of its types by now.
+    before = {op for _, _, op in leftovers(reached[legalizer + 1])}
+    for gap in _by_key(gaps(last)).values():
+        if gap.op not in before and lowered_by(gap.op) is None:
             culprit = _first_with(gap.op, reached, legalizer + 1)
             found.append((culprit, _problem(gap, last)))
     return found

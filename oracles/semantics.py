@@ -67,7 +67,7 @@ def executed(subject: Subject) -> Problem | None:
             return Problem(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,), (what,))
         kind = wrong.split(":", 1)[0]
         side.result = value
-        where = blame.first_difference(e, side)
+        where = blame.first_difference(e, side, tolerance)
         key = blame.key(kind, where, subject.call.name)
         title = f"the result computes other {kind} than the module, from {where} on"
         return Problem(title, f"{e.function}: {wrong}", key, key)

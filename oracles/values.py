@@ -27,7 +27,7 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     """
     if isinstance(value, tuple | list):
         return tuple(perturbed(item, phase, coarse=coarse) for item in value)
-    if not isinstance(value, np.ndarray) or not _is_float(value) or value.size == 0:
+    if not isinstance(value, np.ndarray) or not is_float(value) or value.size == 0:
         return value
     places = (np.arange(value.size) >> phase) + phase
     signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
@@ -42,14 +42,14 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
 def finite(value: Any) -> bool:
     """No NaN and no infinity anywhere."""
     return all(
-        bool(np.isfinite(x.astype("float64")).all()) for _, x in leaves(value) if _is_float(x)
+        bool(np.isfinite(x.astype("float64")).all()) for _, x in leaves(value) if is_float(x)
     )
 
 
 def exact(value: Any) -> bool:
     """Small multiples of 1/8: sums and products of a few of them are exact in every float."""
     for _, leaf in leaves(value):
-        if not callable(leaf) and _is_float(leaf):
+        if not callable(leaf) and is_float(leaf):
             eighths = leaf.astype("float64") * 8
             if not ((eighths == np.rint(eighths)) & (np.abs(eighths) <= 2048)).all():
                 return False
@@ -99,7 +99,7 @@ def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
 
 
 def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool:
-    if not _is_float(want):
+    if not is_float(want):
         firm = np.ones(want.shape, "bool")
         for other in moved:
             firm &= want == other
@@ -114,7 +114,7 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
         return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
 
 
-def _is_float(value: Any) -> bool:
+def is_float(value: Any) -> bool:
     return bool(value.dtype.kind == "f" or value.dtype.name.startswith(("bfloat", "float")))
 
 

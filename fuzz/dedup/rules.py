@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ...oracles import check
 from ...oracles.lowering_gaps import Reason
 from ...oracles.metamorphic import TVMSCRIPT_ITSELF
-from .composed import parts
+from ...oracles.parts import parts
 from .evidence import Evidence
 
 Cause: TypeAlias = tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 import tvm
@@ -12,7 +13,9 @@ from tvm.script import relax as R
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import byoc, catalogue, tensorir
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import Relation
+from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 
 
@@ -113,6 +116,32 @@ SPLIT = PassCall(
     imports=tensorir.IMPORTS,
 )
 REFUSE = PassCall("CombineParallelMatmul(check=lambda *_: False)")
+
+
+def test_a_public_prim_func_may_become_code_that_defines_its_symbol() -> None:
+    """Docstring: 'generate the code for the matched pattern to replace it with a ExternFunc'."""
+    mod = with_prim_func("tir_add_one")
+    mod.update_func(
+        mod.get_global_var("tir_add_one"),
+        mod["tir_add_one"].with_attr("global_symbol", "tir_add_one"),
+    )
+    assert check(Case(mod, (SPLIT,)), oracles=["functions"]) == []
+    codeless = PassCall("codeless()", factory=f"{Path(__file__)}:codeless")
+    (lost,) = check(Case(mod, (codeless,)), oracles=["functions"])
+    assert lost.title == "a public PrimFunc is lost or renamed"
+
+
+def codeless() -> tvm.transform.Pass:
+    """Splits, but names a library that nobody gives."""
+
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        functions = dict(SPLIT.run(mod).functions_items())
+        for gvar, func in functions.items():
+            if isinstance(func, relax.ExternFunc):
+                functions[gvar] = relax.ExternFunc(func.global_symbol)
+        return tvm.IRModule(functions)
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="codeless")
 
 
 def changed_attribute(mod: tvm.IRModule, codegen: str) -> tvm.IRModule:

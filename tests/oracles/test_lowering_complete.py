@@ -13,6 +13,7 @@ from tvm.script import relax as R
 from relaxfuzz.oracles import pipelines
 from relaxfuzz.oracles.check import VALUES, check, narrow
 from relaxfuzz.oracles.lowering_complete import LEFT, ORACLE, of_pipeline
+from relaxfuzz.oracles.lowering_gaps import Reason, gaps
 from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.legalize_ops import legalize_ops
@@ -165,6 +166,24 @@ def test_the_pass_that_brings_a_call_after_the_others_is_blamed() -> None:
     mods = reached(Hidden, calls[:-1], idle="")
     (found,) = [f for f in of_pipeline([*mods, Gaps], calls, 0) if f[1].key[0] == "relax.exp"]
     assert (found[0], found[1].key) == (len(calls) - 1, ("relax.exp", "unknown shape"))
+
+
+@I.ir_module
+class Widened:
+    @R.function
+    def main() -> R.Tensor(ndim=1, dtype="float32"):
+        a = R.match_cast(R.const([1.0, 2.0], "float32"), R.Tensor(ndim=1, dtype="float32"))
+        return R.exp(a)
+
+
+def test_a_call_of_which_more_is_known_later_is_told_of_legalize_ops_alone() -> None:
+    (violation,) = check(Case(Widened, pipeline="default"), oracles=[NAME])
+    assert (violation.pass_name, violation.key) == ("LegalizeOps", ("relax.exp", "unknown shape"))
+    last = Widened
+    for call in pipelines.steps("default"):
+        last = call.run(last)
+    (gap,) = gaps(last)
+    assert gap.reason is not Reason.UNKNOWN_SHAPE, "the test needs a pass that finds out the shape"
 
 
 REFUSED = r"cannot emit this Relax operator|cannot handle this intrinsic"

@@ -15,6 +15,7 @@ import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles import pipeline_values, votes
@@ -146,6 +147,39 @@ def test_passes_that_treat_all_operators_alike_have_one_key(op: str) -> None:
     )
     assert violation.key == ("values",)
     assert f"from relax.{op} on" in violation.title
+
+
+@I.ir_module
+class Overwritten:
+    @T.prim_func(private=True, s_tir=True)
+    def zero(A: T.Buffer((2,), "float32")):
+        with T.sblock("root"):
+            T.reads()
+            T.writes(A[0])
+            A[0] = T.float32(0)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Overwritten
+        with R.dataflow():
+            a = R.multiply(x, x)
+            _b = R.call_tir_inplace(cls.zero, (x,), 0, R.Tensor((2,), "float32"))
+            R.output(a)
+        return (a, x)
+
+
+@pytest.mark.parametrize(
+    ("expr", "blamed"),
+    [
+        ("TopologicalSort('depth-first', 'from-outputs')", "TopologicalSort"),
+        ("FoldConstant()", "DeadCodeElimination"),
+    ],
+)
+def test_a_pass_inside_is_blamed_only_where_it_runs(expr: str, blamed: str) -> None:
+    """DeadCodeElimination removes the update that is seen in x."""
+    (alone,) = check(Case(Overwritten, (PassCall("DeadCodeElimination()"),)), oracles=["evaluated"])
+    (found,) = check(Case(Overwritten, (PassCall(expr),)), oracles=["evaluated"])
+    assert (found.pass_name, found.key) == (blamed, alone.key)
 
 
 def adjoint(factory: str) -> tuple[Case, PassContract]:
@@ -327,3 +361,18 @@ def test_named_inputs_of_mixed_precision_are_cast() -> None:
     whole = Case(faults.module(), (call,))
     assert check(whole, oracles=["executed"]) == []
     run_snippet("executed", whole)
+
+
+def test_less_precision_on_the_way_is_not_where_values_part() -> None:
+    @I.ir_module
+    class Causal:
+        @R.function
+        def main(x: R.Tensor((2, 2, 2, 2), "float32")):
+            with R.dataflow():
+                a = R.log(R.const(3.0, "float32"))
+                b = R.nn.attention(x, x, x, causal_mask="TopLeft")
+                R.output(a, b)
+            return (a, b)
+
+    (violation,) = check(Case(Causal, (PassCall("ToMixedPrecision()"),)), oracles=["evaluated"])
+    assert violation.key == ("values", "relax.nn.attention")
