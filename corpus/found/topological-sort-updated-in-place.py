@@ -2,7 +2,7 @@
 #
 # pass: TopologicalSort
 # oracle: evaluated
-# fingerprint: ["evaluated", "TopologicalSort", "values", "function multiply"]
+# fingerprint: ["evaluated", "TopologicalSort", "values"]
 # tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AssertionError: Not equal to tolerance
 # promise: docstring of relax.op.call_tir_inplace: it 'actually mutates the arguments specified by `inplace_indices`'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
