@@ -48,7 +48,9 @@ def module() -> str:
 @pytest.fixture
 def found(pool: LocalPool, module: str) -> Callable[[PassCall], Finding]:
     def found(call: PassCall) -> Finding:
-        violation = check(pool, Check(module=module, calls=(call,)))[0]
+        job = Check(module=module, calls=(call,))
+        # A flaky one does not come out of every run.
+        violation = next(seen[0] for _ in range(100) if (seen := check(pool, job)))
         return Finding.of(
             violation, module=module, calls=(call,), versions={"tvm": tvm.__version__}
         )
