@@ -7,6 +7,7 @@ offers (two references to one node made into references to two nodes) are edits 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import tvm
@@ -75,13 +76,18 @@ class Graph:
 
     def redirect(self, old: int, new: int) -> None:
         """Make every use of one GlobalVar in an expression a use of another."""
-        for node in self.nodes:
+        self.replace_uses(lambda index: new if index == old else index)
+
+    def replace_uses(self, replace: Callable[[int], int]) -> None:
+        """Put `replace(index)` in the place of each use of a node as an operand or in a type.
+
+        Nodes that `replace` adds are not visited.
+        """
+        for node in list(self.nodes):
             if node["type"] == "ffi.Array":
-                node["data"] = [new if i == old else i for i in node["data"]]
-            elif node["type"] in EXPRESSION_FIELDS:
-                for field in EXPRESSION_FIELDS[node["type"]]:
-                    if node["data"][field] == old:
-                        node["data"][field] = new
+                node["data"] = [replace(index) for index in node["data"]]
+            for field in EXPRESSION_FIELDS.get(node["type"], ()):
+                node["data"][field] = replace(node["data"][field])
 
 
 EXPRESSION_FIELDS = {

@@ -7,16 +7,23 @@ from collections.abc import Collection
 import tvm
 from tvm import relax
 
-from .graph import EXPRESSION_FIELDS, Graph
+from .graph import Graph
 from .inspect import bindings_of, has_dataflow, is_public
 
 STRANGER = "relaxfuzz_stranger"
+SHAPE = "relax.expr.ShapeExpr"
 
 
-def unshared(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The module with a ShapeExpr node of its own at every use; None where none is shared."""
+def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRModule | None:
+    """The module with a ShapeExpr node of its own at every use; None where none is shared.
+
+    Args:
+        only: the nodes of the module's graph to do this with; None: all.
+    """
     graph = Graph(mod)
-    shapes = {i for i, node in enumerate(graph.nodes) if node["type"] == "relax.expr.ShapeExpr"}
+    shapes = {i for i, node in enumerate(graph.nodes) if node["type"] == SHAPE}
+    if only is not None:
+        shapes &= set(only)
     used: set[int] = set()
     copied = False
 
@@ -31,11 +38,7 @@ def unshared(mod: tvm.IRModule) -> tvm.IRModule | None:
         node = graph.nodes[index]
         return graph.add(node["type"], dict(node["data"]))
 
-    for node in list(graph.nodes):
-        if node["type"] == "ffi.Array":
-            node["data"] = [own(index) for index in node["data"]]
-        for field in EXPRESSION_FIELDS.get(node["type"], ()):
-            node["data"][field] = own(node["data"][field])
+    graph.replace_uses(own)
     return graph.load() if copied else None
 
 
@@ -45,18 +48,14 @@ def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
     first: dict[tuple[int, ...], int] = {}
     replace: dict[int, int] = {}
     for index, node in enumerate(graph.nodes):
-        if node["type"] == "relax.expr.ShapeExpr":
+        if node["type"] == SHAPE:
             dims = [graph.nodes[i] for i in graph.nodes[node["data"]["values"]]["data"]]
             if all(dim["type"] == "ir.IntImm" for dim in dims):
                 values = tuple(graph.nodes[dim["data"]["value"]]["data"] for dim in dims)
                 replace[index] = first.setdefault(values, index)
     if all(old == new for old, new in replace.items()):
         return None
-    for node in graph.nodes:
-        if node["type"] == "ffi.Array":
-            node["data"] = [replace.get(index, index) for index in node["data"]]
-        for field in EXPRESSION_FIELDS.get(node["type"], ()):
-            node["data"][field] = replace.get(node["data"][field], node["data"][field])
+    graph.replace_uses(lambda index: replace.get(index, index))
     return graph.load()
 
 
