@@ -206,7 +206,6 @@ def _failure(violation: Violation, call: PassCall, mod: tvm.IRModule) -> PassVio
         source=reproducer.source_of(module),
         calls=(call,),
     )
-    texts = reproducer.texts(finding)
     if isinstance(call, _Held):
-        return PassViolation(violation, next(texts))
-    return PassViolation(violation, next((t for t in texts if reproducer.fails(t, finding)), ""))
+        return PassViolation(violation, next(reproducer.texts(finding)))
+    return PassViolation(violation, reproducer.failing(finding) or "")

@@ -21,6 +21,7 @@ from ..corpus.versions import order
 from ..oracles.metamorphic import TVMSCRIPT_ITSELF
 from ..oracles.passcall import PassCall, public_passes
 from .events import Finished
+from .files import write_whole
 from .finding import Finding
 from .mistake import Mistake
 from .protocol import Identity, Subject
@@ -215,7 +216,7 @@ def prune(known: Known, version: str) -> str:
     if left:
         document = tomlkit.parse(known.path.read_text(encoding="utf-8"))
         document["tvm"] = f"fails on {', '.join(left)}; fixed in {version}"
-        known.path.write_text(tomlkit.dumps(document), encoding="utf-8")
+        write_whole(known.path, tomlkit.dumps(document))
         return f"{known.path}: fixed in {version}"
     known.path.unlink()
     if known.reproducer is not None and known.reproducer.parent == known.path.parent:
@@ -239,5 +240,5 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
     if reproducer is not None:
         shutil.copyfile(reproducer, folder / f"{name}.py")
         document["reproducer"] = f"{name}.py"
-    path.write_text(tomlkit.dumps(document), encoding="utf-8")
+    write_whole(path, tomlkit.dumps(document))
     return path

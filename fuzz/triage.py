@@ -172,10 +172,9 @@ class Triage:
                 if not smaller.reduced and self._put_off(smaller, result.state):
                     return
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
-            for text in reproducer.texts(candidate):
-                if reproducer.fails(text, candidate):
-                    self._tell(self._store.publish(candidate, text))
-                    return
+            if (text := reproducer.failing(candidate)) is not None:
+                self._tell(self._store.publish(candidate, text))
+                return
         # Without a reproducer that fails it is still seen again by `relaxfuzz replay`.
         self._store.put(smaller)
         self._tell(smaller)

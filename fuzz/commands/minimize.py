@@ -163,7 +163,7 @@ class _Work:
             self._faults.update(dict.fromkeys(result.faults))
             self._keep(result.state, result.finding)
             others = self._others(pool, result.met)
-            text = self._reproducer(result.finding)
+            text = reproducer.failing(result.finding, self._request.form)
         write_whole(self._out, text or _module_text(result.finding.module, self._request.form))
         smallest = dataclasses.replace(result.finding, confirmed=True)
         if self._subject.store is not None:
@@ -242,13 +242,6 @@ class _Work:
                     others.put(seen)
             kept.append((seen, folder / seen.id))
         return kept
-
-    def _reproducer(self, finding: Finding) -> str | None:
-        """A file that was seen to fail."""
-        for text in reproducer.texts(finding, self._request.form):
-            if reproducer.fails(text, finding):
-                return text
-        return None
 
     # By a predicate of the user's
 

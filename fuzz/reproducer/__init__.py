@@ -21,6 +21,7 @@ from .way import Way, ways
 
 __all__ = [
     "Form",
+    "failing",
     "fails",
     "is_reproducer",
     "length",
@@ -79,6 +80,15 @@ def fails(text: str, finding: Finding) -> bool:
         path = Path(folder) / "reproducer.py"
         path.write_text(report[1] if report else text, encoding="utf-8")
         return as_found(path, finding)
+
+
+def failing(finding: Finding, form: Form = Form.SOURCE) -> str | None:
+    """The simplest reproducer that was seen to fail; None where none does.
+
+    Raises:
+        BadPass: see `texts`.
+    """
+    return next((text for text in texts(finding, form) if fails(text, finding)), None)
 
 
 _REPORT = re.compile(r"\A# .*^```python\n(.*?)^```$", re.M | re.S)

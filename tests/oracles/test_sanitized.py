@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,22 +22,11 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.subject import Subject
 from relaxfuzz.oracles.tensorir.data import depends_on_data
 
-from .snippets import run_snippet
+from .snippets import load_faults, run_snippet
 
 FILE = Path(__file__).with_name("sanitized_faults.py")
 
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"relaxfuzz_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where TVMScript looks for the source
-    spec.loader.exec_module(module)
-    return module
-
-
-faults = _load(FILE)
+faults = load_faults(FILE)
 
 FULL = np.full(4, 127, "int8")
 """Looks like memory that nobody has written to."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import sys
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,25 +31,12 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.sides import sides
 from relaxfuzz.oracles.subject import Subject
 
-from .snippets import run_snippet
+from .snippets import load_faults, run_snippet
 
 FILE = Path(__file__).with_name("value_faults.py")
-
-
 MEMORY = Path(__file__).with_name("memory_faults.py")
 
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"relaxfuzz_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where TVMScript looks for the source
-    spec.loader.exec_module(module)
-    return module
-
-
-faults, memory = _load(FILE), _load(MEMORY)
+faults, memory = load_faults(FILE), load_faults(MEMORY)
 
 
 def case(factory: str) -> Case:
