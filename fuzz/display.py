@@ -78,6 +78,11 @@ def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | 
     console.print(table)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 finding`, `2 findings`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def duration(seconds: float) -> str:
     """`75` is "1m15s"."""
     whole = int(seconds)

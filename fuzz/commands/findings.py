@@ -19,6 +19,7 @@ from ...generators.tvm_api import load_json, versions
 from ...oracles.inspect import bindings_of
 from .. import reproducer
 from ..dedup.place import by_row, place
+from ..display import counted
 from ..finding import Finding
 from ..known import Choice, Expected
 from ..mistake import Mistake, near
@@ -307,7 +308,7 @@ def _story(row: Listed, finding: Finding) -> str:
 
 
 def _reports(row: Row) -> str:
-    return f"{len(row.members)} report{'s' * (len(row.members) != 1)}"
+    return counted(len(row.members), "report")
 
 
 def _event(row: Listed, store: Store) -> dict[str, object]:

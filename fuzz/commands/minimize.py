@@ -14,12 +14,12 @@ from rich.console import Console
 
 from ...generators.tvm_api import load_json, versions
 from ...oracles.composition import contract_of
-from ...oracles.inspect import bindings_of, relax_functions
+from ...oracles.inspect import bindings_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from .. import reproducer
 from ..confirm import again
-from ..display import Display, display, duration
+from ..display import Display, counted, display, duration
 from ..executor import LocalPool, check
 from ..files import write_whole
 from ..finding import Finding
@@ -395,9 +395,9 @@ class _Work:
                 yield f"Pass: {'; '.join(map(str, finding.calls))}"
         (bindings, functions), (fewer, less) = self._before, size(state.module)
         yield (
-            f"{_count(bindings, 'binding')} in {_count(functions, 'function')} before, "
-            f"{_count(fewer, 'binding')} in {_count(less, 'function')} now; "
-            f"{_count(state.tried, 'candidate')} tried, {state.held} held, "
+            f"{counted(bindings, 'binding')} in {counted(functions, 'function')} before, "
+            f"{counted(fewer, 'binding')} in {counted(less, 'function')} now; "
+            f"{counted(state.tried, 'candidate')} tried, {state.held} held, "
             f"{duration(self._seconds())}."
         )
         if self._flaky:
@@ -413,7 +413,7 @@ class _Work:
 def size(module: str) -> tuple[int, int]:
     """Bindings of the Relax functions, and functions of all kinds."""
     mod = load_json(module)
-    return sum(len(bindings_of(f)) for _, f in relax_functions(mod)), len(mod.functions)
+    return len(bindings_of(mod)), len(mod.functions)
 
 
 def _module_text(module: str, form: Form) -> str:
@@ -436,10 +436,6 @@ def _about(finding: Finding) -> dict[str, object]:
         "title": finding.title,
         "calls": [str(call) for call in finding.calls],
     }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _print(event: dict[str, object]) -> None:

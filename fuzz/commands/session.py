@@ -17,7 +17,7 @@ from rich.console import Console
 
 from ...generators.tvm_api import versions
 from ..dedup.place import by_row
-from ..display import Display, display, duration, findings_table
+from ..display import Display, counted, display, duration, findings_table
 from ..executor import LocalPool
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
@@ -91,7 +91,7 @@ class Session:
             seconds = 0.0
         if self.triage.pending:
             more = f" and reduce, for up to {duration(seconds)} more" if seconds else ""
-            self.display.line(f"{_count(self.triage.pending, 'finding')} to confirm{more}")
+            self.display.line(f"{counted(self.triage.pending, 'finding')} to confirm{more}")
 
         def tick() -> None:
             self.display.progress(
@@ -189,9 +189,9 @@ class Session:
             if rows:
                 findings_table(console, [self._cells(*members) for members in rows.values()])
                 console.print()
-            found = _count(len(rows), "finding")
+            found = counted(len(rows), "finding")
             if len(findings) > len(rows):
-                found += f" ({_count(len(findings), 'report')})"
+                found += f" ({counted(len(findings), 'report')})"
             console.print(self._sentence(found, modules, checks, seconds))
         if self.faults:
             return 3
@@ -199,20 +199,20 @@ class Session:
 
     def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
         """A row of the table: one finding stands for all of them."""
-        more = f" ({_count(len(others) + 1, 'report')})" if others else ""
+        more = f" ({counted(len(others) + 1, 'report')})" if others else ""
         return shown.pass_name, shown.oracle, shown.title + more, self.store.reproducer(shown)
 
     def _sentence(self, found: str, modules: int, checks: int, seconds: float) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
-        text = f"{found} in {_count(modules, 'module')}, {_count(checks, 'check')}"
+        text = f"{found} in {counted(modules, 'module')}, {counted(checks, 'check')}"
         text += f", {duration(seconds)}{rate}."
         if self.expected.total:
             reports, knowns = self.expected.total, len(self.expected.reports)
-            text += f" Known: {_count(reports, 'report')} of {_count(knowns, 'known')}."
+            text += f" Known: {counted(reports, 'report')} of {counted(knowns, 'known')}."
         if self.triage.unconfirmed:
             text += f" {self.triage.unconfirmed} did not come out again and are not shown."
         if self.faults:
-            text += f" {_count(len(self.faults), 'fault')} of relaxfuzz, see above."
+            text += f" {counted(len(self.faults), 'fault')} of relaxfuzz, see above."
         return text
 
     def _tell(self, finding: Finding) -> None:
@@ -227,10 +227,6 @@ class Session:
     def _print(self, event: dict[str, object]) -> None:
         with self._lock:
             print(json.dumps(event), flush=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def event_of(finding: Finding, store: Store) -> dict[str, object]:

@@ -11,7 +11,7 @@ from tvm import relax
 from . import edit
 from .change import Change
 from .dropping import Kind, without
-from .halving import runs
+from .halving import long_runs, runs
 from .needs import dead
 from .reduction import Edit
 from .rewrite import rewritten
@@ -42,10 +42,7 @@ def drop_dead(mod: tvm.IRModule) -> Iterator[Edit]:
 def drop_many_bindings(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without a long run of the bindings of a large function; see `drop_bindings`."""
     for name, func in _functions(mod):
-        bounds = bounds_of(func)
-        for run in runs(bounds):
-            if len(run) < max(MANY, len(bounds) // PARTS):
-                break
+        for run in long_runs(bounds_of(func), PARTS, least=MANY):
             yield from _without(mod, name, func, run)
 
 

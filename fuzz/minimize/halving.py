@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -18,6 +19,11 @@ def runs(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         for stop in range(len(items), 0, -size):
             yield items[max(0, stop - size) : stop]
         size = (size + 1) // 2 if size > 1 else 0
+
+
+def long_runs(items: Sequence[Item], parts: int, least: int = 1) -> Iterator[Sequence[Item]]:
+    """The first of `runs`: as long as a part of the list if there were so many, and as `least`."""
+    return takewhile(lambda run: len(run) >= max(least, len(items) // parts), runs(items))
 
 
 def landmarks(count: int) -> list[int]:

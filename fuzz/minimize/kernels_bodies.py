@@ -10,7 +10,7 @@ import tvm
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .halving import runs
+from .halving import long_runs, runs
 from .kernels import HAS_BLOCKS, kernels, rebuilt, with_kernels
 from .reduction import Edit
 
@@ -23,9 +23,7 @@ def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
     ranks = _ranks(mod)
     yield from _trivial(mod, list(ranks), ranks)
     large = [name for name, rank in ranks.items() if rank]
-    for run in runs(large):
-        if len(run) < len(large) // PARTS:
-            break
+    for run in long_runs(large, PARTS):
         if len(run) < len(large):
             yield partial(_with_bodies, mod, run, _nothing)
 

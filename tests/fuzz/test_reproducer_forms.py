@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +26,16 @@ from relaxfuzz.oracles.passcall import PassCall
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 VERSIONS = {"tvm": tvm.__version__, "numpy": "2.0"}
+
+
+def load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"relaxfuzz_{name}", ORACLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where TVMScript looks for the source
+    spec.loader.exec_module(module)
+    return module
 
 
 def called(file: str, factory: str) -> PassCall:
