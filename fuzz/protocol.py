@@ -6,11 +6,8 @@ passes that on, and adds how the child ended. For every job the last message is 
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-import functools
 import json
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +19,7 @@ from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
 from .minimize.reduction import FIRST, Spot
+from .plain import plain, typed
 
 VERSION = 1
 """Of the messages; driver and zygote refuse to talk across versions."""
@@ -463,7 +461,7 @@ Message: TypeAlias = Request | Reply
 
 def encode(message: Message | Place) -> bytes:
     """The message as one line."""
-    fields = {"message": type(message).__name__, **_plain(message)}
+    fields = {"message": type(message).__name__, **plain(message, _JOBS)}
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
@@ -476,7 +474,7 @@ def decode(line: bytes | str) -> Message:
     try:
         data = json.loads(line)
         kind = _MESSAGES[data.pop("message")]
-        message: Message = _typed(data, kind)
+        message: Message = typed(data, kind)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProtocolError(
             f"Expected a message of protocol version {VERSION} but got {line[:200]!r}"
@@ -487,48 +485,4 @@ def decode(line: bytes | str) -> Message:
 _MESSAGES: Mapping[str, Any] = {
     kind.__name__: kind for kind in (*typing.get_args(Request), *typing.get_args(Reply))
 }
-_JOBS: Mapping[str, Any] = {kind.__name__: kind for kind in typing.get_args(Job)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Job):
-        return {"job": type(value).__name__, **_fields(value)}
-    if dataclasses.is_dataclass(value):
-        return _fields(value)
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-
-
-def _typed(data: Any, kind: Any) -> Any:
-    """Give plain JSON data the type that a dataclass's field declares."""
-    origin = typing.get_origin(kind)
-    if kind == Job:
-        data = dict(data)
-        return _typed(data, _JOBS[data.pop("job")])
-    if origin in (typing.Union, types.UnionType):
-        (other,) = (arg for arg in typing.get_args(kind) if arg is not types.NoneType)
-        return None if data is None else _typed(data, other)
-    if origin is tuple:
-        item = typing.get_args(kind)[0]
-        return tuple(_typed(element, item) for element in data)
-    if origin is not None and issubclass(origin, Mapping):
-        item = typing.get_args(kind)[1]
-        return {key: _typed(element, item) for key, element in data.items()}
-    if dataclasses.is_dataclass(kind):
-        hints = _hints(typing.cast("type", kind))
-        return kind(**{name: _typed(element, hints[name]) for name, element in data.items()})  # type: ignore[operator]  # a class, not an instance
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return kind(data)
-    return data
-
-
-@functools.cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return typing.get_type_hints(kind)
+_JOBS: tuple[type, ...] = typing.get_args(Job)

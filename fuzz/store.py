@@ -10,17 +10,19 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import rows
+from . import rows, runs
 from .files import write_whole
 from .finding import Finding
 from .rows import Rows
+from .runs import Runs
 
 APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: tells our files from others'
 
 DATABASE = "findings.sqlite"
 
-SCHEMA_VERSION = 2
-"""Of the tables. 1: findings only. 2: rows besides; a store of version 1 gets them when opened."""
+SCHEMA_VERSION = 3
+"""Of the tables. 1: findings only. 2: rows besides. 3: runs besides. An older store gets what it
+lacks when it is opened."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (
@@ -68,7 +70,7 @@ class Store:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("BEGIN IMMEDIATE")
-            for statement in filter(str.strip, f"{SCHEMA}{rows.SCHEMA}".split(";")):
+            for statement in filter(str.strip, f"{SCHEMA}{rows.SCHEMA}{runs.SCHEMA}".split(";")):
                 self._db.execute(statement)
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -78,6 +80,8 @@ class Store:
         self._lock = threading.RLock()
         self.rows = Rows(self._db, self._lock)
         """Which findings are one bug."""
+        self.runs = Runs(self._db, self._lock)
+        """What was done in this folder."""
 
     def _check_header(self) -> None:
         (application,) = self._db.execute("PRAGMA application_id").fetchone()

@@ -1,0 +1,50 @@
+"""`relaxfuzz known`: what can be asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .app import app, cores, finish
+from .options import Json, KnownFolders, KnownPrune, NoKnown, Workers
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz known\n\n"
+    "  relaxfuzz known LiftTransformParams --verify\n\n"
+    "  relaxfuzz known --known-prune"
+)
+def known(
+    passes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Only what is known of these passes, operators, ...",
+            show_default=False,
+        ),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run their reproducers: do they still fail?")
+    ] = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    known_prune: KnownPrune = False,
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """List the bugs that are known of this TVM, which a run counts but does not tell again.
+
+    Exit codes: 0 all fail as they did, 1 one that was run does not, 2 your mistake.
+    """
+
+    def command() -> int:
+        from ..commands import known as command
+        from ..known import Choice
+
+        choice = Choice(folders=tuple(known or ()), shipped=not no_known, prune=known_prune)
+        verified = verify or known_prune
+        return command.run(passes or (), choice, workers or cores(), verified=verified, json=json)
+
+    finish(command)

@@ -1,0 +1,96 @@
+"""Options and arguments that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Passes = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PASS]...",
+        help="FuseOps, 'FuseOps(fuse_opt_level=2)', path/to/file.py:factory or "
+        "package.module:factory. None: all passes of the catalogue.",
+        show_default=False,
+    ),
+]
+Module = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODULE",
+        help="TVM JSON, or a Python file (TVMScript or plain) that defines one IRModule. "
+        "A Python file is executed.",
+    ),
+]
+Oracles = Annotated[
+    list[str] | None,
+    typer.Option("--oracle", metavar="NAME", help="Only this oracle; may be repeated."),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="Where findings are kept; a second run adds."),
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes at the same time. Default: one per core.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="One JSON object a line on stdout; progress on stderr.")
+]
+KnownFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--known",
+        metavar="DIR",
+        help="Bugs of yours that are known: counted, not told again; may be repeated. "
+        "Default: relaxfuzz-known, if it is there.",
+        show_default=False,
+    ),
+]
+NoKnown = Annotated[
+    bool,
+    typer.Option("--no-known", help="Only what DIR says is known."),
+]
+KnownUpdate = Annotated[
+    bool,
+    typer.Option("--known-update", help="What is found is known from now on, in the first DIR."),
+]
+KnownPrune = Annotated[
+    bool,
+    typer.Option("--known-prune", help="Take knowns of yours out that do not fail any more."),
+]
+Stages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stage",
+        metavar="NAME",
+        help="Your own pass takes modules of this stage only (raw, legalized, ...); "
+        "may be repeated.",
+    ),
+]
+Like = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PASS",
+        help="Your own pass keeps the contract of this one, at its stages. Default: the strict "
+        "contract of a pass that nobody described.",
+    ),
+]
+NotIdempotent = Annotated[
+    bool, typer.Option("--not-idempotent", help="Your own pass may change its own result.")
+]
+ChangesFunctions = Annotated[
+    bool, typer.Option("--changes-functions", help="It may add or remove public functions.")
+]
+ChangesSignature = Annotated[
+    bool, typer.Option("--changes-signature", help="It may change public signatures.")
+]
+ChangesAttributes = Annotated[
+    bool, typer.Option("--changes-attributes", help="It may change attributes.")
+]
+ChangesValues = Annotated[
+    bool, typer.Option("--changes-values", help="It may change what is computed.")
+]
+
+OUT = Path("relaxfuzz-out")

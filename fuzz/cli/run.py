@@ -1,0 +1,99 @@
+"""`relaxfuzz run`: what can be asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .app import app, cores, finish
+from .options import (
+    OUT,
+    ChangesAttributes,
+    ChangesFunctions,
+    ChangesSignature,
+    ChangesValues,
+    Json,
+    KnownFolders,
+    KnownPrune,
+    KnownUpdate,
+    Like,
+    NoKnown,
+    NotIdempotent,
+    Oracles,
+    Out,
+    Passes,
+    Stages,
+    Workers,
+)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz run\n\n"
+    "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
+    "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
+    "  relaxfuzz run my_passes.py:make_pass --stage legalized --not-idempotent"
+)
+def run(
+    passes: Passes = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long to fuzz: 90s, 5m, 1h. Default: 60s."),
+    ] = None,
+    modules: Annotated[int | None, typer.Option(min=1, help="Stop after so many modules.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="The same seed gives the same modules.")
+    ] = None,
+    workers: Workers = None,
+    oracle: Oracles = None,
+    out: Out = OUT,
+    json: Json = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    known_update: KnownUpdate = False,
+    known_prune: KnownPrune = False,
+    like: Like = None,
+    stage: Stages = None,
+    not_idempotent: NotIdempotent = False,
+    changes_functions: ChangesFunctions = False,
+    changes_signature: ChangesSignature = False,
+    changes_attributes: ChangesAttributes = False,
+    changes_values: ChangesValues = False,
+) -> None:
+    """Generate modules and check passes on them until the budget is used up."""
+
+    def command() -> int:
+        from ..commands import run as command
+        from ..commands.subjects import Relaxations
+        from ..known import Choice
+
+        return command.run(
+            command.Request(
+                passes=tuple(passes or ()),
+                budget=budget,
+                modules=modules,
+                seed=seed,
+                workers=workers or cores(),
+                oracles=tuple(oracle) if oracle else None,
+                out=out,
+                json=json,
+                knowns=Choice(
+                    folders=tuple(known or ()),
+                    shipped=not no_known,
+                    update=known_update,
+                    prune=known_prune,
+                ),
+                relaxations=Relaxations(
+                    like=like,
+                    stages=tuple(stage or ()),
+                    not_idempotent=not_idempotent,
+                    changes_functions=changes_functions,
+                    changes_signature=changes_signature,
+                    changes_attributes=changes_attributes,
+                    changes_values=changes_values,
+                ),
+            )
+        )
+
+    finish(command)

@@ -1,0 +1,63 @@
+"""`relaxfuzz zoo`: what can be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import app, cores, finish
+from .options import Json, Out, Workers
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz zoo\n\n"
+    "  relaxfuzz zoo lift_forgets_returned --seed 3\n\n"
+    "  relaxfuzz zoo --budget 20s --modules 50 --json"
+)
+def zoo(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Only these passes of the zoo.", show_default=False
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to look for each fault, on one core.")
+    ] = "60s",
+    modules: Annotated[
+        int, typer.Option(min=1, help="How many modules each correct pass gets.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same modules.")] = 0,
+    workers: Workers = None,
+    out: Out = Path("relaxfuzz-zoo"),
+    json: Json = False,
+) -> None:
+    """Judge the harness: does it find known faults, and leave correct passes in peace?
+
+    The zoo holds faulty passes, each modelled on a bug of TVM, and correct ones that look
+    suspicious. The table says which were found, by which oracle and how fast.
+    """
+
+    def command() -> int:
+        from ..commands import zoo as command
+        from ..mistake import parse_budget
+        from ..zoo import Budget
+
+        return command.run(
+            command.Request(
+                names=tuple(names or ()),
+                budget=Budget(
+                    seed=seed,
+                    seconds=parse_budget(budget),
+                    modules=modules,
+                ),
+                workers=workers or cores(),
+                out=out,
+                json=json,
+            )
+        )
+
+    finish(command)

@@ -1,0 +1,114 @@
+"""Runs: what was done in a store's folder, and how far the one is that goes on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .plain import plain, typed
+from .protocol import PassStats
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    id INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    state TEXT
+) STRICT;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How far a run was at some time."""
+
+    seconds: float
+    modules: int
+    checks: int
+    findings: int
+    """Distinct violations that are not known, confirmed or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a run of `relaxfuzz run`, `nightly`, `check` or of the pytest plugin did.
+
+    Blocks that were not committed are not counted. A run that was interrupted and resumed is one.
+    """
+
+    command: str
+    started: float
+    """Unix time, seconds."""
+    seed: int | None = None
+    workers: int
+    versions: Mapping[str, str]
+    passes: tuple[str, ...]
+    seconds: float = 0.0
+    """Breaks not counted."""
+    modules: int = 0
+    checks: int = 0
+    stats: Mapping[str, PassStats] = field(default_factory=dict)
+    """By item of the schedule: a pass, "sequence", or a pipeline."""
+    known_reports: Mapping[str, int] = field(default_factory=dict)
+    """By item: how many of its checks ended in a known bug."""
+    knowns: Mapping[str, int] = field(default_factory=dict)
+    """By name of a known that was met: its distinct reports."""
+    fixed: tuple[str, ...] = ()
+    """Names of knowns whose reproducers do not fail any more."""
+    found: tuple[str, ...] = ()
+    """Ids of the findings that were told, in this order."""
+    samples: tuple[Sample, ...] = ()
+    faults: tuple[str, ...] = ()
+    finished: bool = False
+
+
+class Runs:
+    """The runs of a store, in the order in which they began."""
+
+    def __init__(self, db: sqlite3.Connection, lock: threading.RLock) -> None:
+        self._db = db
+        self._lock = lock
+
+    def begin(self, run: Run) -> int:
+        """Enter a run; its id."""
+        with self._lock:
+            text = _encode(run)
+            return self._db.execute("INSERT INTO runs (run) VALUES (?)", (text,)).lastrowid or 0
+
+    def save(self, id: int, run: Run, state: str | None = None) -> None:
+        """Write how far a run is, in one step.
+
+        Args:
+            state: what is needed to go on with it; None once it has ended.
+        """
+        with self._lock:
+            self._db.execute(
+                "UPDATE runs SET run = ?, state = ? WHERE id = ?", (_encode(run), state, id)
+            )
+
+    def all(self) -> dict[int, Run]:
+        """Every run by its id."""
+        with self._lock:
+            found = self._db.execute("SELECT id, run FROM runs ORDER BY id").fetchall()
+        return {id: _decode(text) for id, text in found}
+
+    def unfinished(self) -> tuple[int, Run, str] | None:
+        """The last run, if it can go on: its id, and the state that it was saved with."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT id, run, state FROM runs ORDER BY id DESC LIMIT 1"
+            ).fetchone()
+        if found is None or found[2] is None:
+            return None
+        return found[0], _decode(found[1]), found[2]
+
+
+def _encode(run: Run) -> str:
+    return json.dumps(plain(run))
+
+
+def _decode(text: str) -> Run:
+    run: Run = typed(json.loads(text), Run)
+    return run
