@@ -1,0 +1,1 @@
+"""The pytest plugin; loading it imports neither TVM nor Hypothesis."""
