@@ -69,8 +69,8 @@ def check(
 
     def command() -> int:
         from ..commands import check as command
-        from ..commands.subjects import Relaxations
         from ..known import Choice
+        from ..subjects import Relaxations
 
         return command.run(
             command.Request(

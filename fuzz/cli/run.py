@@ -65,8 +65,8 @@ def run(
 
     def command() -> int:
         from ..commands import run as command
-        from ..commands.subjects import Relaxations
         from ..known import Choice
+        from ..subjects import Relaxations
 
         return command.run(
             command.Request(

@@ -23,8 +23,8 @@ from ..known import Choice
 from ..load import BadModule, load
 from ..mistake import Mistake, near
 from ..protocol import Check
+from ..subjects import Relaxations, calls_of, oracles_of, stage_of
 from .session import Session, session
-from .subjects import Relaxations, calls_of, oracles_of, stage_of
 
 VARIANTS = 6
 """Draws of arguments for each pass of the catalogue; equal ones are checked once."""

@@ -34,8 +34,8 @@ from ..protocol import Check
 from ..reproducer import Form
 from ..reproducer.module_text import as_script, as_source
 from ..store import Store
+from ..subjects import calls_of, oracles_of
 from .session import Interrupt
-from .subjects import calls_of, oracles_of
 
 MORE = 2
 """What is wrong with the module is asked for so many times more: does it always come out?"""

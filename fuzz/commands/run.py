@@ -16,8 +16,8 @@ from ..finding import Finding
 from ..known import Choice, shares
 from ..mistake import parse_budget
 from ..protocol import Identity, identity
+from ..subjects import Relaxations, oracles_of, subjects
 from .session import Session, session
-from .subjects import Relaxations, oracles_of, subjects
 
 BUDGET = 60.0
 """Seconds, where neither --budget nor --modules says otherwise."""

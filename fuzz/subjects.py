@@ -1,4 +1,4 @@
-"""What the user named on the command line: passes, oracles, stages."""
+"""What to fuzz: passes, oracles and stages as users name them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...generators.stages import Stage
-from ...oracles.catalogue import catalogue
-from ...oracles.check import ORACLES
-from ...oracles.passcall import BadSpelling, PassCall, parse
-from ..mistake import Mistake, near
-from ..probe import probe
-from ..protocol import Subject
+from ..generators.stages import Stage
+from ..oracles.catalogue import catalogue
+from ..oracles.check import ORACLES
+from ..oracles.passcall import BadSpelling, PassCall, parse
+from .mistake import Mistake, near
+from .probe import probe
+from .protocol import Subject
 
 RELAXES: Mapping[str, tuple[str, ...]] = {
     "not_idempotent": ("idempotent",),
@@ -48,13 +48,23 @@ class Relaxations:
         )
 
 
-def subjects(spellings: Sequence[str], relaxations: Relaxations) -> tuple[Subject, ...]:
+def subjects(
+    spellings: Sequence[str], relaxations: Relaxations, own: Mapping[str, Relaxations] = {}
+) -> tuple[Subject, ...]:
     """The passes to fuzz; all of the catalogue where none is named.
 
+    Args:
+        relaxations: what the user's own passes promise that `own` does not name.
+        own: what others of them promise, by spelling; those that are not fuzzed do not matter.
+
     Raises:
-        Mistake: a name that is none, a factory that does not give a pass, a stage that is none.
+        Mistake: a name that is none, a factory that does not give a pass, a stage that is none,
+            promises for a pass of TVM, whose contract is in the catalogue.
     """
-    stages = tuple(stage_of(name) for name in relaxations.stages)
+    promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
+    stages = {
+        each: tuple(stage_of(name) for name in each.stages) for each in (relaxations, *own.values())
+    }
     if not spellings:
         if relaxations != Relaxations():
             raise Mistake(
@@ -63,14 +73,19 @@ def subjects(spellings: Sequence[str], relaxations: Relaxations) -> tuple[Subjec
             )
         return tuple(Subject(name) for name in catalogue)
     named: dict[str, Subject] = {}
-    for spelling, call in calls_of(spellings, relaxations.like).items():
-        own = call.factory is not None
-        plain = call.expr.endswith("()") and call.name in catalogue and not own
+    likes = {spelling: each.like for spelling, each in promised.items()}
+    for spelling, call in _built(likes).items():
+        mine = call.factory is not None
+        if not mine and spelling in own:
+            raise Mistake(
+                f"promises of {spelling!r}: it is a pass of TVM, whose contract is in the catalogue"
+            )
+        plain = call.expr.endswith("()") and call.name in catalogue and not mine
         subject = Subject(
             call.name,
             None if plain else call,
-            stages,
-            relaxations.exempt if own else (),
+            stages[promised[spelling]],
+            promised[spelling].exempt if mine else (),
         )
         if named.setdefault(call.name, subject) != subject:
             raise Mistake(
@@ -89,17 +104,23 @@ def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, 
     Raises:
         Mistake: see `subjects`.
     """
-    if like is not None and like not in catalogue:
-        raise Mistake(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
+    return _built(dict.fromkeys(spellings, like))
+
+
+def _built(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
+    """The passes by their spelling; a user's own keeps the contract of the pass named here."""
+    for like in likes.values():
+        if like is not None and like not in catalogue:
+            raise Mistake(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
     try:
-        calls = {spelling: parse(spelling) for spelling in spellings}
+        calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
         raise Mistake(str(error)) from None
     doubtful = [s for s, call in calls.items() if call.factory or not call.expr.endswith("()")]
     if doubtful:
         probe(doubtful)
     return {
-        spelling: dataclasses.replace(call, like=like) if call.factory else call
+        spelling: dataclasses.replace(call, like=likes[spelling]) if call.factory else call
         for spelling, call in calls.items()
     }
 
