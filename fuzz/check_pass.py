@@ -73,8 +73,8 @@ def check_pass(
     """Check that a pass keeps its promises on a module.
 
     A pass object is checked in this process. A pass by name is checked in a process of its own,
-    where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)", "package.module:factory" or
-    "path/to/file.py:factory" (a function without arguments that returns the pass).
+    where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)", "package.module:Name" or
+    "path/to/file.py:Name" (a pass, or a function or class that makes one without arguments).
 
     Should a pass object take this process with it, then the next check of the same pass and
     module does not run: it reports the crash, once, from the journal in `.relaxfuzz`.
@@ -101,7 +101,7 @@ def check_pass(
         if isolate:
             raise ValueError(
                 f"{pass_.info.name!r} is a pass object, which cannot go to another process; name "
-                "a function that makes it, as 'package.module:factory'"
+                "it, or what makes it, as 'package.module:Name'"
             )
         call: PassCall = _Held(f"{pass_.info.name}()", held=pass_)
         violations = _in_process(call, mod, contract, chosen)

@@ -10,7 +10,7 @@ import inspect
 import os
 import runpy
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,7 @@ class BadSpelling(ValueError):
 
 
 class BadPass(ValueError):
-    """A user's factory that cannot be loaded, raises, or returns no `tvm.transform.Pass`."""
+    """A user's spelling names nothing that can be loaded, or what gives no `tvm.transform.Pass`."""
 
 
 @functools.cache
@@ -61,7 +61,8 @@ class PassCall:
     `expr` is a Python expression over the names `tvm`, `relax`, `np` and all of
     `tvm.relax.transform` (for the passes of the catalogue), e.g. "FuseOps(fuse_opt_level=2)" or
     "relax.backend.DispatchSortScan()"; or, for a user's own pass, `factory` names where it
-    comes from ("package.module:factory" or "path/to/file.py:factory") and `expr` is a label.
+    comes from ("package.module:Name" or "path/to/file.py:Name": a pass, or a function or a class
+    that gives one when it is called without arguments) and `expr` is a label.
     """
 
     expr: str
@@ -82,7 +83,7 @@ class PassCall:
         """The pass object.
 
         Raises:
-            BadPass: the user's factory cannot be loaded, raises, or returns no Pass.
+            BadPass: what the user names cannot be loaded, raises, or gives no Pass.
             Exception: whatever the constructor of a pass of TVM raises for these arguments.
         """
         if self.factory is not None:
@@ -234,13 +235,16 @@ def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _call_factory(spelling: str) -> tvm.transform.Pass:
-    factory = _load(spelling)
-    if isinstance(factory, tvm.transform.Pass):
+    thing = _load(spelling)
+    if isinstance(thing, tvm.transform.Pass):
+        return thing
+    if not callable(thing):
         raise BadPass(
-            f"{spelling} is a Pass itself; expected a function without arguments that returns one"
+            f"Expected {spelling} to be a pass, a class of passes or a function that returns one "
+            f"but got {thing!r} (type={type(thing).__name__})"
         )
     try:
-        made = factory()
+        made = thing()
     except Exception as error:
         _fail(spelling, "raised", error)
     if not isinstance(made, tvm.transform.Pass):
@@ -252,8 +256,8 @@ def _call_factory(spelling: str) -> tvm.transform.Pass:
 
 
 @functools.cache
-def _load(spelling: str) -> Callable[[], object]:
-    """The factory; its module is executed once, as an import would."""
+def _load(spelling: str) -> object:
+    """What a user's spelling names; its module is executed once, as an import would."""
     place, _, name = spelling.rpartition(":")
     directory, module = _place(place)
     if directory not in sys.path:
@@ -265,10 +269,7 @@ def _load(spelling: str) -> Callable[[], object]:
         _fail(spelling, "cannot be loaded: importing it raised", error)
     if name not in names:
         raise BadPass(f"No {name!r} in {place}{_near(name, names)}")
-    if not callable(names[name]):
-        raise BadPass(f"Expected {spelling} to be a function but got {names[name]!r}")
-    factory: Callable[[], object] = names[name]
-    return factory
+    return names[name]
 
 
 def _place(place: str) -> tuple[str, str | None]:
@@ -283,15 +284,15 @@ def _fail(spelling: str, what: str, error: Exception) -> NoReturn:
 
 
 def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
-    _load(spelling)
+    call = "" if isinstance(_load(spelling), tvm.transform.Pass) else "()"
     place, _, name = spelling.rpartition(":")
     directory, module = _place(place)
     if module is None:
         path = f"sys.path.insert(0, {directory!r})"
-        return ("import runpy", "import sys", path), f"runpy.run_path({place!r})[{name!r}]()"
+        return ("import runpy", "import sys", path), f"runpy.run_path({place!r})[{name!r}]{call}"
     file = sys.modules[module].__file__
     if file is None or "site-packages" in file:
-        return (f"from {module} import {name}",), f"{name}()"
+        return (f"from {module} import {name}",), f"{name}{call}"
     depth = len(module.split(".")) - (not file.endswith("__init__.py"))
     path = f"sys.path.insert(0, {str(Path(file).resolve().parents[depth])!r})"
-    return ("import sys", path, f"from {module} import {name}"), f"{name}()"
+    return ("import sys", path, f"from {module} import {name}"), f"{name}{call}"

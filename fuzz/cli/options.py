@@ -12,7 +12,8 @@ Passes = Annotated[
     typer.Argument(
         metavar="[PASS]...",
         help="FuseOps, 'FuseOps(fuse_opt_level=2)', path/to/file.py:factory or "
-        "package.module:factory. None: all passes of the catalogue.",
+        "package.module:factory (a pass itself or its class will do). None: all passes of the "
+        "catalogue.",
         show_default=False,
     ),
 ]

@@ -38,6 +38,22 @@ def itself(mod, ctx):
 def identity():
     return itself
 
+@tvm.transform.module_pass(opt_level=0)
+class Decorated:
+    def transform_module(self, mod, ctx):
+        return mod
+
+class Derived(tvm.transform.Sequential):
+    def __init__(self):
+        super().__init__([itself], name="derived")
+
+class NeedsArguments(tvm.transform.Sequential):
+    def __init__(self, passes):
+        super().__init__(passes)
+
+class NoPass:
+    pass
+
 def raising():
     raise KeyError("lost")
 
@@ -122,6 +138,27 @@ def test_factory_in_a_file(factories: Path) -> None:
     assert tvm_ffi.structural_equal(call.run(mod), mod)
 
 
+@pytest.mark.parametrize("name", ["identity", "itself", "Decorated", "Derived"])
+@pytest.mark.parametrize("in_a_module", [False, True])
+def test_functions_passes_and_classes(
+    factories: Path, monkeypatch: pytest.MonkeyPatch, name: str, in_a_module: bool
+) -> None:
+    monkeypatch.chdir(factories.parent)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    package = f"passes_of_{name}"
+    if in_a_module:
+        factories.rename(f"{package}.py")
+    call = parse(f"{package}:{name}" if in_a_module else f"{factories}:{name}")
+    mod = module()
+    assert tvm_ffi.structural_equal(call.run(mod), mod)
+    imports, expression = call.source()
+    names: dict[str, object] = {}
+    exec("\n".join(imports), names)
+    made = eval(expression, names)
+    assert isinstance(made, tvm.transform.Pass)
+    assert tvm_ffi.structural_equal(made(mod), mod)
+
+
 def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(factories.parent)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -134,8 +171,9 @@ def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ("raising", "raised KeyError: 'lost'"),
         ("number", "to return a tvm.transform.Pass but got 7 (type=int)"),
-        ("itself", "is a Pass itself"),
-        ("constant", "to be a function but got 7"),
+        ("constant", "to be a pass, a class of passes or a function that returns one but got 7"),
+        ("NeedsArguments", "raised TypeError"),
+        ("NoPass", "to return a tvm.transform.Pass but got"),
         ("identty", "Did you mean 'identity'"),
     ],
 )
