@@ -1,0 +1,174 @@
+"""What can be asked of the plugin: on the command line, or in `[tool.relaxfuzz]` of pyproject.toml.
+
+The command line wins. A path in pyproject.toml is relative to that file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..mistake import Mistake, parse_budget
+from ..settings import read
+
+BUDGET = "60s"
+"""Where neither a time nor a number of modules is given."""
+
+TABLE = "[tool.relaxfuzz]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What was asked for; paths are absolute."""
+
+    passes: tuple[str, ...] = ()
+    """The spellings of passes to fuzz; none: nothing is fuzzed."""
+    budget: str | None = None
+    """Of the session, for all passes."""
+    modules: int | None = None
+    """For each pass."""
+    seed: int | None = None
+    out: Path = Path("relaxfuzz-out")
+    known: tuple[Path, ...] = ()
+    corpus: tuple[Path, ...] = ()
+    promises: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By spelling of a pass: a table of `Relaxations`, not read yet, because that needs TVM."""
+
+    @property
+    def seconds(self) -> float | None:
+        """The session's budget; None: the number of modules ends it."""
+        if self.budget is None and self.modules is not None:
+            return None
+        return parse_budget(self.budget or BUDGET)
+
+
+SETTINGS = pytest.StashKey[Settings]()
+"""Where `pytest_configure` puts them."""
+
+
+def add(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("relaxfuzz", "fuzzing of TVM passes (relaxfuzz)")
+    group.addoption(
+        "--relaxfuzz",
+        metavar="PASS",
+        action="append",
+        help="Fuzz this pass: FuseOps, 'FuseOps(fuse_opt_level=2)', package.module:Name or "
+        "path/to/file.py:name; may be repeated.",
+    )
+    group.addoption(
+        "--relaxfuzz-budget",
+        metavar="TIME",
+        help="How long the session fuzzes, all passes together: 90s, 5m, 1h. "
+        f"Default: {BUDGET}, if --relaxfuzz-modules is not given.",
+    )
+    group.addoption(
+        "--relaxfuzz-modules",
+        metavar="N",
+        type=int,
+        help="Check each pass on so many modules; the same seed gives the same ones.",
+    )
+    group.addoption(
+        "--relaxfuzz-seed",
+        metavar="N",
+        type=int,
+        help="Default: another one in each session, told in the header.",
+    )
+    group.addoption(
+        "--relaxfuzz-out",
+        metavar="DIR",
+        help="Where findings are kept; a second session adds. Default: relaxfuzz-out.",
+    )
+    group.addoption(
+        "--relaxfuzz-known",
+        metavar="DIR",
+        action="append",
+        help="Bugs of yours that are known: expected to fail, and told when they do not; "
+        "may be repeated.",
+    )
+    group.addoption(
+        "--relaxfuzz-corpus",
+        metavar="PATH",
+        action="append",
+        help="Collect the files of a corpus, or reproducers, as tests; may be repeated.",
+    )
+
+
+def settings(config: pytest.Config) -> Settings:
+    """What this session was asked for.
+
+    Raises:
+        pytest.UsageError: something that cannot be.
+    """
+    try:
+        chosen = dataclasses.replace(_pyproject(config.rootpath), **_command_line(config))
+        _check(chosen)
+    except Mistake as error:
+        raise pytest.UsageError(f"relaxfuzz: {error}") from None
+    if chosen.seed is None:
+        chosen = dataclasses.replace(chosen, seed=random.SystemRandom().randrange(2**31))
+    return chosen
+
+
+def _pyproject(root: Path) -> Settings:
+    path = root / "pyproject.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = ""
+    try:
+        table = tomllib.loads(text).get("tool", {}).get("relaxfuzz", {})
+    except tomllib.TOMLDecodeError as error:
+        raise Mistake(f"{path}: {error}") from None
+    where = f"{path}, {TABLE}"
+    if not isinstance(table, Mapping):
+        raise Mistake(f"{path}: expected {TABLE} to be a table but got {table!r}")
+    promises = table.get("promises", {})
+    if not isinstance(promises, Mapping) or not all(
+        isinstance(each, Mapping) for each in promises.values()
+    ):
+        raise Mistake(f"{where}: expected promises to be tables by pass but got {promises!r}")
+    rest = {key: value for key, value in table.items() if key != "promises"}
+    found = read(rest, Settings, where)
+    return dataclasses.replace(
+        found,
+        promises=promises,
+        out=root / found.out,
+        known=_under(root, found.known),
+        corpus=_under(root, found.corpus),
+    )
+
+
+def _command_line(config: pytest.Config) -> dict[str, Any]:
+    here = config.invocation_params.dir
+    known, corpus = (config.getoption(f"relaxfuzz_{name}") for name in ("known", "corpus"))
+    out = config.getoption("relaxfuzz_out")
+    given = {
+        "passes": tuple(config.getoption("relaxfuzz") or ()),
+        "budget": config.getoption("relaxfuzz_budget"),
+        "modules": config.getoption("relaxfuzz_modules"),
+        "seed": config.getoption("relaxfuzz_seed"),
+        "out": here / out if out else None,
+        "known": _under(here, known or ()),
+        "corpus": _under(here, corpus or ()),
+    }
+    return {name: value for name, value in given.items() if value not in (None, ())}
+
+
+def _under(folder: Path, paths: Iterable[str | Path]) -> tuple[Path, ...]:
+    return tuple(folder / path for path in paths)
+
+
+def _check(chosen: Settings) -> None:
+    _ = chosen.seconds
+    if chosen.modules is not None and chosen.modules < 1:
+        raise Mistake(f"expected at least one module but got --relaxfuzz-modules {chosen.modules}")
+    if chosen.seed is not None and chosen.seed < 0:
+        raise Mistake(f"expected a seed of 0 or more but got --relaxfuzz-seed {chosen.seed}")
