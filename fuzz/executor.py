@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+from ..oracles.exhibit import Exhibit
 from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from . import death
@@ -42,6 +43,8 @@ from .protocol import (
     Regenerate,
     Regenerated,
     Reply,
+    Show,
+    Shown,
     Submit,
     decode,
     encode,
@@ -138,7 +141,25 @@ def narrow(executor: Executor, job: Narrow, *, limits: Limits = LIMITS) -> Narro
     return answer
 
 
-def _ask(executor: Executor, job: Check | Regenerate | Explain | Narrow, limits: Limits) -> Reply:
+def show(executor: Executor, job: Show, *, limits: Limits = LIMITS) -> Exhibit | Died:
+    """What an oracle compared, run again in a fresh process; or how that died.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = _ask(executor, job, limits)
+    if isinstance(answer, Died):
+        return answer
+    assert isinstance(answer, Shown), answer
+    return answer.exhibit
+
+
+_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown)
+
+
+def _ask(
+    executor: Executor, job: Check | Regenerate | Explain | Narrow | Show, limits: Limits
+) -> Reply:
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     executor.submit(job, replies.put, limits=limits)
     answer: Reply | None = None
@@ -147,7 +168,7 @@ def _ask(executor: Executor, job: Check | Regenerate | Explain | Narrow, limits:
             return reply
         if isinstance(reply, Failed):
             raise ExecutorError(reply.traceback)
-        if isinstance(reply, Checked | Regenerated | Explained | Narrowed) or reply is None:
+        if isinstance(reply, _ANSWERS) or reply is None:
             answer = reply
     if answer is None:
         raise ExecutorError(f"The executor was closed before it answered {type(job).__name__}")

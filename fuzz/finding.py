@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..oracles.exhibit import Exhibit
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
 from .protocol import Origin
@@ -56,6 +57,9 @@ class Finding:
     """The oldest version of TVM on which `relaxfuzz bisect` saw it fail; None: it was not asked."""
     reproducer: str | None = None
     """File name in the `reproducers` folder of the store; None until one is seen to fail."""
+
+    exhibit: Exhibit | None = None
+    """What to look at first; None until it is published, and in stores of older versions."""
 
     @classmethod
     def of(
@@ -128,6 +132,8 @@ class Finding:
         data["calls"] = tuple(
             PassCall(**{**call, "imports": tuple(call["imports"])}) for call in data["calls"]
         )
+        if data.get("exhibit") is not None:
+            data["exhibit"] = Exhibit(**data["exhibit"])
         return cls(**data)
 
 

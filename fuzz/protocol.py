@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from ..generators.stages import Stage
 from ..generators.traits import Trait
+from ..oracles.exhibit import Exhibit
 from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
@@ -192,7 +193,19 @@ class Narrow:
     pipeline: str | None = None
 
 
-Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Run what a violation was found in and show what was compared; answered by `Shown`."""
+
+    module: str
+    """TVM JSON."""
+    violation: Violation
+    calls: tuple[PassCall, ...] = ()
+    """None, and no pipeline: only the module is printed."""
+    pipeline: str | None = None
+
+
+Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +380,14 @@ class Narrowed:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """The answer to `Show`."""
+
+    id: int
+    exhibit: Exhibit
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
 
@@ -450,6 +471,7 @@ FromChild: TypeAlias = (
     | Tried
     | Exhausted
     | Narrowed
+    | Shown
     | Failed
 )
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died

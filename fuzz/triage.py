@@ -14,6 +14,7 @@ from . import reproducer
 from .confirm import again
 from .dedup.place import place
 from .executor import Executor
+from .exhibit import exhibit
 from .finding import Finding
 from .minimize.findings import Minimized, minimized
 from .minimize.parallel import State
@@ -173,11 +174,16 @@ class Triage:
                     return
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
             if (text := reproducer.failing(candidate)) is not None:
-                self._tell(self._store.publish(candidate, text))
+                self._tell(self._store.publish(self._shown(candidate), text))
                 return
         # Without a reproducer that fails it is still seen again by `relaxfuzz replay`.
+        smaller = self._shown(smaller)
         self._store.put(smaller)
         self._tell(smaller)
+
+    def _shown(self, finding: Finding) -> Finding:
+        """With its exhibit: what is read later must not have to run a pass."""
+        return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
 
     def _minimized(self, finding: Finding) -> Minimized | None:
         """None where there is no time for it."""

@@ -23,6 +23,7 @@ from ..oracles import composition
 from ..oracles.catalogue import catalogue
 from ..oracles.check import BUILDS, VALUES, check, narrow
 from ..oracles.contract import Exemption, PassContract
+from ..oracles.exhibit import exhibit
 from ..oracles.explanation import explain
 from ..oracles.inspect import ops_used
 from ..oracles.oracle import Case, Violation
@@ -52,6 +53,8 @@ from .protocol import (
     Regenerate,
     Regenerated,
     Resume,
+    Show,
+    Shown,
     StageDone,
     Subject,
     Violated,
@@ -79,6 +82,10 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             journal.step("narrow")
             case = narrow(Case(load_json(module), calls, pipeline), violation)
             say(Narrowed(id, save_json(case.mod), case.calls, case.pipeline))
+        case Show(module, violation, calls, pipeline):
+            journal.place(0, Stage.RAW, 0, "show", calls, pipeline)
+            case = Case(load_json(module), calls, pipeline)
+            say(Shown(id, exhibit(case, violation, journal.step)))
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)
             say(Regenerated(id, save_json(regenerate(origin))))

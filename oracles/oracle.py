@@ -64,6 +64,20 @@ class Problem:
         return Violation(oracle, blamed, self.title, self.detail, self.key, self.fingerprint)
 
 
+@dataclass(frozen=True, slots=True)
+class Half:
+    """One of the two things that an oracle compared, to be shown beside the other."""
+
+    label: str
+    mod: tvm.IRModule | None = None
+    """None: there is none, and the label says why; or only the values matter."""
+    values: str = ""
+    """What it computes, where the oracle looks at that."""
+
+
+Halves = tuple[Half, Half]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
     """One promise and the check of it."""
@@ -89,6 +103,11 @@ class Oracle:
     They are given `mod` and `the_pass`, which is called on modules, or `passes`, a list of such.
     They may fail to show the violation: whoever uses one executes it first. The last statement is
     what raises; unless it raises what the pass itself raised, the pass is run before it.
+    """
+    halves: Callable[[Case, Violation], Halves | None] = lambda case, violation: None
+    """What people want to see side by side; None: the module before the pass and after it.
+
+    It may run passes, and must work on what the case holds, not on what an earlier run left.
     """
     cost: float = 0.0
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""

@@ -1,0 +1,106 @@
+"""A module as text for people: TVMScript with short constants that stand where they are used.
+
+Two modules that differ in little have texts that differ in little: a constant is named by what it
+holds, not by its number.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import tvm
+
+from ..generators.tvm_api import load_json
+from . import keys
+
+LONGEST = 64_000
+"""Characters of one text."""
+
+FEW = 16
+"""Elements of a constant that are written out."""
+
+
+def printed(mod: tvm.IRModule) -> str:
+    """TVMScript; or why TVM cannot print the module."""
+    mod = keys.comparable(mod)
+    try:
+        return clipped(_with_constants(mod))
+    except Exception as error:
+        said = f"# TVM cannot print the module: {keys.headline(str(error))}"
+        return clipped(f"{said}\n{_plainly(mod)}")
+
+
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """The text, cut at a line's end where it is too long, with a last line that says so."""
+    text = text.strip("\n")
+    if len(text) <= longest:
+        return text
+    kept = text[:longest].rpartition("\n")[0] or text[:longest]
+    left = text[len(kept) :].strip("\n").count("\n") + 1
+    return f"{kept}\n# ... {left} more line{'s' * (left != 1)}"
+
+
+def _plainly(mod: tvm.IRModule) -> str:
+    """The functions that can be printed."""
+    lines = []
+    for gvar, func in mod.functions_items():
+        try:
+            lines.append(f"# {gvar.name_hint}\n{func.script()}")
+        except Exception as error:
+            lines.append(f"# {gvar.name_hint}: {keys.headline(str(error))}")
+    return "\n".join(lines)
+
+
+_META = re.compile(r'^metadata = tvm\.ir\.load_json\((""".*?""")\)\n', re.S | re.M)
+_USE = re.compile(r'metadata\["(?P<kind>[\w.]+)"\]\[(?P<number>\d+)\]')
+_ADVICE = re.compile(r"^# Metadata omitted\. .*\n?", re.M)
+
+
+def _with_constants(mod: tvm.IRModule) -> str:
+    text = str(mod.script())
+    if _USE.search(text) is None:
+        return text
+    found = _META.search(str(mod.script(show_meta=True)))
+    if found is None:
+        return text
+    metadata = load_json(ast.literal_eval(found[1]))
+    notes: dict[str, str] = {}
+
+    def short(use: re.Match[str]) -> str:
+        node = metadata[use["kind"]][int(use["number"])]
+        array = _data(node)
+        if array is None:
+            return use[0]
+        if array.size <= FEW:
+            return f'R.const({_elements(array)}, "{array.dtype}")'
+        name = f"const_{zlib.crc32(array.tobytes()):08x}"
+        notes[name] = f'# {name}: R.Tensor({array.shape}, "{array.dtype}"), {_elements(array)}'
+        return name
+
+    text = _ADVICE.sub("", _USE.sub(short, text)).rstrip()
+    return "\n".join([text, *(["", *notes.values()] if notes else [])])
+
+
+def _data(node: object) -> np.ndarray | None:
+    """What a constant holds; None where the node is none."""
+    for name in ("value", "data"):
+        held = getattr(node, name, None)
+        if isinstance(held, tvm.runtime.Tensor):
+            return np.asarray(held.numpy())
+    return None
+
+
+def _elements(array: np.ndarray) -> str:
+    if array.size <= FEW:
+        return str(array.tolist())
+    return f"[{', '.join(_ends(array.ravel()))}]"
+
+
+def _ends(flat: np.ndarray) -> Iterator[str]:
+    yield from map(str, flat[:3].tolist())
+    yield "..."
+    yield from map(str, flat[-2:].tolist())
