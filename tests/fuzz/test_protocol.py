@@ -40,6 +40,8 @@ from relaxfuzz.fuzz.protocol import (
     Reply,
     Request,
     Resume,
+    Show,
+    Shown,
     Shrunk,
     StageDone,
     Subject,
@@ -51,6 +53,7 @@ from relaxfuzz.fuzz.protocol import (
 )
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.exhibit import Exhibit
 from relaxfuzz.oracles.explanation import Excerpt, Explanation, Kind, Trouble
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
@@ -103,6 +106,7 @@ MESSAGES: list[Message] = [
     Submit(4, Explain(module="{}", pipeline="zero", file="model.py", locate=False)),
     Submit(5, REDUCE),
     Submit(7, Narrow(VIOLATION, "{}", (CALL,), "zero")),
+    Submit(8, Show("{}", VIOLATION, (CALL,), "zero")),
     Submit(6, dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2)),
     Cancel(1),
     Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
@@ -117,6 +121,7 @@ MESSAGES: list[Message] = [
     Tried(5, 18),
     Exhausted(5, 19),
     Narrowed(7, "{}", (CALL,), None),
+    Shown(8, Exhibit("module", "before", "a", "after", "b")),
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
     Ready(1, 4711, "0.27.0"),
