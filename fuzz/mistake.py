@@ -14,8 +14,11 @@ class Mistake(Exception):
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
-def parse_budget(text: str) -> float:
+def parse_budget(text: str, setting: str = "--budget") -> float:
     """Seconds of "60s", "5m", "1h", "1h30m" or plain "90".
+
+    Args:
+        setting: where the user wrote it.
 
     Raises:
         Mistake: it is none of these, or nothing at all.
@@ -26,7 +29,7 @@ def parse_budget(text: str) -> float:
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smh])", spelled)
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if "".join(number + unit for number, unit in parts) != spelled or seconds <= 0:
-        raise Mistake(f"expected a budget such as 60s, 5m or 1h but got --budget {text!r}")
+        raise Mistake(f"expected a budget such as 60s, 5m or 1h but got {setting} {text!r}")
     return seconds
 
 
