@@ -1,0 +1,1 @@
+"""What a store tells, in the forms that people and machines read."""
