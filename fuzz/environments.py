@@ -80,8 +80,11 @@ class Environment:
     """It was made here: nothing of the user's own set-up belongs into it."""
 
 
-def choices(texts: Sequence[str]) -> tuple[Choice, ...]:
+def choices(texts: Sequence[str], setting: str = "--tvm") -> tuple[Choice, ...]:
     """Read what was asked for; sorted where all of them are versions, else as given.
+
+    Args:
+        setting: where the user wrote it.
 
     Raises:
         Mistake: one is neither a version nor a Python; or one comes twice.
@@ -89,31 +92,31 @@ def choices(texts: Sequence[str]) -> tuple[Choice, ...]:
     words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
     if not words:
         raise Mistake("expected versions of TVM or paths of Python environments but got none")
-    made = [_choice(word) for word in words]
+    made = [_choice(word, setting) for word in words]
     versions = [one for one in made if isinstance(one, str)]
     if len(versions) == len(made):
         made = [*sorted(versions, key=order)]
     twice = [one for one in made if made.count(one) > 1]
     if twice:
-        raise Mistake(f"--tvm names '{twice[0]}' twice")
+        raise Mistake(f"{setting} names '{twice[0]}' twice")
     return tuple(made)
 
 
-def _choice(word: str) -> Choice:
+def _choice(word: str, setting: str) -> Choice:
     try:
         version = order(word)
     except ValueError:
-        return _interpreter(word)
+        return _interpreter(word, setting)
     return next((known for known in FFI if order(known) == version), word)
 
 
-def _interpreter(word: str) -> Path:
+def _interpreter(word: str, setting: str) -> Path:
     path = Path(word).expanduser().absolute()  # not resolved: a link is what makes an environment
     python = path / "bin" / "python" if path.is_dir() else path
     if not python.is_file() or not os.access(python, os.X_OK):
         raise Mistake(
             f"expected a version of TVM such as {', '.join(FFI)}, a Python environment (a folder "
-            f"with bin/python) or a Python interpreter but got --tvm {word!r}"
+            f"with bin/python) or a Python interpreter but got {setting} {word!r}"
         )
     return python
 
