@@ -79,10 +79,21 @@ def ir_modules(
         st.binary(min_size=SPECIAL, max_size=SPECIAL),
         st.lists(function, min_size=1, max_size=max_functions),
     )
-    raw = draws.map(lambda drawn: build(drawn, forced, banned, chosen))
-    if to is Stage.RAW:
-        return raw
-    return raw.map(lambda mod: _advanced(mod, to)).filter(lambda mod: mod is not None)
+    modules = _modules(draws, to, forced, banned, chosen)
+    return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)
+
+
+@st.composite  # Hypothesis prints what `map` gives as a call, with all the bytes
+def _modules(
+    draw: st.DrawFn,
+    draws: st.SearchStrategy[Draws],
+    to: Stage,
+    force: frozenset[Trait],
+    without: frozenset[Trait],
+    ops: Sequence[Op],
+) -> tvm.IRModule | None:
+    mod = build(draw(draws), force, without, ops)
+    return mod if to is Stage.RAW else _advanced(mod, to)
 
 
 def build(
