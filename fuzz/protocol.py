@@ -271,6 +271,10 @@ class PassStats:
     seconds: float = 0.0
     avoided: int = 0
     """Modules that a known bug would have been met on: no check."""
+    changed: int = 0
+    """Checks of a pass that gave another module than it was given."""
+    sampled: Mapping[str, int] = field(default_factory=dict)
+    """By oracle above tier 1: the checks that asked it."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
@@ -279,6 +283,11 @@ class PassStats:
             self.violations + other.violations,
             self.seconds + other.seconds,
             self.avoided + other.avoided,
+            self.changed + other.changed,
+            {
+                name: self.sampled.get(name, 0) + other.sampled.get(name, 0)
+                for name in {**self.sampled, **other.sampled}
+            },
         )
 
 

@@ -21,7 +21,7 @@ from ..generators.stages import STEPS, Stage
 from ..generators.tvm_api import load_json, save_json
 from ..oracles import composition
 from ..oracles.catalogue import catalogue
-from ..oracles.check import BUILDS, VALUES, check, narrow
+from ..oracles.check import BUILDS, OF_PIPELINES, ORACLES, VALUES, check, narrow
 from ..oracles.contract import Exemption, PassContract
 from ..oracles.exhibit import exhibit
 from ..oracles.explanation import explain
@@ -268,7 +268,7 @@ class _Block:
             if ordinal < begin:
                 stats[item.name] += PassStats(checks=1)
                 continue
-            violations = self._check(item, mod, prepared, origin, ordinal)
+            violations, changed, asked = self._check(item, mod, prepared, origin, ordinal)
             if violations:
                 intact = digest(mod) == pristine.mark
                 new = self._report(violations, prepared, origin, pristine)
@@ -279,6 +279,8 @@ class _Block:
                 checks=1,
                 violations=len(violations),
                 seconds=time.perf_counter() - started,
+                changed=int(changed),
+                sampled=dict.fromkeys(asked, 1),
             )
         self._say(StageDone(self._id, index, stage, stats))
         return intact
@@ -346,16 +348,27 @@ class _Block:
 
     def _check(
         self, item: Item, mod: tvm.IRModule, prepared: _Prepared, origin: Origin, ordinal: int
-    ) -> list[Violation]:
+    ) -> tuple[list[Violation], bool, tuple[str, ...]]:
+        """What is wrong, whether a pass changed the module, the oracles above tier 1 asked."""
         calls, pipeline = prepared.calls, prepared.pipeline
         self._journal.place(origin.index, origin.stage, ordinal, item.name, calls, pipeline)
         case = Case(mod, calls, pipeline)
 
+        changed = False
+        asked: tuple[str, ...] = ()
+
         def watch(subject: OneSubject) -> None:
-            self._changed[item.name] = subject.changed or self._changed.get(item.name, False)
+            nonlocal changed, asked
+            changed = subject.changed
+            asked = tuple(
+                name
+                for name in subject.asked
+                if ORACLES[name].tier > 1 and name not in OF_PIPELINES
+            )
+            self._changed[item.name] = changed or self._changed.get(item.name, False)
 
         try:
-            return _check(
+            violations = _check(
                 case,
                 self._job.oracles,
                 prepared.contract,
@@ -367,7 +380,11 @@ class _Block:
             raise
         except Exception:
             self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
-            return []
+            return [], changed, asked
+        if item.kind is Kind.PIPELINE and all(v.oracle in OF_PIPELINES for v in violations):
+            wanted = self._job.oracles or prepared.sampled
+            asked = tuple(name for name in wanted if name in OF_PIPELINES)
+        return violations, changed, asked
 
     def _report(
         self,

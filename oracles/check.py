@@ -25,6 +25,9 @@ BUILDS = (pipeline_values.ORACLE.name, exec_modes.ORACLE.name)
 THOROUGH = {mutation.ORACLE.name, *VALUES}
 """Asked for by name, they look at all that they otherwise look at in turn."""
 
+OF_PIPELINES = {*BUILDS, *(oracle.name for oracle in pairs.ORACLES)}
+"""The oracles that have nothing to say of one pass."""
+
 APART = {lowering_complete.ORACLE.name}
 """What they find wrong is no reason for anything else, values among it, to be wrong."""
 
@@ -131,6 +134,7 @@ def _asked(oracles: Sequence[Oracle], subject: Subject) -> Iterator[Violation]:
     for oracle in oracles:
         if subject.exempt(oracle.name):
             continue
+        subject.asked.append(oracle.name)
         problems = oracle.problems(subject)
         for problem in problems:
             yield problem.blame(oracle.name, subject.call.name)

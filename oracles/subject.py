@@ -167,10 +167,12 @@ class Subject:
         thorough: bool = False,
         skips: bool = True,
         known: Given | None = None,
+        seen: Outcome | None = None,
     ) -> None:
         """
         Args:
             known: the module's record, where the caller has just made it.
+            seen: what came of the passes, where somebody else has run them; it stands for all runs.
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
             thorough: compare the deep content, whether or not it is in the sample.
@@ -187,7 +189,10 @@ class Subject:
             self.given.note()
         self.before = save_json(keys.comparable(mod)) if self.sampled and not alone else None
         """The deep content just before the runs, where it is to be compared."""
-        self.passes = [call.build() for call in calls]
+        self._seen = seen
+        self.passes = [] if seen is not None else [call.build() for call in calls]
+        self.asked: list[str] = []
+        """The oracles that were, by name."""
         self._journal = journal
         self._config = (
             {key: value for call in calls for key, value in call.config.items()}
@@ -253,6 +258,8 @@ class Subject:
 
     @functools.cached_property
     def _first_runs(self) -> tuple[Outcome, Outcome]:
+        if self._seen is not None:
+            return self._seen, self._seen
         if self.given.mark & 1 and not self.alone:
             sequential = self.attempt("Sequential", self.in_sequential, self.mod)
             return self.attempt("direct", self.directly, self.mod), sequential

@@ -83,7 +83,11 @@ def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faul
     assert isinstance(finished, Finished)
     assert finished.modules == 40
     assert not finished.stopped
-    assert finished.stats["DeadCodeElimination"].checks >= 40
+    harmless = finished.stats["DeadCodeElimination"]
+    assert harmless.checks >= 40
+    assert 0 < harmless.changed < harmless.checks
+    assert 0 < harmless.sampled["evaluated"] < harmless.checks
+    assert not harmless.sampled.keys() & {"crash", "executed-by-pipeline"}
     assert max(finished.occurrences.values()) > 1
     items = [Counter(counts) for counts in finished.ended.values()]
     assert sum(items, Counter()) == finished.occurrences

@@ -110,7 +110,7 @@ MESSAGES: list[Message] = [
     Submit(6, dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2)),
     Cancel(1),
     Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
-    StageDone(1, 3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5)}),
+    StageDone(1, 3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 3, 1, {"json": 2})}),
     ModuleDone(1, 3),
     Checked(2, (VIOLATION, VIOLATION)),
     Checked(2, ()),
