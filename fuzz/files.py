@@ -6,11 +6,14 @@ import os
 import tempfile
 from pathlib import Path
 
+PART = ".part"
+"""How the name of a hidden file ends that is not whole yet."""
+
 
 def write_whole(path: Path, text: str) -> None:
     """Write a text file; when this returns, it is on the disk."""
     path.parent.mkdir(exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

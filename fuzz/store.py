@@ -153,6 +153,25 @@ class Store:
         for (text,) in rows.fetchall():
             yield Finding.from_json(text)
 
+    def forget_unconfirmed(self, bytes: int) -> int:
+        """Drop unconfirmed findings, the oldest first, until so many bytes are free; how many."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT id, length(CAST(finding AS BLOB)) FROM findings WHERE NOT confirmed"
+                " ORDER BY rowid"
+            )
+            chosen: list[tuple[str]] = []
+            for id, length in found.fetchall():
+                if bytes <= 0:
+                    break
+                chosen.append((id,))
+                bytes -= length
+            if chosen:
+                self._db.executemany("DELETE FROM findings WHERE id = ? AND NOT confirmed", chosen)
+                self._db.execute("VACUUM")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(chosen)
+
     def module(self, finding: Finding) -> Path:
         """The path of the finding's module: source, or JSON where there is no source."""
         name = file_name(finding)

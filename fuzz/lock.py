@@ -1,0 +1,51 @@
+"""One at a time in a folder; whoever dies, however, has given the lock back."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from .mistake import Mistake
+
+LOCK = "lock.json"
+"""The file in the folder. It stays: only who holds its lock matters, and that is not written."""
+
+
+@contextmanager
+def alone(folder: Path, command: str) -> Iterator[None]:
+    """Hold a folder.
+
+    Args:
+        command: what is going on, for those who are refused meanwhile.
+
+    Raises:
+        Mistake: somebody else holds it; the text says who, and since when.
+    """
+    # Not truncated: what is in it is of whoever holds it.
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Mistake(
+                f"{_holder(file)} works in '{folder}': wait for it, or choose another folder"
+            ) from None
+        file.truncate()
+        json.dump({"command": command, "pid": os.getpid(), "since": time.time()}, file)
+        file.flush()
+        yield
+
+
+def _holder(file: IO[str]) -> str:
+    try:
+        about = json.load(file)
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["since"]))
+        return f"{about['command']} (process {about['pid']}, since {since})"
+    except (ValueError, KeyError):  # it has the lock, and has not said yet who it is
+        return "another relaxfuzz"

@@ -1,0 +1,106 @@
+"""What was found before is seen again: corpora, knowns, and findings of another build of TVM."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...corpus.knowns import Known
+from ..executor import Executor
+from ..known import Expected, is_certain
+from ..replay import Item, Outcome, Status, items, replay
+from ..store import Store
+
+FIXED = frozenset({Status.FIXED, Status.GONE})
+ODD = frozenset({Status.CHANGED, Status.BROKEN})
+"""Somebody has to look at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """Something to see again."""
+
+    item: Item
+    known: Known | None = None
+    """Whose reproducer it is."""
+
+    @property
+    def key(self) -> str:
+        """The same in every night."""
+        if self.known is not None:
+            return f"known {self.known.name}"
+        return self.item.finding.id if self.item.finding else str(self.item.path)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.known.name if self.known else self.item.name
+
+
+def old(
+    corpora: Iterable[Path], expected: Expected, store: Store, versions: Mapping[str, str]
+) -> list[Old]:
+    """What there is, each file once.
+
+    Knowns that were seen to fail on exactly this TVM are left out, and so are findings of it.
+
+    Raises:
+        Mistake: a path that names no finding.
+    """
+    by_path: dict[Path, Old] = {}
+    for known in expected.knowns:
+        if known.reproducer is not None and not is_certain(known, expected.version):
+            by_path |= {item.path.resolve(): Old(item, known) for item in items(known.reproducer)}
+    others = []
+    for item in (item for path in corpora for item in items(path)):
+        if item.finding is not None:
+            others.append(Old(item))
+        else:
+            by_path.setdefault(item.path.resolve(), Old(item))
+    others += (
+        Old(Item(store.folder, finding))
+        for finding in store.findings()
+        if any(finding.versions.get(name) != versions[name] for name in ("tvm", "tvm_git"))
+    )
+    return [*by_path.values(), *others]
+
+
+def see(
+    todo: Iterable[Old], executor: Executor, stop: threading.Event
+) -> Iterator[tuple[Old, Outcome]]:
+    """What becomes of each, as it comes, until `stop` is set.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+
+    def one(old: Old) -> Outcome | None:
+        if stop.is_set():
+            return None
+        outcome = replay(old.item, executor)
+        if old.known is not None and outcome.status is Status.PASSES:
+            # The file says that it passes here, the known that it fails.
+            return Outcome(outcome.item, Status.FIXED, outcome.said)
+        return outcome
+
+    with ThreadPoolExecutor(executor.workers) as threads:
+        futures = {threads.submit(one, each): each for each in todo}
+        for future in as_completed(futures):
+            if (outcome := future.result()) is not None:
+                yield futures[future], outcome
+
+
+def is_back(outcome: Outcome, before: str | None, version: str) -> bool:
+    """It fails, was fixed, and did not fail in the night before.
+
+    Args:
+        before: its status in the night before; None: it was not asked.
+    """
+    entry = outcome.item.entry
+    if entry is None:
+        return outcome.status is Status.FAILS and before == Status.GONE
+    fixed = not entry.tvm.expects_failure(version)
+    return outcome.status is Status.CHANGED and fixed and before != Status.CHANGED

@@ -1,0 +1,156 @@
+"""What a nightly run is asked for: a TOML file, and options that win over it.
+
+`example.toml` shows every setting with its default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..disk import parse_size
+from ..environments import Choice, choices
+from ..mistake import Mistake, parse_budget
+from ..protocol import Subject
+from ..settings import read
+from ..subjects import Relaxations, oracles_of, subjects
+
+EXAMPLE = Path(__file__).with_name("example.toml")
+
+BUDGET = "1h"
+"""Where neither a time nor a number of modules is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """Files that tell of the findings; those that are not named are not written."""
+
+    html: Path | None = None
+    markdown: Path | None = None
+    junit: Path | None = None
+    lines: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nightly:
+    """The settings, as they are written."""
+
+    out: Path = Path("relaxfuzz-out")
+    passes: tuple[str, ...] = ()
+    promises: Mapping[str, Relaxations] = field(default_factory=dict)
+    oracles: tuple[str, ...] = ()
+    budget: str | None = None
+    modules: int | None = None
+    seed: int | None = None
+    workers: int | None = None
+    until_first: bool = False
+    corpus: tuple[Path, ...] = ()
+    known: tuple[Path, ...] = ()
+    shipped_knowns: bool = True
+    bisect: tuple[str, ...] = ()
+    bisect_budget: str = "15m"
+    max_disk: str = "1GB"
+    report: Reports | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says; None: nothing."""
+
+    out: Path | None = None
+    budget: str | None = None
+    modules: int | None = None
+    seed: int | None = None
+    workers: int | None = None
+    until_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The settings, understood."""
+
+    settings: Nightly
+    subjects: tuple[Subject, ...]
+    oracles: tuple[str, ...] | None
+    seconds: float | None
+    """None: the number of modules ends it."""
+    bisect: tuple[Choice, ...]
+    bisect_seconds: float
+    max_disk: int
+    """Bytes."""
+
+
+def load(path: Path) -> Nightly:
+    """The settings of a file.
+
+    Raises:
+        Mistake: there is none, it is no TOML, or a key or a value is none that can be.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
+    except ValueError as error:  # no TOML, or no text
+        raise Mistake(f"{path}: {error}") from None
+    return read(table, Nightly, str(path))
+
+
+def plan(written: Nightly, options: Options, where: str) -> Plan:
+    """Put both together and see that it can be done.
+
+    A number of modules on the command line is the whole budget: it asks for the same run each time.
+
+    Args:
+        where: the file, for messages.
+
+    Raises:
+        Mistake: a value that cannot be; the text names its place and what would do.
+    """
+    given = {
+        each.name: value
+        for each in dataclasses.fields(options)
+        if (value := getattr(options, each.name)) is not None
+    }
+    settings = dataclasses.replace(written, **given)
+    if options.modules is not None and options.budget is None:
+        settings = dataclasses.replace(settings, budget=None)
+    seconds = None
+    if settings.budget is not None or settings.modules is None:
+        with nullcontext() if "budget" in given else _at(where):
+            option = "--budget" if "budget" in given else "budget ="
+            seconds = parse_budget(BUDGET if settings.budget is None else settings.budget, option)
+    for name, least in (("modules", 1), ("seed", 0), ("workers", 1)):
+        value = getattr(written, name)
+        if value is not None and value < least:
+            raise Mistake(f"{where}: expected {name} to be {least} or more but got {value}")
+    with _at(f"{where}, promises"):
+        for spelling in settings.promises:
+            if spelling not in settings.passes:
+                raise Mistake(f"{spelling!r} is none of the passes {list(settings.passes)}")
+    with _at(f"{where}, passes"):
+        passes = subjects(settings.passes, Relaxations(), settings.promises)
+    with _at(f"{where}, oracles"):
+        oracles = oracles_of(settings.oracles or None)
+    with _at(where):
+        return Plan(
+            settings=settings,
+            subjects=passes,
+            oracles=oracles,
+            seconds=seconds,
+            bisect=choices(settings.bisect, "bisect =") if settings.bisect else (),
+            bisect_seconds=parse_budget(settings.bisect_budget, "bisect-budget ="),
+            max_disk=parse_size(settings.max_disk, "max-disk ="),
+        )
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """A mistake in here is one in this place."""
+    try:
+        yield
+    except Mistake as error:
+        raise Mistake(f"{place}: {error}") from None
