@@ -14,6 +14,7 @@ from tvm import relax
 
 from . import functions, tensorir
 from .bindings import Callee
+from .chains import chain
 from .choices import Choices
 from .ops import table
 from .ops.record import Op
@@ -39,7 +40,8 @@ def ir_modules(
     stage: Stage | str = Stage.RAW,
     force: Collection[Trait | str] = (),
     without: Collection[Trait | str] = (),
-    ops: Collection[str] | None = None,
+    only: Collection[Trait | str] | None = None,
+    ops: Collection[str | Sequence[str]] | None = None,
     max_functions: int = 4,
     max_bindings: int = 14,
 ) -> st.SearchStrategy[tvm.IRModule]:
@@ -51,7 +53,11 @@ def ir_modules(
             that kills the process kills it (campaigns work in processes of their own).
         force: traits that every module has.
         without: traits that no module has.
-        ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table.
+        only: traits that modules may have, besides those that are forced; None: all. With
+            `only=()` a module is one function of tensors of known shapes.
+        ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table. Several in
+            a row, ("matmul", "add", "nn.relu"), work each on the result of the one before; some of
+            these chains end early.
         max_functions: bound on the Relax functions of free form; special ones (recursive,
             Composite, Codegen, Primitive) come on top.
         max_bindings: bound on the draws for bindings in one function; some draws give two or
@@ -62,6 +68,10 @@ def ir_modules(
     """
     forced, banned = _traits("force", force), _traits("without", without)
     forced |= {implied for trait in forced for implied in IMPLIES.get(trait, ())}
+    if only is not None:
+        allowed = _traits("only", only)
+        allowed |= {implied for trait in allowed for implied in IMPLIES.get(trait, ())}
+        banned |= frozenset(Trait) - allowed - forced
     if both := forced & banned:
         raise InvalidArgument(
             f"Expected a trait to be forced or left out, got {sorted(both)} in both"
@@ -249,16 +259,19 @@ def _named(argument: str, name: str, kind: type[E]) -> E:
         ) from None
 
 
-def _ops(names: Collection[str] | None) -> list[Op]:
+def _ops(names: Collection[str | Sequence[str]] | None) -> list[Op]:
     if names is None:
         return list(table.values())
-    for name in names:
-        if name not in table:
-            near = difflib.get_close_matches(name, table, n=3)
-            raise InvalidArgument(
-                f"Expected operators of the table in ops, got {name!r}. Near: {near}"
-            )
-    return [table[name] for name in names]
+    if () in map(tuple, names):
+        raise InvalidArgument(f"Expected operators in a row but got none in ops={names!r}")
+    return [_op(name) if isinstance(name, str) else chain(list(map(_op, name))) for name in names]
+
+
+def _op(name: str) -> Op:
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=3)
+        raise InvalidArgument(f"Expected operators of the table in ops, got {name!r}. Near: {near}")
+    return table[name]
 
 
 st.register_type_strategy(tvm.IRModule, ir_modules())

@@ -123,6 +123,8 @@ class Scope:
         """What is bound now outlives its dataflow block."""
         self.device: relax.VDevice | None = None
         """Where the operands of the next binding live: there, or nowhere in particular."""
+        self.next_operand: Value | None = None
+        """What the next operand that is asked for is, if it fits."""
         self._bindings: list[relax.Binding] = []
         self._dataflow = False
         self._local_from = 0
@@ -181,6 +183,9 @@ class Scope:
                 and (where is None or where(value))
             )
 
+        wanted, self.next_operand = self.next_operand, None
+        if wanted is not None and fits(wanted):
+            return wanted
         candidates = [value for value in reversed(self.values) if fits(value)]
         if candidates and not c.flag(0.12):
             # Mostly the latest: operators come in chains.
