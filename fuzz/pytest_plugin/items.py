@@ -1,0 +1,118 @@
+"""The items that `pytest --relaxfuzz PASS` adds: one for each pass and shard of it.
+
+Nothing here needs TVM before an item runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+FOLDER = "relaxfuzz"
+"""What the ids of the items begin with."""
+
+MARKER = "relaxfuzz_campaign"
+
+WITHOUT_SHARDS = ("each", "loadfile", "loadscope")
+"""Ways of `--dist` that give all items to one worker, or each item to all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of the work on one pass."""
+
+    spelling: str
+    """The pass, as the user named it."""
+    number: int = 0
+    """From 0."""
+    count: int = 1
+
+    @property
+    def name(self) -> str:
+        """`FuseOps`, or `FuseOps[1/2]` where there are two."""
+        if self.count == 1:
+            return self.spelling
+        return f"{self.spelling}[{self.number + 1}/{self.count}]"
+
+
+class Passes(pytest.Collector):
+    """All passes that are fuzzed."""
+
+    def __init__(self, shards: Iterable[Shard], **rest: object) -> None:
+        super().__init__(**rest)  # type: ignore[arg-type]  # as pytest gives them
+        self.shards = tuple(shards)
+
+    def collect(self) -> Iterator[Campaign]:
+        """An item for each shard."""
+        for shard in self.shards:
+            yield Campaign.of(self, shard)
+
+    def __repr__(self) -> str:
+        return f"<Passes {self.name}>"
+
+
+class Campaign(pytest.Function):
+    """A shard of the work on one pass; its subtests are oracles.
+
+    It is a function because only functions get the fixture `subtests`.
+    """
+
+    shard: Shard
+
+    @classmethod
+    def of(cls, parent: Passes, shard: Shard) -> Campaign:
+        """The item of a shard."""
+        made = cls.from_parent(parent, name=shard.name, callobj=_run)
+        made.shard = shard
+        made.add_marker(MARKER)
+        if made.config.pluginmanager.hasplugin("timeout"):
+            made.add_marker(pytest.mark.timeout(0))  # its budget ends it
+        return made
+
+    def reportinfo(self) -> tuple[object, int | None, str]:  # type: ignore[override]  # no line
+        """Its file is none."""
+        return self.path, None, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
+        """A finding tells its own story, without the frames of the plugin."""
+        if isinstance(excinfo.value, Told):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+class Told(Exception):
+    """A failure with a text that is for the user as it stands."""
+
+
+def shards(spellings: Iterable[str], count: int) -> list[Shard]:
+    """The shards of these passes, those of one pass side by side."""
+    return [Shard(spelling, i, count) for spelling in spellings for i in range(count)]
+
+
+def arranged(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """The items in an order in which xdist gives campaigns to workers evenly.
+
+    A campaign takes long and other tests do not. Campaigns come last; with several workers there
+    is one part of them in each of as many stretches of the list as there are workers, because a
+    worker begins with a stretch. Where there is little else, xdist deals the items out in turn, or
+    two at a time.
+    """
+    campaigns = [item for item in items if isinstance(item, Campaign)]
+    others = [item for item in items if not isinstance(item, Campaign)]
+    if workers == 1 or len(items) < 2 * workers or not others:
+        return [*campaigns, *others] if workers > 1 else [*others, *campaigns]
+    parts: list[pytest.Item] = []
+    for i in range(workers):
+        parts += [item for item in campaigns if item.shard.number % workers == i]
+        parts += others[len(others) * i // workers : len(others) * (i + 1) // workers]
+    return parts
+
+
+def _run(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
+    from .fuzzing import run
+
+    item = request.node
+    assert isinstance(item, Campaign)
+    run(item, subtests)

@@ -1,0 +1,148 @@
+"""A session that fuzzes: what is decided once for all its processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ..display import counted
+from ..mistake import Mistake
+from ..plain import plain, typed
+from ..settings import read
+from .items import WITHOUT_SHARDS
+from .options import BUDGET, SETTINGS, TABLE, Settings
+
+if TYPE_CHECKING:
+    from ..protocol import Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the processes of a session agree on."""
+
+    session: str
+    """Tells it apart from others that write into the same store."""
+    seed: int
+    passes: tuple[str, ...]
+    workers: int = 1
+    """Of xdist."""
+    shards: int = 1
+    """Of each pass."""
+    subjects: Mapping[str, Any] = field(default_factory=dict)
+    """By spelling, as JSON: to read one takes TVM. None where nothing is to run."""
+    run: int | None = None
+    """Its id among the runs of the store."""
+
+    def subject(self, spelling: str) -> Subject:
+        """The pass of this spelling."""
+        from ..protocol import Subject
+
+        made: Subject = typed(self.subjects[spelling], Subject)
+        return made
+
+
+PLAN = pytest.StashKey[Plan]()
+"""Where it is, in a session that fuzzes."""
+
+SPLIT = pytest.StashKey[int]()
+"""Among how many passes the time is split: those that were not deselected."""
+
+KEY = "relaxfuzz"
+"""Under which a worker of xdist is told the plan."""
+
+
+def plan(config: pytest.Config, settings: Settings) -> Plan:
+    """What is decided before anything is collected."""
+    assert settings.seed is not None, "it is drawn when the settings are read"
+    workers = len(config.getoption("tx", None) or ()) or 1
+    shards = 1 if config.getoption("dist", "no") in WITHOUT_SHARDS else workers
+    passes = tuple(dict.fromkeys(settings.passes))
+    return Plan(
+        session=uuid.uuid4().hex[:12],
+        seed=settings.seed,
+        passes=passes,
+        workers=workers,
+        shards=shards,
+    )
+
+
+def told(plan: Plan) -> str:
+    """The plan for a worker of xdist."""
+    return json.dumps(plain(plan))
+
+
+def given(text: str) -> Plan:
+    """What `told` gave."""
+    made: Plan = Plan(**json.loads(text))
+    return dataclasses.replace(made, passes=tuple(made.passes))
+
+
+def header(settings: Settings, plan: Plan) -> str:
+    """What is to be fuzzed, in one line."""
+    budget = f"for {settings.budget or BUDGET}"
+    if settings.modules is not None:
+        modules = f"on {counted(settings.modules, 'module')}"
+        budget = modules if settings.budget is None else f"{modules}, {budget} at most"
+    return f"relaxfuzz: {', '.join(plan.passes)} {budget}, seed {plan.seed}"
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """The items run in workers of xdist, and this process starts them."""
+    return config.pluginmanager.hasplugin("dsession")
+
+
+def collected(config: pytest.Config, passes: Collection[str]) -> None:
+    """Items of these passes are left to run.
+
+    Raises:
+        pytest.UsageError: see `prepare`.
+    """
+    config.stash[SPLIT] = len(passes)
+    if not config.stash[PLAN].subjects:
+        prepare(config, passes)
+
+
+def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> None:
+    """Find the passes, and open the store.
+
+    Args:
+        passes: only these; None: all of the plan.
+
+    Raises:
+        pytest.UsageError: a name that is none, promises that nobody can make, a folder that cannot
+            serve as a store.
+    """
+    chosen, settings = config.stash.get(PLAN, None), config.stash[SETTINGS]
+    if chosen is None or config.getoption("collectonly"):
+        return
+    from . import summary
+
+    try:
+        named = [each for each in chosen.passes if passes is None or each in passes]
+        subjects = _subjects(named, settings)
+        run = summary.begin(config, chosen, subjects)
+    except Mistake as error:
+        raise pytest.UsageError(f"relaxfuzz: {error}") from None
+    found = {spelling: plain(subject) for spelling, subject in subjects.items()}
+    config.stash[PLAN] = dataclasses.replace(chosen, subjects=found, run=run)
+
+
+def _subjects(passes: Collection[str], settings: Settings) -> dict[str, Subject]:
+    from ...generators.tvm_api import TVMUnsupported, require_tvm
+    from ..subjects import Relaxations, subjects
+
+    try:
+        require_tvm()
+    except TVMUnsupported as error:
+        raise Mistake(str(error)) from None
+    own = {
+        spelling: read(table, Relaxations, f"{TABLE}, promises of {spelling!r}")
+        for spelling, table in settings.promises.items()
+    }
+    return {spelling: subjects([spelling], Relaxations(), own)[0] for spelling in passes}

@@ -1,0 +1,187 @@
+"""The end of a session that fuzzes: its items put together, written down and told."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pytest
+
+from ...generators.tvm_api import versions
+from ..display import counted
+from ..mistake import Mistake
+from ..protocol import PassStats, Subject
+from ..runs import Run, Sample
+from ..store import BadStore, Store
+from .failure import near
+from .options import SETTINGS
+from .parts import Part, Parts
+from .session import PLAN, Plan
+
+TITLE = "relaxfuzz"
+
+
+def begin(config: pytest.Config, plan: Plan, subjects: Mapping[str, Subject]) -> int:
+    """Enter the session among the runs of the store; its id.
+
+    Raises:
+        Mistake: the folder cannot serve as a store.
+    """
+    settings = config.stash[SETTINGS]
+    run = Run(
+        command="pytest",
+        started=time.time(),
+        seed=plan.seed,
+        workers=plan.workers,
+        versions=versions(),
+        passes=tuple(subject.label for subject in subjects.values()),
+    )
+    try:
+        with Store(settings.out) as store:
+            return store.runs.begin(run)
+    except BadStore as error:
+        raise Mistake(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the items of one pass did."""
+
+    spelling: str
+    modules: int
+    stats: PassStats
+    bugs: int
+    knowns: int
+    """Distinct root causes that are known."""
+    cut: tuple[str, ...]
+    """Items that began and did not end."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of the table."""
+        asked = self.stats.checks + self.stats.inapplicable
+        return (
+            self.spelling,
+            str(self.modules),
+            str(self.stats.checks),
+            _share(self.stats.checks, asked),
+            _share(self.stats.changed, self.stats.checks),
+            str(self.bugs),
+            str(self.knowns),
+        )
+
+
+HEAD = ("pass", "modules", "checks", "applied", "changed", "findings", "known")
+
+
+def finish(config: pytest.Config) -> None:
+    """Put together what the items wrote down."""
+    plan, settings = config.stash[PLAN], config.stash[SETTINGS]
+    if plan.run is None:
+        return
+    parts = Parts(settings.out, plan.session)
+    with Store(settings.out) as store:
+        done = parts.read()
+        run = store.runs.all()[plan.run]
+        store.runs.save(plan.run, _put_together(run, plan, done))
+        lines = [
+            _line(spelling, [part for part in done if part.spelling == spelling], store)
+            for spelling in plan.passes
+            if any(part.spelling == spelling for part in done)
+        ]
+    parts.remove()
+    config.stash[LINES] = lines
+
+
+LINES = pytest.StashKey[list[Line]]()
+
+
+def tell(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
+    """The section at the end."""
+    lines = config.stash.get(LINES, [])
+    if not lines:
+        return
+    settings, plan = config.stash[SETTINGS], config.stash[PLAN]
+    terminal.section(TITLE)
+    rows = [HEAD, *(line.cells for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        first, *rest = zip(row, widths, strict=True)
+        text = "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
+        found = number and lines[number - 1].bugs
+        terminal.write_line(text, bold=number == 0, red=bool(found))
+    for line in lines:
+        for warning in _warnings(line):
+            terminal.write_line(f"warning: {warning}", yellow=True)
+    terminal.write_line(f"TVM {versions()['tvm']}, seed {plan.seed}, store {near(settings.out)}")
+
+
+def _warnings(line: Line) -> list[str]:
+    found = []
+    if line.modules and not line.stats.checks:
+        found.append(
+            f"{line.spelling} did not apply to any of {counted(line.modules, 'module')}: "
+            "nothing was tested"
+        )
+    elif line.stats.checks and not line.stats.changed:
+        found.append(
+            f"{line.spelling} changed none of the modules that it was given: little was tested"
+        )
+    cut = (
+        f"{item} did not come to its end; what it had found is in the store" for item in line.cut
+    )
+    return [*found, *cut]
+
+
+def _line(spelling: str, parts: Sequence[Part], store: Store) -> Line:
+    found = {id: None for part in parts for id in part.found}
+    return Line(
+        spelling,
+        sum(part.modules for part in parts),
+        reduce(PassStats.__add__, (part.stats for part in parts)),
+        len({store.rows.of(id) or id for id in found}),
+        len({name for part in parts for name in part.knowns}),
+        tuple(part.item for part in parts if not part.finished),
+    )
+
+
+def _put_together(run: Run, plan: Plan, parts: Sequence[Part]) -> Run:
+    stats: dict[str, PassStats] = {}
+    known_reports: Counter[str] = Counter()
+    knowns: Counter[str] = Counter()
+    samples: list[Sample] = []
+    for part in parts:
+        label = plan.subject(part.spelling).label
+        stats[label] = stats.get(label, PassStats()) + part.stats
+        known_reports[label] += part.known_reports
+        knowns.update(part.knowns)
+        last = samples[-1] if samples else Sample(0.0, 0, 0, 0)
+        samples.append(
+            Sample(
+                part.ended - run.started,
+                last.modules + part.modules,
+                last.checks + part.stats.checks,
+                last.findings + len(part.found),
+            )
+        )
+    return dataclasses.replace(
+        run,
+        seconds=time.time() - run.started,
+        modules=sum(part.modules for part in parts),
+        checks=sum(part.stats.checks for part in parts),
+        stats=stats,
+        known_reports=dict(known_reports),
+        knowns=dict(knowns),
+        found=tuple({id: None for part in parts for id in part.found}),
+        samples=tuple(samples),
+        faults=tuple(fault for part in parts for fault in part.faults),
+        finished=True,
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "-"
