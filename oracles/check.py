@@ -6,7 +6,17 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from . import composition, exec_modes, lowering_complete, mutation, pipeline_values, pipelines
+from . import (
+    composition,
+    evaluated,
+    exec_modes,
+    keys,
+    lowering_complete,
+    mutation,
+    pipeline_values,
+    pipelines,
+    semantics,
+)
 from .contract import PassContract
 from .oracle import Case, Journal, Oracle, Violation, silent
 from .pairs import oracles as pairs
@@ -125,9 +135,21 @@ def _one(
         violations += _asked(oracles, subject)
         if not all(violation.oracle in APART for violation in violations):
             break
+    if not violations and evaluated.ORACLE in rounds[-1] and _brings_code(subject):
+        violations += _asked((semantics.ORACLE,), subject)
     if watch is not None:
         watch(subject)
     return violations
+
+
+def _brings_code(subject: Subject) -> bool:
+    """A backend of the user's own has compiled something: only the VM tells what it computes."""
+    after = subject.direct.mod
+    return (
+        after is not None
+        and keys.comparable(after) is not after
+        and not composition.documented(subject.call)
+    )
 
 
 def _asked(oracles: Sequence[Oracle], subject: Subject) -> Iterator[Violation]:
