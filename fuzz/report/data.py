@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
 from ...corpus.knowns import Known
 from ..dedup.place import by_row
@@ -20,6 +21,8 @@ from ..protocol import PassStats
 from ..rows import Row
 from ..runs import Run
 from ..store import Store
+
+T = TypeVar("T")
 
 
 class State(enum.StrEnum):
@@ -50,9 +53,9 @@ class Entry:
     """Of the row; of a known without a row, its name."""
     state: State
     title: str
-    passes: tuple[str, ...]
-    """Who is blamed: passes, operators, the parser. Those of the finding that is shown first."""
-    oracles: tuple[str, ...]
+    places: tuple[tuple[str, str], ...]
+    """Who is blamed (a pass, an operator, the parser) by which oracle: that of the finding to show
+    first, then the others. Those that it may have, for a known that was only counted."""
     evidence: tuple[Evidence, ...] = ()
     """The best to show first; none for a known that was only counted."""
     reports: int
@@ -64,6 +67,16 @@ class Entry:
     """The knowns that it may be, the likeliest first."""
     verdict: str | None = None
     note: str | None = None
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """Who is blamed."""
+        return _distinct(blamed for blamed, _ in self.places)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """Who says so."""
+        return _distinct(oracle for _, oracle in self.places)
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -169,8 +182,7 @@ def _of_row(
         id=id,
         state=_state(verdict, likeliest, told, runs),
         title=findings[0].title,
-        passes=_distinct(finding.pass_name for finding in findings),
-        oracles=_distinct(finding.oracle for finding in findings),
+        places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
             Evidence(each, why.get(each.id, ""), store.reproducer(each), store.module(each))
             for each in findings
@@ -218,8 +230,7 @@ def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) 
                 id=name,
                 state=State.FIXED if _is_fixed(name, runs) else State.KNOWN,
                 title=name if known is None else known.what,
-                passes=() if known is None else _distinct(f[1] for f in known.fingerprints),
-                oracles=() if known is None else _distinct(f[0] for f in known.fingerprints),
+                places=() if known is None else _distinct((f[1], f[0]) for f in known.fingerprints),
                 reports=max(run.knowns.get(name, 0) for run in seen.values()),
                 runs=tuple(seen),
                 knowns=() if known is None else (known,),
@@ -228,5 +239,5 @@ def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) 
     return entries
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
+def _distinct(things: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(things))

@@ -1,0 +1,154 @@
+"""Passes by oracles: what was found where, and what was asked without finding anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ...oracles.catalogue import catalogue
+from ...oracles.check import OF_PIPELINES, ORACLES
+from ...oracles.contract import PassContract
+from ...oracles.oracle import Oracle
+from ...oracles.pipelines import PIPELINES
+from ..confirm import DEATHS
+from ..protocol import PassStats
+from .data import Report, State
+
+TIERS = {1: "structural", 2: "metamorphic", 3: "evaluated", 4: "executed"}
+
+SEQUENCE = "sequence"
+"""The schedule's name for random lists of passes."""
+
+ASKED_OF_LISTS = {"crash", "well-formed", "sequential", "lowering-complete"}
+"""Tier 1 of lists and pipelines; the rest is asked of the passes by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An oracle, or a way for a process to die."""
+
+    name: str
+    promise: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one oracle said of one pass."""
+
+    new: int
+    """Bugs that are not expected."""
+    known: int
+    """Bugs that are, or were."""
+    asked: int
+    """Checks that asked it."""
+    silence: str = ""
+    """Why nobody asks it, where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A pass, what the schedule makes of passes, or an operator that is blamed."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Columns in groups; rows that were checked, and whoever else is blamed."""
+
+    groups: Mapping[str, tuple[Column, ...]]
+    rows: tuple[Row, ...]
+    others: tuple[Row, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Those of all groups."""
+        return tuple(column for group in self.groups.values() for column in group)
+
+
+def matrix(report: Report) -> Matrix:
+    """Bugs and questions of all runs of a store."""
+    bugs = _bugs(report)
+    asked: dict[str, PassStats] = defaultdict(PassStats)
+    own = set()
+    for item, stats in report.stats.items():
+        asked[bare(item)] += stats
+        if item.endswith("()"):  # a pass of the catalogue has its bare name, or arguments
+            own.add(bare(item))
+    groups = _groups({oracle for _, oracle in bugs})
+    columns = [column.name for group in groups.values() for column in group]
+
+    def row(name: str) -> Row:
+        contract = None if name in own else catalogue.get(name)
+        cells = (_cell(name, oracle, contract, asked[name], bugs) for oracle in columns)
+        return Row(name, tuple(cells))
+
+    order = [*catalogue, *own, SEQUENCE, *PIPELINES]
+    rows = sorted(asked, key=lambda name: order.index(name) if name in order else len(order))
+    others = sorted({name for name, _ in bugs} - set(rows))
+    return Matrix(groups, tuple(map(row, rows)), tuple(map(row, others)))
+
+
+def bare(item: str) -> str:
+    """The pass of an item of the schedule: "FuseOps" of "FuseOps(fuse_opt_level=2)"."""
+    return item.split("(", 1)[0].rsplit(".", 1)[-1]
+
+
+def _bugs(report: Report) -> dict[tuple[str, str], list[State]]:
+    """By pass and oracle: the states of the entries that were found there."""
+    bugs: dict[tuple[str, str], list[State]] = defaultdict(list)
+    for entry in report.entries:
+        for place in entry.places:
+            bugs[place].append(entry.state)
+    return bugs
+
+
+def _groups(met: Iterable[str]) -> dict[str, tuple[Column, ...]]:
+    deaths = sorted(DEATHS.intersection(met))
+    groups: dict[str, tuple[Column, ...]] = {}
+    if deaths:
+        promise = "A pass never takes the process with it."
+        groups["process"] = tuple(Column(name, promise) for name in deaths)
+    for tier, title in TIERS.items():
+        of_tier = [oracle for oracle in ORACLES.values() if oracle.tier == tier]
+        groups[title] = tuple(Column(oracle.name, oracle.promise) for oracle in of_tier)
+    others = sorted(set(met) - DEATHS - set(ORACLES))
+    if others:
+        groups["others"] = tuple(Column(name, "") for name in others)
+    return groups
+
+
+def _cell(
+    name: str,
+    oracle: str,
+    contract: PassContract | None,
+    stats: PassStats,
+    bugs: Mapping[tuple[str, str], list[State]],
+) -> Cell:
+    states = bugs.get((name, oracle), [])
+    new = sum(state in (State.NEW, State.SEEN) for state in states)
+    silence = _silence(name, ORACLES[oracle], contract) if oracle in ORACLES else ""
+    everywhere = oracle in DEATHS or (oracle in ORACLES and ORACLES[oracle].tier == 1)
+    asked = stats.checks if everywhere else stats.sampled.get(oracle, 0)
+    return Cell(new, len(states) - new, 0 if silence else asked, silence)
+
+
+def _silence(name: str, oracle: Oracle, contract: PassContract | None) -> str:
+    """Why an oracle is not asked about a pass."""
+    if name == SEQUENCE or name in PIPELINES:
+        apart = oracle.name not in (ASKED_OF_LISTS | OF_PIPELINES)
+        return "asked of each pass by itself" if apart and oracle.tier == 1 else ""
+    if oracle.name in OF_PIPELINES:
+        return "asked of pipelines"
+    if oracle.name == "reference" and (contract is None or contract.reference is None):
+        return "the pass has no reference"
+    if oracle.name == "lowering-complete" and (contract is None or not contract.lowers):
+        return "the pass lowers nothing"
+    if contract is None:
+        return ""
+    for exemption in contract.exemptions:
+        if exemption.oracle == oracle.name and exemption.when is None:
+            return f"{exemption.reason} ({exemption.source})"
+    return ""
