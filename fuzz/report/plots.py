@@ -1,4 +1,4 @@
-"""Plots as inline SVG that takes its colours from the page, so that it is at home in light and dark.
+"""Plots as inline SVG in the colours of the page, so that they are at home in light and dark.
 
 Matplotlib lays a plot out; then styles become attributes, since the page allows no inline styles,
 and colours become names of the page's own.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib
@@ -42,7 +43,7 @@ _COLOURS = {
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
-_RC = {
+_STYLE: Any = {  # matplotlib types it by the names of all its settings
     "svg.fonttype": "none",  # text stays text: it can be searched, and gets the page's font
     "font.size": 9.0,
     "axes.edgecolor": _INK,
@@ -65,7 +66,7 @@ def progress(runs: Mapping[int, Run]) -> Markup:
         return Markup("")
     *earlier, (last, run) = sampled[-EARLIER - 1 :]
     scale, unit = _unit(max(each.samples[-1].seconds for _, each in [*earlier, (last, run)]))
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9.6, 2.3), layout="constrained")
         for axes, count in zip(
             figure.subplots(1, 3), ("modules", "checks", "distinct findings"), strict=True
@@ -95,7 +96,7 @@ def bugs_by_run(runs: Mapping[int, Run], told: Mapping[int, tuple[int, int]]) ->
         return Markup("")
     new = [told[number][0] for number in numbers]
     again = [told[number][1] for number in numbers]
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9.6, 1.9), layout="constrained")
         axes = figure.subplots()
         at = range(len(numbers))
@@ -156,7 +157,7 @@ def _svg(figure: Figure, name: str, title: str) -> Markup:
     heading = ElementTree.Element(f"{{{_SVG}}}title", {"id": f"{name}-title"})
     heading.text = title
     root.insert(0, heading)
-    return Markup(_plain(ElementTree.tostring(root, encoding="unicode")))  # noqa: S704
+    return Markup(_plain(ElementTree.tostring(root, encoding="unicode")))
 
 
 def _restyle(element: ElementTree.Element, name: str) -> None:
