@@ -8,12 +8,14 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ..generators.tvm_api import load_json, save_json
 from . import keys, well_formed
 from .canonical import canonical, equivalent
 from .composition import contract_of
 from .contract import Reference
+from .halves import alike, ran
 from .inspect import is_public
-from .oracle import Case, Oracle, Problem, Violation
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
 from .reference.no_answer import NoAnswer
 from .standalone import nested_module, standalone
 from .subject import Subject, attempt, digest
@@ -147,6 +149,18 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
         )
 
 
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    (call,) = case.calls
+    reference = contract_of(call).reference
+    made = None if reference is None else reference.make(call)
+    if made is None:
+        return None
+    with call.context():
+        expected = made(load_json(save_json(case.mod)))
+    given = ran(attempt(call.run, case.mod), f"what {call.name} gives", call.name)
+    return alike(Half("what the reference gives", expected), given)
+
+
 def _private_names_matter(case: Case, reference: Reference) -> bool:
     """The results have private functions, whose names are up to the pass."""
     result = attempt(case.calls[0].run, case.mod).mod if reference.unique else None
@@ -161,4 +175,5 @@ ORACLE = Oracle(
     check=check,
     snippet=_snippet,
     brief=_brief,
+    halves=_halves,
 )

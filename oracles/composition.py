@@ -10,7 +10,8 @@ import tvm
 from . import crash, keys, lowering_complete, pipelines, sequential, well_formed
 from .catalogue import catalogue
 from .contract import PassContract
-from .oracle import Journal, Problem, Violation, silent
+from .halves import both
+from .oracle import Case, Halves, Journal, Problem, Violation, silent
 from .passcall import PassCall
 from .subject import Given, Outcome, Subject, given
 
@@ -54,12 +55,7 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
     reached, violation = _walk(mod, calls, journal)
     if violation is not None or len(reached) <= len(calls):
         return violation
-    # Sequential leaves out what is above the context's opt_level, and documents that.
-    calls = [
-        call
-        for call in calls
-        if call.build().info.opt_level <= tvm.transform.PassContext().opt_level
-    ]
+    calls = _enabled(calls)
     subject = _subject(mod, calls, journal)
     explained = sequential.explanation(subject)
     if explained is not None:
@@ -67,6 +63,23 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
         return problem.blame(oracle, _culprit(subject, calls, journal))
     difference = _nested(subject) if subject.given.mark & 2 else _disabled(subject)
     return None if difference is None else difference.blame("sequential", BLAMED)
+
+
+def _enabled(calls: Sequence[PassCall]) -> list[PassCall]:
+    """Sequential leaves out what is above the context's opt_level, and documents that."""
+    most = tvm.transform.PassContext().opt_level
+    return [call for call in calls if call.build().info.opt_level <= most]
+
+
+def halves(case: Case, violation: Violation) -> Halves | None:
+    """The two runs of several passes that differ."""
+    subject = _subject(case.mod, _enabled(case.calls), silent)
+    if violation.title.startswith(NESTED):
+        return both(subject.direct, "one pass after the other", _nest(subject), "nested Sequential")
+    if violation.title.startswith(DISABLED):
+        without, disabled = _disable(subject)
+        return both(without, "without the pass", disabled, "with the pass disabled")
+    return sequential.halves(subject, violation)
 
 
 def step_before(
@@ -142,14 +155,22 @@ def _culprit(subject: Subject, calls: Sequence[PassCall], journal: Journal) -> s
 
 def _nested(subject: Subject) -> Problem | None:
     """[p, [q, r]] does what [p, q, r] does."""
+    return _unlike(subject.direct, _nest(subject), NESTED)
+
+
+def _nest(subject: Subject) -> Outcome:
     passes = subject.passes
     nested = tvm.transform.Sequential([*passes[:1], tvm.transform.Sequential(passes[1:])])
-    outcome = subject.attempt("nested Sequential", subject.under(nested), subject.mod)
-    return _unlike(subject.direct, outcome, NESTED)
+    return subject.attempt("nested Sequential", subject.under(nested), subject.mod)
 
 
 def _disabled(subject: Subject) -> Problem | None:
     """With p disabled, [p, q, p, r] does what [q, r] does."""
+    return _unlike(*_disable(subject), DISABLED)
+
+
+def _disable(subject: Subject) -> tuple[Outcome, Outcome]:
+    """Without the pass, and with it disabled."""
     names = [str(pass_.info.name) for pass_ in subject.passes]
     disabled = names[(subject.given.mark >> 2) % len(names)]
 
@@ -162,7 +183,7 @@ def _disabled(subject: Subject) -> Problem | None:
 
     expected = subject.attempt("without a pass", kept, subject.mod)
     whole = subject.under(tvm.transform.Sequential(subject.passes), disabled)
-    return _unlike(expected, subject.attempt("disabled pass", whole, subject.mod), DISABLED)
+    return expected, subject.attempt("disabled pass", whole, subject.mod)
 
 
 def _unlike(expected: Outcome, actual: Outcome, what: str) -> Problem | None:

@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 import tvm
 
 from ..generators.ops.record import Tolerance
+from ..generators.tvm_api import load_json, save_json
 from . import blame, keys, well_formed
 from .brief_values import both_sides, by_evaluator, refused
 from .composition import contract_of, documented
 from .errors import Mismatch, Undefined, Unsupported
 from .executed_text import evaluated_text, executed_text
 from .expectation import Expectation
-from .oracle import Case, Oracle, Problem, Violation
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
 from .parts import parts
 from .passcall import PassCall
 from .relations import Rule
 from .sides import Side, rule_of, sides, tolerance_of
 from .subject import Subject
+from .value_text import called
 from .votes import REFUSED, Verdict, vote
 
 INSIDE = ("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination")
@@ -217,6 +219,23 @@ def _shown(case: Case) -> _Shown | None:
     return _Shown(seen or found, bool(seen), rule, tolerance, subject.direct.mod)
 
 
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and the result, and what each of them computes."""
+    name = case.calls[0].name
+    before = load_json(save_json(case.mod))
+    shown = _shown(case)
+    if shown is None:
+        return None
+    found = shown.differences[0]
+    e, result = found.before, found.after.result
+    if found.undefined or result is REFUSED:
+        result = keys.headline(found.wrong.removeprefix("results "))
+    return (
+        Half(f"before {name}", before, called(e.function, e.args, e.result)),
+        Half(f"after {name}", shown.after, called(e.function, e.args, result)),
+    )
+
+
 ORACLE = Oracle(
     name="evaluated",
     tier=3,
@@ -227,4 +246,5 @@ ORACLE = Oracle(
     check=evaluated,
     snippet=_snippet,
     brief=_brief,
+    halves=_halves,
 )

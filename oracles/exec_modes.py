@@ -12,31 +12,39 @@ import tvm
 
 from .execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
 from .executed_text import assert_close, literal, remaining_text
-from .expectation import expectations
-from .oracle import Case, Journal, Oracle, Problem, Violation
+from .expectation import Expectation, expectations
+from .oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation, silent
 from .pipeline_values import CODE_GENERATION, REFUSALS
 from .standalone import standalone
 from .subject import Subject
+from .value_text import called
 from .values import difference
 
 
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     """Where the two modes differ after a pipeline, or None."""
+    for e, *pair in _outcomes(mod, pipeline, journal):
+        problem = _compared(e.function, pair)
+        if problem is not None:
+            return problem.blame(ORACLE.name, CODE_GENERATION)
+    return None
+
+
+def _outcomes(
+    mod: tvm.IRModule, pipeline: str, journal: Journal
+) -> list[tuple[Expectation, Any, Any]]:
+    """Calls, with what each of the modes gives for them; none where one says nothing."""
     expected = expectations(mod)
     if not expected:
-        return None
+        return []
     outcomes = []
     for mode in MODES:
         journal(f"execute as {mode}")
         result = execute(mod, [e.plan() for e in expected], pipeline, mode)
         if result is None:
-            return None
+            return []
         outcomes.append([result] * len(expected) if isinstance(result, Failure) else result)
-    for e, *pair in zip(expected, *outcomes, strict=True):
-        problem = _compared(e.function, pair)
-        if problem is not None:
-            return problem.blame(ORACLE.name, CODE_GENERATION)
-    return None
+    return list(zip(expected, *outcomes, strict=True))
 
 
 def _compared(function: str, pair: Sequence[Any]) -> Problem | None:
@@ -60,6 +68,19 @@ def _compared(function: str, pair: Sequence[Any]) -> Problem | None:
 
 def _of_one_pass(subject: Subject) -> Problem | None:
     """Nothing: the oracle is asked of pipelines, by `check`."""
+    return None
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """What each mode gives: the module is the same."""
+    assert case.pipeline is not None
+    for e, *pair in _outcomes(case.mod, case.pipeline, silent):
+        if _compared(e.function, pair) is not None:
+            one, other = (
+                Half(f"exec mode {mode}", None, called(e.function, e.args, value))
+                for mode, value in zip(MODES, pair, strict=True)
+            )
+            return one, other
     return None
 
 
@@ -100,4 +121,5 @@ ORACLE = Oracle(
     source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',
     check=_of_one_pass,
     snippet=_snippet,
+    halves=_halves,
 )

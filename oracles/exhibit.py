@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from dataclasses import dataclass
 
-from . import composition
+from ..generators.tvm_api import load_json, save_json
+from . import composition, keys
 from .check import narrow
 from .halves import ran
 from .oracle import Case, Half, Halves, Journal, Violation, silent
 from .printed import clipped, printed
-from .subject import Subject
+from .subject import attempt
 from .tiers import ORACLES
+from .unified import unified
+from .unprinted import unprinted
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,9 @@ class Exhibit:
     @property
     def diff(self) -> str:
         """Unified, with the labels in its head; empty where there is nothing to compare."""
-        if not self.left or not self.right or self.left == self.right:
+        if not self.left or not self.right:
             return ""
-        sides = self.left.splitlines(), self.right.splitlines()
-        return "\n".join(
-            difflib.unified_diff(*sides, self.left_label, self.right_label, lineterm="")
-        )
+        return unified(self.left, self.right, self.left_label, self.right_label)
 
 
 def exhibit(case: Case, violation: Violation, journal: Journal = silent) -> Exhibit:
@@ -48,41 +48,60 @@ def exhibit(case: Case, violation: Violation, journal: Journal = silent) -> Exhi
     module = printed(case.mod)
     journal("show")
     left, right = _halves(case, violation)
-    return Exhibit(module, left.label, _text(left, journal), right.label, _text(right, journal))
+    texts = _text(left, journal), _text(right, journal)
+    if texts[0] == texts[1] and left.mod is not None and right.mod is not None:
+        besides = unprinted(left.mod, right.mod)
+        texts = _joined(texts[0], besides[0]), _joined(texts[1], besides[1])
+    return Exhibit(module, left.label, texts[0], right.label, texts[1])
 
 
 def alone(module: str, violation: Violation) -> Exhibit:
-    """The module, where the pass ends the process or cannot be run."""
-    what = f"{violation.pass_name}: {violation.title}"
-    return Exhibit(clipped(module), GIVEN, clipped(module), what, "")
+    """The module, where not even TVM's printer survives it."""
+    text = clipped(module)
+    return Exhibit(text, GIVEN, text, _blamed(violation), "")
 
 
 GIVEN = "the module"
 
 
+def _blamed(violation: Violation) -> str:
+    return f"{violation.pass_name}: {violation.title}"
+
+
 def _halves(case: Case, violation: Violation) -> Halves:
-    oracle = ORACLES.get(violation.oracle)
     try:
         # Of several passes the one that is blamed is shown, with what it was given.
         case = narrow(case, violation)
-        shown = None if oracle is None else oracle.halves(case, violation)
-        return shown or before_and_after(case, violation)
+        if len(case.calls) > 1:
+            shown = composition.halves(case, violation)
+        elif violation.oracle in ORACLES:
+            shown = ORACLES[violation.oracle].halves(case, violation)
+        else:  # it ended the process
+            shown = Half(GIVEN, case.mod), Half(_blamed(violation))
+        return shown or _before_and_after(case, violation)
     except Exception:  # what is shown is a help, not the finding
-        return Half(GIVEN, case.mod), Half(f"{violation.pass_name}: {violation.title}")
+        return Half(GIVEN, case.mod), Half(_blamed(violation))
 
 
-def before_and_after(case: Case, violation: Violation) -> Halves:
+def _before_and_after(case: Case, violation: Violation) -> Halves:
     """The module that the pass was given, and its result."""
     if len(case.calls) != 1:
-        return Half(GIVEN, case.mod), Half(f"{violation.pass_name}: {violation.title}")
+        return Half(GIVEN, case.mod), Half(_blamed(violation))
     (call,) = case.calls
-    subject = Subject(case.mod, case.calls, composition.contract_of(call), alone=True)
-    before = subject.given.copy()
-    outcome = subject.direct
-    return Half(f"before {call.name}", before), ran(outcome, f"after {call.name}", call.name)
+    before = load_json(save_json(keys.comparable(case.mod)))
+    after = ran(attempt(call.run, case.mod), f"after {call.name}", call.name)
+    return Half(f"before {call.name}", before), after
+
+
+_IMPORTS = re.compile(r"^ *# from \S+ import .*\n(?: *\n)?", re.M)
+"""TVMScript begins, and local functions do, with the imports that a parser would need."""
 
 
 def _text(half: Half, journal: Journal) -> str:
     journal(f"print {half.label}")
-    text = "" if half.mod is None else printed(half.mod)
-    return clipped("\n\n".join(filter(None, (text, half.values))))
+    text = "" if half.mod is None else _IMPORTS.sub("", printed(half.mod))
+    return _joined(text, half.values)
+
+
+def _joined(*texts: str) -> str:
+    return clipped("\n\n".join(filter(None, texts)))

@@ -14,6 +14,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..generators.tvm_api import load_json, save_json
 from .catalogue.reading import argument, positional
 from .composition import contract_of
 from .contract import Relation
@@ -23,7 +24,7 @@ from .evaluate import Evaluator
 from .executed_text import built_text, literal
 from .inputs import Draw, Kind, drawn
 from .inspect import bindings_of, calls_of, nodes, op_name
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
 from .passcall import PassCall
 from .subject import Subject, attempt
 from .values import finite, leaves
@@ -295,6 +296,20 @@ def _snippet(case: Case) -> str:
     return built_text(shifted, along) + check
 
 
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    (call,) = case.calls
+    after = call.run(load_json(save_json(case.mod)))
+    name, index = _target(call)
+    slope = _first_wrong(after, name, index)
+    if slope is None:
+        return None
+    what = f"# the slope of {name} along one direction of its parameter {slope.param}:"
+    return (
+        Half(f"before {call.name}", case.mod, f"{what}\n# {slope.expected:.6g}"),
+        Half(f"after {call.name}", after, f"{what}\n# {slope.actual:.6g}"),
+    )
+
+
 ORACLE = Oracle(
     name="gradient",
     tier=3,
@@ -304,4 +319,5 @@ ORACLE = Oracle(
     "differentiation target with respect to the arguments'",
     check=gradients,
     snippet=_snippet,
+    halves=_halves,
 )

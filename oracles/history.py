@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tvm
 
-from ..generators.tvm_api import save_json
+from ..generators.tvm_api import load_json, save_json
 from . import keys, twins
 from .canonical import canonical, equivalent
+from .halves import both
 from .metamorphic import renamed
-from .oracle import Case, Oracle, Problem
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
 from .standalone import nested_module, standalone
 from .subject import Outcome, Subject, attempt
 
@@ -82,6 +83,39 @@ def _alike(a: Outcome, b: Outcome) -> bool:
     return equivalent(keys.comparable(a.mod), keys.comparable(b.mod))
 
 
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    (call,) = case.calls
+    text = save_json(case.mod)
+    if violation.title.startswith(REMEMBERED):
+        other = twins.other_module(case.mod)
+        attempt(call.run, case.mod)
+        if other is None:
+            return None
+        stranger = attempt(call.run, renamed(other, call))
+        return both(
+            stranger,
+            f"{call.name} on a module with names that it has not met",
+            attempt(call.run, other),
+            "the same with the names of an earlier module",
+        )
+    before = attempt(call.run, case.mod)
+    if before.mod is None:
+        return None
+    kept = load_json(save_json(keys.comparable(before.mod)))
+    for _ in range(ROUNDS):
+        other = twins.other_module(load_json(text))
+        if other is None:
+            return None
+        attempt(call.run, other)
+        del other
+        if violation.title.startswith(OVERWRITTEN):
+            continue
+        again = attempt(call.run, load_json(text))
+        if again.mark != before.mark:
+            return both(before, "at first", again, "after work on another module")
+    return Half("a result at first", kept), Half("after work on another module", before.mod)
+
+
 def _snippet(case: Case) -> str:
     """Another module of the same names, spelled out, and the runs one after the other."""
     other = twins.other_module(case.mod)
@@ -140,4 +174,5 @@ ORACLE = Oracle(
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",
     check=check,
     snippet=_snippet,
+    halves=_halves,
 )

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import tvm
 
+from ..generators.tvm_api import load_json, save_json
 from . import keys, well_formed
 from .canonical import canonical, equivalent
+from .halves import alike, ran
 from .inspect import bindings_of, public_functions
-from .oracle import Case, Oracle, Problem, Violation
-from .subject import Subject
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
+from .subject import Subject, attempt
 
 WHAT = "a second run changes the result"
 
@@ -86,6 +88,14 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
             )
 
 
+def _halves(case: Case, violation: Violation) -> Halves:
+    (call,) = case.calls
+    once = call.run(case.mod)
+    twice = attempt(call.run, load_json(save_json(keys.comparable(once))))
+    label = f"after {call.name}"
+    return alike(Half(label, once), ran(twice, f"{label} twice", f"a second run of {call.name}"))
+
+
 ORACLE = Oracle(
     name="idempotent",
     tier=1,
@@ -100,5 +110,6 @@ relax.analysis.well_formed(twice)
 tvm.ir.assert_structural_equal(once, twice, map_free_vars=True)
 """,
     brief=_brief,
+    halves=_halves,
     ends=False,
 )

@@ -14,11 +14,13 @@ from ..generators.source import from_source, same_graph, to_source
 from ..generators.tvm_api import load_json, save_json
 from . import keys, twins, well_formed
 from .canonical import canonical, equivalent
+from .halves import ran
 from .inspect import is_public
-from .oracle import Case, Oracle, Problem, Violation
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
 from .passcall import PassCall
 from .standalone import nested_module, standalone
 from .subject import Subject, attempt
+from .twin_halves import twin_halves
 
 Twin = Callable[[tvm.IRModule], tvm.IRModule | None]
 """Makes a module that means the same; None where there is none of that kind."""
@@ -78,6 +80,7 @@ STRANGER = "with an unrelated function"
 RENAMED = "with other private names"
 REORDERED = "with its functions in another order"
 REBUILT = "built again by constructors"
+COPIED = "saved and loaded"
 
 
 def sharing(subject: Subject) -> Problem | None:
@@ -139,7 +142,7 @@ def json(subject: Subject) -> Problem | None:
     if copied.error is not None:
         problem = keys.exception(copied.error)
         return Problem(
-            f"fails on the same module saved and loaded: {problem.title}",
+            f"fails on the same module {COPIED}: {problem.title}",
             problem.detail,
             ("exception", *problem.key),
             ("exception", *problem.fingerprint),
@@ -147,7 +150,7 @@ def json(subject: Subject) -> Problem | None:
     assert copied.mod is not None
     expected, actual = keys.comparable(after), keys.comparable(copied.mod)
     if not equivalent(expected, actual):
-        what = "gives something else for the same module saved and loaded"
+        what = f"gives something else for the same module {COPIED}"
         return keys.mismatch(canonical(expected), canonical(actual), what)
     text = save_json(expected)
     try:
@@ -212,6 +215,27 @@ def said(raised: str) -> str:
     text = found.group(1) if found else raised
     text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
     return keys.message(text).splitlines()[0][:150]
+
+
+# Exhibits
+
+
+def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and what comes back; where a pass is to blame, it is shown before and after it."""
+    if violation.pass_name != TVMSCRIPT_ITSELF:
+        return None
+    mod = keys.comparable(case.calls[0].run(case.mod))
+    script = mod.script(show_meta=True)
+    again = attempt(lambda mod: tvm.script.from_source(script), mod)
+    return Half("the module", mod), ran(again, "printed and parsed", "the parser of TVMScript")
+
+
+def _json_halves(case: Case, violation: Violation) -> Halves | None:
+    """The result and what comes back; or what the pass gives for a copy of the module."""
+    if "changes the result" not in violation.title:
+        return twin_halves({COPIED: lambda case: load_json(save_json(case.mod))})(case, violation)
+    mod = keys.comparable(case.calls[0].run(case.mod))
+    return Half("the result", mod), Half("saved and loaded", load_json(save_json(mod)))
 
 
 # Reproducers
@@ -347,6 +371,12 @@ SHARING = Oracle(
     "instead of Python object identity'; docs/arch/index.rst, tvm/node",
     check=sharing,
     snippet=_sharing_snippet,
+    halves=twin_halves(
+        {
+            APART: lambda case: twins.unshared(case.mod),
+            TOGETHER: lambda case: twins.shared(case.mod),
+        }
+    ),
 )
 
 ISOLATION = Oracle(
@@ -359,6 +389,7 @@ ISOLATION = Oracle(
     check=isolation,
     snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
     brief=_brief_isolation,
+    halves=twin_halves({STRANGER: lambda case: twins.with_stranger(case.mod)}),
 )
 
 RENAMING = Oracle(
@@ -371,6 +402,7 @@ RENAMING = Oracle(
     check=renaming,
     snippet=lambda case: _text(case, RENAMED, renamed(case.mod, case.calls[0])),
     brief=_brief_renaming,
+    halves=twin_halves({RENAMED: lambda case: renamed(case.mod, case.calls[0])}),
 )
 
 FUNCTION_ORDER = Oracle(
@@ -383,6 +415,7 @@ FUNCTION_ORDER = Oracle(
     check=function_order,
     snippet=lambda case: _text(case, REORDERED, twins.reordered(case.mod)),
     brief=lambda case, violation: _brief(case, violation, _REORDERED),
+    halves=twin_halves({REORDERED: lambda case: twins.reordered(case.mod)}),
 )
 
 SOURCE = Oracle(
@@ -394,6 +427,7 @@ SOURCE = Oracle(
     "instead of Python object identity'",
     check=source,
     snippet=lambda case: _text(case, REBUILT, rebuilt(case.mod)),
+    halves=twin_halves({REBUILT: lambda case: rebuilt(case.mod)}),
 )
 
 JSON = Oracle(
@@ -406,6 +440,7 @@ JSON = Oracle(
     check=json,
     snippet=_JSON_SNIPPET,
     brief=_brief_json,
+    halves=_json_halves,
 )
 
 TVMSCRIPT = Oracle(
@@ -421,6 +456,7 @@ result = apply(mod)
 tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
 """,
     brief=_brief_tvmscript,
+    halves=_tvmscript_halves,
 )
 
 ORACLES = (JSON, SOURCE, SHARING, RENAMING, FUNCTION_ORDER, ISOLATION, TVMSCRIPT)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import tvm
 
-from ..generators.tvm_api import save_json
+from ..generators.tvm_api import load_json, save_json
 from . import keys
-from .oracle import Oracle, Problem
-from .subject import Subject
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
+from .subject import Subject, attempt
 
 WHAT = "the input module is changed in place"
 
@@ -46,6 +47,17 @@ def _first_difference(before: str, after: str) -> str:
     return f"before: …{before[start : at + 200]}…\nafter:  …{after[start : at + 200]}…"
 
 
+def _halves(case: Case, violation: Violation) -> Halves:
+    (call,) = case.calls
+    text = _content(case.mod)
+    before = load_json(text)
+    attempt(call.run, case.mod)
+    if _content(case.mod) == text:  # so it does inside of Sequential
+        with contextlib.suppress(Exception), call.context():
+            tvm.transform.Sequential([call.build()])(case.mod)
+    return Half(f"the input before {call.name}", before), Half(f"and after {call.name}", case.mod)
+
+
 _EQUAL = """\
 before = tvm.ir.load_json(tvm.ir.save_json(mod))
 the_pass(mod)
@@ -77,4 +89,5 @@ tvm.ir.assert_structural_equal(mod, reference, map_free_vars=True)
 assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
 """,
     brief=lambda case, violation: (_EQUAL, _SAME_TEXT),
+    halves=_halves,
 )

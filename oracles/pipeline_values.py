@@ -23,10 +23,11 @@ from .executed_text import executed_text
 from .expectation import Expectation, executes, expectations
 from .inputs import Kind
 from .inspect import bindings_of, op_name, public_functions
-from .oracle import Case, Journal, Oracle, Problem, Violation
+from .oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation
 from .passcall import PassCall
 from .subject import Subject
 from .tensorir.fault import UNWRITTEN
+from .value_text import called
 
 COMBINATION = "a combination of operators"
 TRIED = 30
@@ -186,7 +187,7 @@ def _of_one_pass(subject: Subject) -> Problem | None:
 def _snippet(case: Case) -> str:
     """Arguments, expected results and the calls of the built module, spelled out."""
     assert case.pipeline is not None
-    expected = _wrong(case)
+    expected = [e for e, _ in _wrong(case)]
     texts = [f"actual = run({e.function!r}, args)" for e in expected]
     return executed_text(expected, texts, pipeline=case.pipeline, after=case.mod)
 
@@ -196,19 +197,30 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
     assert case.pipeline is not None
     if violation.pass_name == CODE_GENERATION and case.pipeline == "default":
         yield 'relax.build(mod, "llvm")'
-    for e in _wrong(case):
+    for e, _ in _wrong(case):
         yield from against_numpy(e, None, case.pipeline)
 
 
-def _wrong(case: Case) -> list[Expectation]:
-    """The calls to show: those that give something else, where the build runs."""
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """What NumPy computes and what the VM does: the module is the same."""
+    e, value = next(iter(_wrong(case)), (None, None))
+    if e is None or value is None:
+        return None
+    return (
+        Half("NumPy", None, called(e.function, e.args, e.result)),
+        Half(f"a build by the pipeline {case.pipeline}", None, called(e.function, e.args, value)),
+    )
+
+
+def _wrong(case: Case) -> list[tuple[Expectation, Any]]:
+    """The calls to show, with what came: something else, or nothing where the build fails."""
     assert case.pipeline is not None
     expected = expectations(case.mod, kinds=tuple(Kind))
     actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
     if not isinstance(actual, list):
-        return expected
+        return [(e, actual) for e in expected]
     pairs = zip(expected, actual, strict=True)
-    return [e for e, value in pairs if e.differs(value) is not None][:MOST]
+    return [(e, value) for e, value in pairs if e.differs(value) is not None][:MOST]
 
 
 ORACLE = Oracle(
@@ -221,4 +233,5 @@ ORACLE = Oracle(
     check=_of_one_pass,
     snippet=_snippet,
     brief=_brief,
+    halves=_halves,
 )

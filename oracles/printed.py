@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import zlib
 from collections.abc import Iterator
 
@@ -46,13 +47,14 @@ def clipped(text: str, longest: int = LONGEST) -> str:
 
 def _plainly(mod: tvm.IRModule) -> str:
     """The functions that can be printed."""
-    lines = []
+    texts = []
     for gvar, func in mod.functions_items():
         try:
-            lines.append(f"# {gvar.name_hint}\n{func.script()}")
+            text = str(func.script(name=gvar.name_hint))
         except Exception as error:
-            lines.append(f"# {gvar.name_hint}: {keys.headline(str(error))}")
-    return "\n".join(lines)
+            text = f"# {gvar.name_hint}: {keys.headline(str(error))}"
+        texts.append(textwrap.indent(text.strip(), "    "))
+    return "@I.ir_module\nclass Module:\n" + "\n\n".join(texts)
 
 
 _META = re.compile(r'^metadata = tvm\.ir\.load_json\((""".*?""")\)\n', re.S | re.M)

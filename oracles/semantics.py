@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..generators.ops.record import Tolerance
+from ..generators.tvm_api import load_json, save_json
 from . import blame
 from .brief_values import both_sides, refused
 from .composition import contract_of
@@ -20,25 +21,20 @@ from .errors import Mismatch, Undefined, Unsupported
 from .execute import Death, Failure, execute
 from .executed_text import executed_text
 from .expectation import Expectation, expectations
-from .oracle import Case, Oracle, Problem, Violation
+from .oracle import Case, Half, Halves, Oracle, Problem, Violation
 from .sides import rule_of, tolerance_of
 from .subject import Subject
+from .value_text import called
 
 
 def executed(subject: Subject) -> Problem | None:
     """What the result computes in the VM is what the module meant before the pass."""
-    rule = rule_of(subject)
-    expected = [] if rule is None else expectations(subject.mod, rule)
-    if rule is None or not expected:
+    expected, others = _calls(subject)
+    if not expected:
         return None
     after = subject.direct.mod
     assert after is not None
     tolerance = tolerance_of(subject)
-    plan = rule.plan
-    others = [
-        Expectation(after, e.function, e.args, None, e.kind, functools.partial(plan, e.function))
-        for e in expected
-    ]
     subject.tell("execute the result")
     actual = execute(after, [side.plan() for side in others])
     if isinstance(actual, Death):
@@ -72,6 +68,18 @@ def executed(subject: Subject) -> Problem | None:
         title = f"the result computes other {kind} than the module, from {where} on"
         return Problem(title, f"{e.function}: {wrong}", key, key)
     return None
+
+
+def _calls(subject: Subject) -> tuple[list[Expectation], list[Expectation]]:
+    """Calls of the module, with what they must give, and those of the result; none: no say."""
+    rule, after = rule_of(subject), subject.direct.mod
+    if rule is None or after is None:
+        return [], []
+    expected, plan = expectations(subject.mod, rule), rule.plan
+    return expected, [
+        Expectation(after, e.function, e.args, None, e.kind, functools.partial(plan, e.function))
+        for e in expected
+    ]
 
 
 def _died(
@@ -141,6 +149,30 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
         yield from refused(e, rule.text(e.function), subject.direct.mod)
 
 
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and the result, and what NumPy and the VM compute of them."""
+    (call,) = case.calls
+    before = load_json(save_json(case.mod))
+    subject = Subject(case.mod, case.calls, contract_of(call), alone=True)
+    expected, others = _calls(subject)
+    after = subject.direct.mod
+    if after is None or not expected:
+        return None
+    tolerance = tolerance_of(subject)
+    actual = execute(after, [side.plan() for side in others])
+    odd = [(expected[0], actual)]
+    if isinstance(actual, list):
+        pairs = zip(expected, actual, strict=True)
+        odd = [(e, value) for e, value in pairs if e.differs(value, tolerance) is not None]
+    if not odd or odd[0][1] is None:
+        return None
+    e, value = odd[0]
+    return (
+        Half(f"before {call.name}", before, called(e.function, e.args, e.result)),
+        Half(f"after {call.name}", after, called(e.function, e.args, value)),
+    )
+
+
 ORACLE = Oracle(
     name="executed",
     tier=4,
@@ -151,4 +183,5 @@ ORACLE = Oracle(
     check=executed,
     snippet=_snippet,
     brief=_brief,
+    halves=_halves,
 )

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 import tvm
 
 from . import keys
-from .oracle import Case, Oracle, Problem, Violation
+from .contract import PassContract
+from .halves import both
+from .oracle import Case, Halves, Oracle, Problem, Violation
 from .subject import Outcome, Run, Subject, same_functions
 
 COPIES = 4
@@ -134,6 +136,30 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
     yield f"{runs}\ntvm.ir.assert_structural_equal(inside, direct, map_free_vars=True)"
 
 
+def halves(subject: Subject, violation: Violation) -> Halves | None:
+    """The two runs that differ, of one pass or of several."""
+    if violation.oracle == REPEATABLE.name:
+        directly, inside = subject.direct, subject.sequential
+        if subject.given.mark & 1:
+            return both(inside, "first, in Sequential", directly, "then, directly")
+        return both(directly, "first, directly", inside, "then, in Sequential")
+    copies = [subject.given.copy() for _ in range(2 * COPIES)]
+    direct = _runs(subject, "direct", subject.directly, copies[:COPIES])
+    sequential = _runs(subject, "Sequential", subject.in_sequential, copies[COPIES:])
+    if violation.oracle == SEQUENTIAL.name:
+        return both(direct[0], "directly", sequential[0], "in Sequential")
+    for each in (direct, sequential):
+        for other in each:
+            if other.mark != each[0].mark:
+                return both(each[0], "one run", other, "another run")
+    return None
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    contract = PassContract(name=case.calls[0].name, variants=lambda choices, mod: None)
+    return halves(Subject(case.mod, case.calls, contract), violation)
+
+
 DETERMINISTIC = Oracle(
     name="deterministic",
     tier=1,
@@ -157,6 +183,7 @@ assert all(same(results[0], r) for r in results[2::2]) and all(
         "for other in others:\n"
         "    tvm.ir.assert_structural_equal(other, first, map_free_vars=True)",
     ),
+    halves=_halves,
 )
 
 REPEATABLE = Oracle(
@@ -178,6 +205,7 @@ for runs in ((direct, sequential), (sequential, direct)):
         "tvm.ir.assert_structural_equal(second, first, map_free_vars=True)"
         for first, second in itertools.product(_TWO_WAYS, _TWO_WAYS)
     ),
+    halves=_halves,
 )
 
 SEQUENTIAL = Oracle(
@@ -196,4 +224,5 @@ if not isinstance(one, str) and not isinstance(other, str):
 assert same(one, other), f"direct: {one}; inside Sequential: {other}"
 """,
     brief=_brief,
+    halves=_halves,
 )

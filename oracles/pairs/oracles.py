@@ -8,8 +8,10 @@ from dataclasses import replace
 import tvm
 
 from .. import well_formed
-from ..oracle import Case, Journal, Oracle, Problem, Violation
+from ..execute import Failure
+from ..oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation
 from ..subject import Subject
+from ..value_text import called
 from .batch import batched, order_of, permuted
 from .blame import first_operator, guilty_pass
 from .pair import Difference, Pair, PairFault, Question, compare, questions, verify
@@ -146,6 +148,26 @@ def _snippet(oracle: str) -> Callable[[Case], str]:
     return snippet
 
 
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and the twin, and what builds of them compute."""
+    assert case.pipeline is not None
+    found = _find(violation.oracle, case.mod, case.pipeline)
+    if found is None:
+        return None
+    pair, difference, _ = found
+    q, left, right = difference.question, difference.left, difference.right
+    if pair.twin.same_as(pair.mod):  # only the parts of which something is known can be compared
+        right = right if isinstance(right, Failure) else tuple(q.have(right))
+        return (
+            Half("what must come", None, called(q.function, q.twin_args, tuple(q.want(left)))),
+            Half("what a build computes", None, called(q.function, q.twin_args, right)),
+        )
+    return (
+        Half("the module", pair.mod, called(q.function, q.args, left)),
+        Half("its twin", pair.twin, called(q.function, q.twin_args, right)),
+    )
+
+
 STATIC = Oracle(
     name="static-twin",
     tier=4,
@@ -155,6 +177,7 @@ STATIC = Oracle(
     "constant dimensions'; docs/deep_dive/relax/abstraction.rst, symbolic shapes",
     check=_of_one_pass,
     snippet=_snippet("static-twin"),
+    halves=_halves,
 )
 
 REWRITTEN = Oracle(
@@ -166,6 +189,7 @@ REWRITTEN = Oracle(
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
     check=_of_one_pass,
     snippet=_snippet("rewritten-twin"),
+    halves=_halves,
 )
 
 BATCH = Oracle(
@@ -176,6 +200,7 @@ BATCH = Oracle(
     source="docstrings of the operators in tvm.relax.op",
     check=_of_one_pass,
     snippet=_snippet("batch-permutation"),
+    halves=_halves,
 )
 
 ORACLES = (STATIC, REWRITTEN, BATCH)

@@ -95,6 +95,8 @@ class Difference:
     """"values: expected ... but got ...": what the twin gives, and what the module does."""
     left: Any
     """The module's result."""
+    right: Any
+    """The twin's, or the failure that came instead."""
     tolerance: Tolerance
     shaken: tuple[Any, ...]
 
@@ -222,7 +224,7 @@ def _difference(q: Question, value: Any, answer: Any, others: list[Any]) -> Diff
         return None
     if isinstance(answer, Failure):
         raised = f"results (the VM raised {answer.error}): {answer.text}"
-        return Difference(q, raised, value, Tolerance(), ())
+        return Difference(q, raised, value, answer, Tolerance(), ())
     want, have = q.want(value), q.have(answer)
     if difference(want, have) is None and e is None:
         return None
@@ -233,4 +235,4 @@ def _difference(q: Question, value: Any, answer: Any, others: list[Any]) -> Diff
     wrong = difference(want, have, moved, allowed)
     if wrong is None or (e and difference(q.want(e.result), have, moved, allowed) is None):
         return None
-    return Difference(q, wrong, value, allowed, shaken)
+    return Difference(q, wrong, value, answer, allowed, shaken)
