@@ -31,13 +31,18 @@ class Old:
     def key(self) -> str:
         """The same in every night."""
         if self.known is not None:
-            return f"known {self.known.name}"
+            return key(self.known)
         return self.item.finding.id if self.item.finding else str(self.item.path)
 
     @property
     def name(self) -> str:
         """What people call it."""
         return self.known.name if self.known else self.item.name
+
+
+def key(known: Known) -> str:
+    """Under which it is kept what became of a known."""
+    return f"known {known.name}"
 
 
 def old(

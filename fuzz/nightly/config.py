@@ -10,16 +10,21 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..disk import parse_size
 from ..environments import Choice, choices
 from ..mistake import Mistake, parse_budget
 from ..protocol import Subject
+from ..replay import items
 from ..settings import read
 from ..subjects import Relaxations, oracles_of, subjects
 
 EXAMPLE = Path(__file__).with_name("example.toml")
+
+PAGE_NEEDS = ("jinja2", "matplotlib", "pygments")
+"""What the extra `report` installs."""
 
 BUDGET = "1h"
 """Where neither a time nor a number of modules is given."""
@@ -82,6 +87,7 @@ class Plan:
     bisect_seconds: float
     max_disk: int
     """Bytes."""
+    reports: Reports
 
 
 def load(path: Path) -> Nightly:
@@ -97,6 +103,21 @@ def load(path: Path) -> Nightly:
     except ValueError as error:  # no TOML, or no text
         raise Mistake(f"{path}: {error}") from None
     return read(table, Nightly, str(path))
+
+
+def within(settings: Nightly, folder: Path) -> Nightly:
+    """The settings, with paths that begin in this folder."""
+    report = settings.report
+    if report is not None:
+        named = {each.name: getattr(report, each.name) for each in dataclasses.fields(report)}
+        report = Reports(**{name: path and folder / path for name, path in named.items()})
+    return dataclasses.replace(
+        settings,
+        out=folder / settings.out,
+        corpus=tuple(folder / path for path in settings.corpus),
+        known=tuple(folder / path for path in settings.known),
+        report=report,
+    )
 
 
 def plan(written: Nightly, options: Options, where: str) -> Plan:
@@ -135,6 +156,13 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
         passes = subjects(settings.passes, Relaxations(), settings.promises)
     with _at(f"{where}, oracles"):
         oracles = oracles_of(settings.oracles or None)
+    with _at(f"{where}, corpus"):
+        for path in settings.corpus:
+            for _ in items(path):
+                pass
+    for path in settings.known:
+        if not path.is_dir():
+            raise Mistake(f"{where}, known: expected a folder of knowns but got '{path}'")
     with _at(where):
         return Plan(
             settings=settings,
@@ -144,7 +172,18 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
             bisect=choices(settings.bisect, "bisect =") if settings.bisect else (),
             bisect_seconds=parse_budget(settings.bisect_budget, "bisect-budget ="),
             max_disk=parse_size(settings.max_disk, "max-disk ="),
+            reports=_reports(settings.report, settings.out),
         )
+
+
+def _reports(asked: Reports | None, out: Path) -> Reports:
+    """Where nothing is asked for, a page beside the findings, if it can be made."""
+    missing = [name for name in PAGE_NEEDS if find_spec(name) is None]
+    if asked is None:
+        return Reports(html=None if missing else out / "report.html")
+    if asked.html is not None and missing:
+        raise Mistake(f"html needs {', '.join(missing)}: pip install 'relaxfuzz[report]'")
+    return asked
 
 
 @contextmanager

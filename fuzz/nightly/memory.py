@@ -38,13 +38,15 @@ class Night:
     done: tuple[Phase, ...] = ()
     replayed: Mapping[str, str] = field(default_factory=dict)
     """What became of corpora, knowns and findings so far: by item, the status."""
+    back: tuple[str, ...] = ()
+    """Names of those that had been fixed, and fail again."""
     before: Mapping[str, str] = field(default_factory=dict)
     """What became of them in the night before."""
     unbisected: tuple[str, ...] = ()
     """Ids of findings that there was no time for."""
 
     @property
-    def ended(self) -> bool:
+    def over(self) -> bool:
         """There is nothing to go on with."""
         return len(self.done) == len(Phase)
 
