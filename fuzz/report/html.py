@@ -121,11 +121,17 @@ def _shown(entry: Entry) -> Shown:
         *promised(finding),
         _happened(finding),
         labels,
-        code.diff(exhibit.diff) if exhibit is not None else nothing,
+        code.diff(_hunks(exhibit.diff)) if exhibit is not None else nothing,
         code.python(exhibit.module if exhibit is not None else finding.source or finding.module),
         code.python(text),
         whole=readable(text) == text,
     )
+
+
+def _hunks(diff: str) -> str:
+    """A unified diff without its head: the labels stand above."""
+    _, _, hunks = diff.partition("\n@@")
+    return f"@@{hunks}" if hunks else ""
 
 
 def _reproducer(entry: Entry) -> str:
@@ -146,7 +152,11 @@ def _versions(report: Report) -> dict[str, str]:
         findings = (entry.shown for entry in report.entries)
         told = next((finding.versions for finding in findings if finding is not None), {})
     versions = {"tvm": report.tvm, **told}
-    return {PROGRAMS[key]: versions[key] for key in PROGRAMS if key in versions}
+    return {
+        PROGRAMS[key]: versions[key]
+        for key in PROGRAMS
+        if versions.get(key, "unknown") != "unknown"
+    }
 
 
 @functools.cache

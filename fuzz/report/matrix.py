@@ -72,11 +72,9 @@ def matrix(report: Report) -> Matrix:
     """Bugs and questions of all runs of a store."""
     bugs = _bugs(report)
     asked: dict[str, PassStats] = defaultdict(PassStats)
-    own = set()
-    for item, stats in report.stats.items():
-        asked[bare(item)] += stats
-        if item.endswith("()"):  # a pass of the catalogue has its bare name, or arguments
-            own.add(bare(item))
+    own = {bare(item) for item in report.stats if is_own(item)}
+    for item in in_order(report.stats):
+        asked[bare(item)] += report.stats[item]
     groups = _groups({oracle for _, oracle in bugs})
     columns = [column.name for group in groups.values() for column in group]
 
@@ -85,10 +83,25 @@ def matrix(report: Report) -> Matrix:
         cells = (_cell(name, oracle, contract, asked[name], bugs) for oracle in columns)
         return Row(name, tuple(cells))
 
-    order = [*catalogue, *own, SEQUENCE, *PIPELINES]
-    rows = sorted(asked, key=lambda name: order.index(name) if name in order else len(order))
+    rows = list(asked)
     others = sorted({name for name, _ in bugs} - set(rows))
     return Matrix(groups, tuple(map(row, rows)), tuple(map(row, others)))
+
+
+def in_order(items: Iterable[str]) -> list[str]:
+    """A user's passes, then TVM's in the order of the catalogue, then lists and pipelines."""
+    order = {name: number for number, name in enumerate((*catalogue, SEQUENCE, *PIPELINES))}
+    return sorted(items, key=lambda i: (-1 if is_own(i) else order.get(bare(i), -1), i))
+
+
+def is_own(item: str) -> bool:
+    """A user's pass: one of the catalogue has its bare name, or arguments."""
+    return item.endswith("()")
+
+
+def is_single(item: str) -> bool:
+    """A pass, not a list or a pipeline."""
+    return item != SEQUENCE and item not in PIPELINES
 
 
 def bare(item: str) -> str:
@@ -110,7 +123,7 @@ def _groups(met: Iterable[str]) -> dict[str, tuple[Column, ...]]:
     groups: dict[str, tuple[Column, ...]] = {}
     if deaths:
         promise = "A pass never takes the process with it."
-        groups["process"] = tuple(Column(name, promise) for name in deaths)
+        groups["died"] = tuple(Column(name, promise) for name in deaths)
     for tier, title in TIERS.items():
         of_tier = [oracle for oracle in ORACLES.values() if oracle.tier == tier]
         groups[title] = tuple(Column(oracle.name, oracle.promise) for oracle in of_tier)
@@ -137,7 +150,7 @@ def _cell(
 
 def _silence(name: str, oracle: Oracle, contract: PassContract | None) -> str:
     """Why an oracle is not asked about a pass."""
-    if name == SEQUENCE or name in PIPELINES:
+    if not is_single(name):
         apart = oracle.name not in (ASKED_OF_LISTS | OF_PIPELINES)
         return "asked of each pass by itself" if apart and oracle.tier == 1 else ""
     if oracle.name in OF_PIPELINES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .data import Report, State
-from .matrix import bare
+from .matrix import bare, in_order, is_single
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Share:
     checks: int
     applied: float
     """Of the modules that it was tried on, those that it applied to."""
-    changed: float
-    """Of the checks, those in which it changed the module."""
+    changed: float | None
+    """Of the checks, those in which it changed the module; None: that is asked of passes only."""
     known: float
     """Of the checks, those that ended in a known bug."""
     avoided: int
@@ -33,9 +33,12 @@ RARE = 0.05
 
 
 def shares(report: Report) -> list[Share]:
-    """By item, in the order in which the schedule has them."""
+    """By item, in the order of the matrix."""
+    known = report.known_reports
+    all_stats = report.stats
     made = []
-    for item, stats in report.stats.items():
+    for item in in_order(all_stats):
+        stats = all_stats[item]
         tried = stats.checks + stats.inapplicable
         checks = max(1, stats.checks)
         blamed = [e for e in report.of(State.NEW, State.SEEN) if bare(item) in e.passes]
@@ -44,8 +47,8 @@ def shares(report: Report) -> list[Share]:
                 item,
                 stats.checks,
                 stats.checks / max(1, tried),
-                stats.changed / checks,
-                min(1.0, report.known_reports[item] / checks),
+                stats.changed / checks if is_single(item) else None,
+                min(1.0, known[item] / checks),
                 stats.avoided,
                 stats.checks / stats.seconds if stats.seconds else 0.0,
                 len(blamed),

@@ -86,16 +86,16 @@ def progress(runs: Mapping[int, Run]) -> Markup:
 
 
 def bugs_by_run(runs: Mapping[int, Run], told: Mapping[int, tuple[int, int]]) -> Markup:
-    """How many bugs each run told, new ones and those of runs before; empty for a single run.
+    """How many bugs each run told, new and old; empty where there are none, or one run.
 
     Args:
         told: by run: new ones, and others.
     """
     numbers = list(runs)[-MOST_RUNS:]
-    if len(numbers) < 2:
-        return Markup("")
     new = [told[number][0] for number in numbers]
     again = [told[number][1] for number in numbers]
+    if len(numbers) < 2 or not any(new + again):
+        return Markup("")
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9.6, 1.9), layout="constrained")
         axes = figure.subplots()
