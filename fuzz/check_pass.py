@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import dataclasses
-import functools
 import hashlib
 import json
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
-from pathlib import Path
 
 import tvm
 
@@ -19,47 +15,14 @@ from ..oracles import check as oracle_layer
 from ..oracles.contract import PassContract
 from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall, parse
-from . import reproducer
-from .executor import LocalPool, check
+from .executor import check
 from .finding import Finding
+from .held import Held
+from .pass_violation import FOLDER, PassViolation, pool
 from .protocol import Check, Death
+from .under_hypothesis import fail, searching, untimed
 
-JOURNAL = Path(".relaxfuzz")
-"""Where a check in process leaves the module that it is at, in the working directory."""
-
-
-class PassViolation(AssertionError):
-    """A pass broke a promise.
-
-    Attributes:
-        violation: the oracle's account.
-        reproducer: a Python file that fails in the same way; it has a gap for a pass that is only
-            in memory. Empty where none was seen to fail.
-    """
-
-    def __init__(self, violation: Violation, reproducer: str) -> None:
-        self.violation = violation
-        self.reproducer = reproducer
-        parts = [
-            f"{violation.pass_name}: {violation.title} ({violation.oracle})",
-            violation.detail,
-            *([f"A file that fails in the same way:\n\n{reproducer}"] if reproducer else []),
-        ]
-        super().__init__("\n\n".join(parts))
-
-
-@dataclass(frozen=True, slots=True)
-class _Held(PassCall):
-    """A pass that is only here, in memory."""
-
-    held: tvm.transform.Pass | None = None
-
-    def build(self) -> tvm.transform.Pass:
-        return self.held
-
-    def source(self) -> tuple[tuple[str, ...], str]:
-        label = self.expr.removesuffix("()")
-        return (), f"...  # put your pass {label!r} here: it has no import path"
+__all__ = ["PassViolation", "check_pass"]
 
 
 def check_pass(
@@ -91,39 +54,47 @@ def check_pass(
         ValueError: an unknown oracle; a pass object, or a contract with functions of its own, that
             is to go to another process.
     """
+    __tracebackhide__ = True  # in what pytest shows
     for name in oracles or ():
         if name not in oracle_layer.ORACLES:
             raise ValueError(
                 f"Expected oracles among {', '.join(oracle_layer.ORACLES)} but got {name!r}"
             )
     chosen = None if oracles is None else tuple(oracles)
-    if isinstance(pass_, tvm.transform.Pass):
-        if isolate:
-            raise ValueError(
-                f"{pass_.info.name!r} is a pass object, which cannot go to another process; name "
-                "it, or what makes it, as 'package.module:Name'"
-            )
-        call: PassCall = _Held(f"{pass_.info.name}()", held=pass_)
-        violations = _in_process(call, mod, contract, chosen)
-    else:
-        call = parse(pass_) if isinstance(pass_, str) else pass_
-        job = Check(module=save_json(mod), calls=(call,), oracles=chosen, exempt=_exempt(contract))
-        violations = check(_pool(), job)
+    module = save_json(mod)  # before a pass may change it
+    with untimed():
+        if isinstance(pass_, tvm.transform.Pass):
+            if isolate:
+                raise ValueError(
+                    f"{pass_.info.name!r} is a pass object, which cannot go to another process; "
+                    "name it, or what makes it, as 'package.module:Name'"
+                )
+            call: PassCall = Held(f"{pass_.info.name}()", held=pass_)
+            exempt: tuple[str, ...] = ()
+            violations = _in_process(call, mod, module, contract, chosen)
+        else:
+            call = parse(pass_) if isinstance(pass_, str) else pass_
+            exempt = _exempt(contract)
+            job = Check(module=module, calls=(call,), oracles=chosen, exempt=exempt)
+            violations = check(pool(), job)
     if violations:
-        raise _failure(violations[0], call, mod)
+        finding = Finding.of(
+            violations[0], module=module, versions=versions(), calls=(call,), exempt=exempt
+        )
+        fail(PassViolation(finding, brief=searching()), violations[0])
 
 
 def _in_process(
     call: PassCall,
     mod: tvm.IRModule,
+    module: str,
     contract: PassContract | None,
     oracles: tuple[str, ...] | None,
 ) -> list[Violation]:
-    module = save_json(mod)
     if (former := _died(call, module)) is not None:
         return [former]
-    path = JOURNAL / f"check_pass-{os.getpid()}.json"
-    JOURNAL.mkdir(exist_ok=True)
+    path = FOLDER / f"check_pass-{os.getpid()}.json"
+    FOLDER.mkdir(exist_ok=True)
     path.write_text(
         json.dumps({"pid": os.getpid(), "identity": _identity(call, module), "module": module}),
         encoding="utf-8",
@@ -138,7 +109,7 @@ def _in_process(
 
 def _died(call: PassCall, module: str) -> Violation | None:
     """A former process died while it checked just this: its journal is still there."""
-    for path in JOURNAL.glob("check_pass-*.json"):
+    for path in FOLDER.glob("check_pass-*.json"):
         try:
             left = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -188,24 +159,3 @@ def _exempt(contract: PassContract | None) -> tuple[str, ...]:
             "to another process; check the pass object itself"
         )
     return tuple(exemption.oracle for exemption in contract.exemptions)
-
-
-@functools.cache
-def _pool() -> LocalPool:
-    pool = LocalPool(1)
-    atexit.register(pool.close)
-    return pool
-
-
-def _failure(violation: Violation, call: PassCall, mod: tvm.IRModule) -> PassViolation:
-    module = save_json(mod)
-    finding = Finding.of(
-        violation,
-        module=module,
-        versions=versions(),
-        source=reproducer.source_of(module),
-        calls=(call,),
-    )
-    if isinstance(call, _Held):
-        return PassViolation(violation, next(reproducer.texts(finding)))
-    return PassViolation(violation, reproducer.failing(finding) or "")

@@ -48,6 +48,10 @@ def chain(*ops: str) -> tvm.IRModule:
     return builder.get()
 
 
+def journals() -> list[Path]:
+    return list(Path(".relaxfuzz").glob("*.json"))
+
+
 def test_the_public_names_are_there() -> None:
     assert set(relaxfuzz.__all__) <= set(dir(relaxfuzz))
     for name in relaxfuzz.__all__:
@@ -132,15 +136,16 @@ def test_after_a_crash_in_process_the_next_run_names_the_module(sums: str) -> No
     second = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert second.returncode == 1, second.stderr
     assert "PassViolation: segfault: took the process with it" in second.stderr
-    assert "relax.op.add" in second.stderr
-    assert list(Path(".relaxfuzz").iterdir()) == []
+    assert "R.add(x, x)" in second.stderr
+    assert "with a gap for the pass" in second.stderr
+    assert journals() == []
 
 
 def test_no_journal_stays_behind() -> None:
     check_pass(user_passes.correct(), chain("exp"))
     with pytest.raises(PassViolation):
         check_pass(user_passes.raises_on_exp(), chain("exp"))
-    assert list(Path(".relaxfuzz").iterdir()) == []
+    assert journals() == []
 
 
 def test_somebody_elses_journal_is_left_alone() -> None:
