@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import itertools
 import queue
 import threading
 import time
@@ -13,12 +14,11 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..generators.ops import table as operators
-from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
-from . import death, schedule
+from . import death, focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from .executor import Executor, ExecutorError, regenerate
-from .focus import Learned, horizon
+from .focus import horizon
 from .protocol import (
     LIMITS,
     Beat,
@@ -37,7 +37,9 @@ from .protocol import (
     StageDone,
     Subject,
     Violated,
+    identity,
 )
+from .state import State
 
 AHEAD = 2
 """Blocks under way for each worker: the next one waits when a worker becomes free."""
@@ -54,8 +56,6 @@ TICK = 0.25
 
 PATIENCE = 5.0
 """Seconds that cancelled jobs have to say that they have ended."""
-
-Identity = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +87,27 @@ class CampaignConfig:
 
 
 def run(
-    config: CampaignConfig, executor: Executor, stop: threading.Event | None = None
+    config: CampaignConfig,
+    executor: Executor,
+    stop: threading.Event | None = None,
+    state: State | None = None,
 ) -> Generator[Event, None, None]:
     """Run a campaign; the last event is `Finished`. Closing it ends what is under way.
 
-    With a budget of modules the events but `Progress` are the same for any number of workers:
-    blocks are committed in order, and each is a function of the seed and its number.
+    With a budget of modules the events but `Progress` are the same for any number of workers, and
+    for any number of breaks: blocks are committed in order, and each is a function of the seed, its
+    number and the blocks long before it.
 
     Args:
         stop: set it to end the campaign soon; what has been found until then is reported.
+        state: go on from here, with the config that it comes from; `Finished` counts what was
+            before, too. None: from the beginning.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
     """
-    return _Campaign(config, executor, stop or threading.Event()).run()
+    begin = State() if state is None else copy.deepcopy(state)
+    return _Campaign(config, executor, stop or threading.Event(), begin).run()
 
 
 @dataclass(slots=True)
@@ -175,25 +182,23 @@ def _checking(place: Place) -> bool:
 class _Campaign:
     """The loop: submit blocks, listen, commit in order."""
 
-    def __init__(self, config: CampaignConfig, executor: Executor, stop: threading.Event) -> None:
+    def __init__(
+        self, config: CampaignConfig, executor: Executor, stop: threading.Event, state: State
+    ) -> None:
         self._config = config
         self._executor = executor
         self._stop = stop
+        self._state = state
+        """Of the blocks that were done to their ends."""
+        self._tally = state
+        """With what was done of the others, in the end."""
         self._replies: queue.SimpleQueue[tuple[_Block, Reply | None]] = queue.SimpleQueue()
-        self._todo = enumerate(schedule.blocks(config.modules))
+        blocks = enumerate(schedule.blocks(config.modules))
+        self._todo = itertools.islice(blocks, state.blocks, None)
         self._next = next(self._todo, None)
-        self._committed = 0
-        self._learning = Learned()
-        self._learned = {0: Learned()}
-        """What was known when so many blocks were committed."""
         self._in_flight: deque[_Block] = deque()
-        self._occurrences: Counter[Identity] = Counter()
-        self._ended: dict[str, Counter[Identity]] = defaultdict(Counter)
         self._labels = {subject.name: subject.label for subject in config.subjects}
-        self._stats: dict[str, PassStats] = defaultdict(PassStats)
-        self._modules = 0
-        self._faults: set[str] = set()
-        self._begin = time.monotonic()
+        self._begin = time.monotonic() - state.seconds
 
     def run(self) -> Generator[Event, None, None]:
         names = tuple(subject.name for subject in self._config.subjects)
@@ -201,17 +206,19 @@ class _Campaign:
         try:
             yield from self._blocks()
             self._cancel()
+            self._tally = copy.deepcopy(self._state)
             while self._in_flight:
                 yield from self._commit(self._in_flight.popleft())
         finally:
             self._cancel()
+        tally = self._tally
         yield Finished(
             self._seconds(),
-            self._modules,
-            sum(stats.checks for stats in self._stats.values()),
-            dict(self._stats),
-            dict(self._occurrences),
-            {name: dict(counts) for name, counts in self._ended.items()},
+            tally.modules,
+            tally.checks,
+            dict(tally.stats),
+            dict(tally.occurrences),
+            {name: dict(counts) for name, counts in tally.ended.items()},
             self._stop.is_set(),
         )
 
@@ -242,10 +249,11 @@ class _Campaign:
             len(self._in_flight) < BUFFER * workers
             and sum(not block.done for block in self._in_flight) < AHEAD * workers
             and self._next is not None
-            and horizon(self._next[0]) <= self._committed
+            and horizon(self._next[0]) <= self._state.blocks
         ):
             number, (start, count) = self._next
             self._next = next(self._todo, None)
+            guide = self._state.guide(number)
             part = Block(
                 seed=self._config.seed,
                 start=start,
@@ -253,7 +261,7 @@ class _Campaign:
                 subjects=self._config.subjects,
                 oracles=self._config.oracles,
                 disabled=schedule.disabled(self._config.seed, number),
-                ops=self._learned[horizon(number)].focus(self._config.seed, number, operators),
+                ops=focus.focus(guide.surest, self._config.seed, number, operators),
                 compositions=self._config.compositions,
                 avoid=self._config.avoid,
             )
@@ -306,29 +314,22 @@ class _Campaign:
         for reply in block.replies:
             match reply:
                 case Violated(_, violation, origin, calls, pipeline, module):
-                    if self._is_new(violation, self._item(calls, pipeline)):
+                    item = self._item(calls, pipeline)
+                    if self._tally.is_new(identity(violation), item):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed():
                     yield from self._fault(reply.traceback, reply.place)
                 case Died():
                     yield from self._death(block, reply)
-        self._learn(block)
         stats = block.stats()
-        if not stats:  # the budget was used up before it began
+        self._tally.count(block.modules(), stats)
+        if self._tally is self._state:
+            done = (reply for reply in block.replies if isinstance(reply, ModuleDone))
+            self._state.commit(done, self._seconds())
+        elif not stats:  # the budget was used up before it began
             return
-        for name, more in stats.items():
-            self._stats[name] += more
-        self._modules += block.modules()
-        yield BlockDone(block.number, block.modules(), stats)
-
-    def _learn(self, block: _Block) -> None:
-        for reply in block.replies:
-            if isinstance(reply, ModuleDone):
-                self._learning.see(reply)
-        self._committed += 1
-        if horizon(2 * self._committed) == self._committed:
-            self._learned[self._committed] = copy.deepcopy(self._learning)
+        yield BlockDone(block.number, block.modules(), stats, self._state)
 
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
         """What the schedule calls a check."""
@@ -336,17 +337,11 @@ class _Campaign:
             return pipeline
         return self._labels[calls[0].name] if len(calls) == 1 else "sequence"
 
-    def _is_new(self, violation: Violation, item: str) -> bool:
-        identity = (violation.oracle, violation.pass_name, violation.key)
-        self._occurrences[identity] += 1
-        self._ended[item][identity] += 1
-        return self._occurrences[identity] == 1
-
     def _death(self, block: _Block, died: Died) -> Iterator[Event]:
         violation, place = death.violation(died), died.place
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
-        elif self._is_new(violation, place.item):
+        elif self._tally.is_new(identity(violation), place.item):
             part = block.part
             origin = Origin(part.seed, place.index, place.stage, part.disabled, part.ops)
             try:
@@ -357,22 +352,20 @@ class _Campaign:
                 yield Found(violation, module, origin, place.calls, place.pipeline)
 
     def _fault(self, text: str, place: Place | None) -> Iterator[Event]:
-        """Once for each text: a fault in an oracle would otherwise come with every check."""
-        if text not in self._faults:
-            self._faults.add(text)
+        if self._tally.is_new_fault(text):
             yield Fault(text, place)
 
     def _progress(self) -> Progress:
         replies = [reply for block in self._in_flight for reply in block.replies]
         stats = [stats for block in self._in_flight for stats in block.stats().values()]
-        stats += self._stats.values()
+        stats += self._tally.stats.values()
         return Progress(
             seconds=self._seconds(),
-            modules=self._modules + sum(block.modules() for block in self._in_flight),
+            modules=self._tally.modules + sum(block.modules() for block in self._in_flight),
             checks=sum(each.checks for each in stats),
-            violations=sum(self._occurrences.values())
+            violations=self._tally.occurrences.total()
             + sum(isinstance(reply, Violated | Died) for reply in replies),
-            distinct=len(self._occurrences),
+            distinct=len(self._tally.occurrences),
             current=tuple(
                 block.place.item or block.place.step
                 for block in self._in_flight

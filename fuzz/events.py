@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
 from .protocol import Origin, PassStats, Place
+from .state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class BlockDone:
-    """A block is committed: all blocks before it are, too."""
+    """A block is committed: all blocks before it are, too. What was found in it has been told."""
 
     number: int
     modules: int
     stats: Mapping[str, PassStats]
     """By item of the schedule: a pass, "sequence", or a pipeline."""
+    state: State = field(compare=False, repr=False)
+    """What a campaign can go on from, behind the last block that was done to its end.
+
+    It is the campaign's own: it changes when the next event is asked for.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from .draw import entropy
 from .protocol import ModuleDone
@@ -66,13 +67,17 @@ class Learned:
             if changed:
                 self.changed[item].add(done.ops)
 
-    def candidates(self, item: str) -> list[str]:
-        """The operators that modules which this pass changes have more often than others, the
-        surest first.
+    def surest(self) -> Mapping[str, tuple[str, ...]]:
+        """By pass: the operators that modules which it changes have more often than others, the
+        surest first. Passes of which nothing is known are left out.
 
         A pass that works on a pattern leaves most modules alone that have an operator of it: how
         often the operator is among what was changed tells more than how often it helps.
         """
+        found = {item: tuple(self._candidates(item)) for item in sorted(self.changed)}
+        return {item: ops for item, ops in found.items() if ops}
+
+    def _candidates(self, item: str) -> list[str]:
         checked, changed = self.checked[item], self.changed[item]
 
         def excess(op: str) -> float:
@@ -89,25 +94,50 @@ class Learned:
         kept = [op for op in found if found[op] >= AS_SURE * best]
         return sorted(kept, key=lambda op: (-found[op], op))[:CANDIDATES]
 
-    def focus(self, seed: int, number: int, operators: Iterable[str]) -> tuple[str, ...]:
-        """The operators that a block is made of; none: all of them.
-
-        Args:
-            operators: all that there are.
-        """
-        random = Random(entropy("focus", seed, number))
-        if random.random() >= SHARE:
-            return ()
-        # Modules also hold calls that no operator of the table makes, e.g. call_tir.
-        known = set(operators)
-        matter: Mapping[str, list[str]] = {
-            item: found
-            for item in sorted(self.changed)
-            if (found := [op for op in self.candidates(item) if op in known])
+    def plain(self) -> dict[str, Any]:
+        """As JSON data: the operators once, and counts in their order."""
+        ops = sorted({op for counts in self.checked.values() for op in counts.with_op})
+        return {
+            "ops": ops,
+            "checked": {item: _row(counts, ops) for item, counts in self.checked.items()},
+            "changed": {item: _row(counts, ops) for item, counts in self.changed.items()},
         }
-        if not matter:
-            return ()
-        found = matter[random.choice(list(matter))]
-        chosen = random.sample(found, min(len(found), random.choice(CHOSEN)))
-        others = random.sample(sorted(known.difference(chosen)), OTHERS)
-        return (*chosen, *others)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Learned:
+        """Read what `plain` gave."""
+        made = cls()
+        for counts, rows in ((made.checked, data["checked"]), (made.changed, data["changed"])):
+            for item, (modules, *with_op) in rows.items():
+                held = {op: n for op, n in zip(data["ops"], with_op, strict=True) if n}
+                counts[item] = _Counts(modules, Counter(held))
+        return made
+
+
+def _row(counts: _Counts, ops: Iterable[str]) -> list[int]:
+    return [counts.modules, *(counts.with_op[op] for op in ops)]
+
+
+def focus(
+    surest: Mapping[str, tuple[str, ...]], seed: int, number: int, operators: Iterable[str]
+) -> tuple[str, ...]:
+    """The operators that a block is made of; none: all of them.
+
+    Args:
+        surest: the operators that matter to each pass, see `Learned`.
+        operators: all that there are.
+    """
+    random = Random(entropy("focus", seed, number))
+    if random.random() >= SHARE:
+        return ()
+    # Modules also hold calls that no operator of the table makes, e.g. call_tir.
+    known = set(operators)
+    matter = {
+        item: found for item, ops in surest.items() if (found := [op for op in ops if op in known])
+    }
+    if not matter:
+        return ()
+    found = matter[random.choice(list(matter))]
+    chosen = random.sample(found, min(len(found), random.choice(CHOSEN)))
+    others = random.sample(sorted(known.difference(chosen)), OTHERS)
+    return (*chosen, *others)

@@ -17,6 +17,7 @@ from relaxfuzz.fuzz.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from relaxfuzz.fuzz.executor import LocalPool, Sink
 from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject, identity
+from relaxfuzz.fuzz.state import FAULTS, BadState, State
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.zoo import ZOO
@@ -137,14 +138,27 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
         subjects=(Subject(specimen.name, specimen.call, specimen.stages),),
         compositions=False,
     )
-    seen = []
-    for workers in (1, 2):
-        with Recording(workers) as pool:
-            seen.append((timeless(list(run(config, pool))), pool.ops))
-    assert seen[0] == seen[1]
-    focused = [ops for ops in seen[0][1].values() if ops]
-    assert focused
-    assert any("mean" in ops for ops in focused)
+    with Recording(1) as single:
+        alone, planned = list(run(config, single)), single.ops
+    with Recording(2) as several:
+        together: list[Event] = []
+        written = ""
+        for event in run(config, several):
+            together.append(event)
+            if isinstance(event, BlockDone) and event.number == 10:
+                written, at = event.state.to_json(), len(together)
+        assert timeless(together) == timeless(alone)
+        assert several.ops == planned
+        focused = [ops for ops in planned.values() if ops]
+        assert any("mean" in ops for ops in focused)
+        # Others can go on from any block, and do the same.
+        several.ops = {}
+        state = State.from_json(written)
+        rest = list(run(config, several, state=state))
+    assert timeless(rest)[1:] == timeless(together[at:])
+    assert several.ops == {start: ops for start, ops in planned.items() if start >= 11 * 16}
+    assert state.to_json() == written
+    assert len(written) < 2 * len(State().to_json()) + 100_000
 
 
 def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> None:
@@ -200,9 +214,28 @@ def test_a_campaign_can_be_stopped(pool: LocalPool, faulty: Faulty) -> None:
         events.append(event)
         if isinstance(event, Progress) and event.violations:
             stop.set()
-    assert isinstance(events[-1], Finished)
-    assert events[-1].stopped
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.stopped
     assert any(isinstance(event, Found) for event in events)
+    # What was done of blocks is counted, but who goes on does them again.
+    done = [event for event in events if isinstance(event, BlockDone)]
+    assert finished.checks == sum(each.checks for e in done for each in e.stats.values())
+    assert done[-1].state.checks <= finished.checks
+    assert done[-1].state.blocks * 16 == done[-1].state.modules
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', State().to_json()[:-9] + "}"])
+def test_what_is_no_state_is_refused(text: str) -> None:
+    with pytest.raises(BadState):
+        State.from_json(text)
+
+
+def test_a_fault_with_an_address_in_it_does_not_come_for_ever() -> None:
+    state = State()
+    assert state.is_new_fault("at 0x1")
+    assert not state.is_new_fault("at 0x1")
+    assert sum(state.is_new_fault(f"at {n:#x}") for n in range(1000)) == FAULTS - 1
 
 
 def test_an_abandoned_campaign_leaves_its_workers_free(pool: LocalPool) -> None:

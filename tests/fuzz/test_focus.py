@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from relaxfuzz.fuzz import focus
@@ -32,38 +34,44 @@ def test_a_block_depends_on_blocks_long_before_it() -> None:
 
 def test_what_changed_modules_have_in_common_is_learned() -> None:
     made = learned(100, {3: ("add", "nn.softplus"), 50: ("exp", "nn.softplus"), 60: ("abs",)})
-    assert made.candidates("P") == ["nn.softplus"]
-    assert made.candidates("Q") == []
-    assert made.candidates("never checked") == []
+    assert made.surest() == {"P": ("nn.softplus",)}
 
 
 def test_nothing_is_learned_of_a_pass_that_changes_all() -> None:
-    assert learned(4, dict.fromkeys(range(4), ("add", "exp"))).candidates("P") == []
+    assert learned(4, dict.fromkeys(range(4), ("add", "exp"))).surest() == {}
+
+
+def test_what_is_learned_can_be_written_down() -> None:
+    made = learned(100, {3: ("add", "nn.softplus"), 50: ("exp", "nn.softplus"), 60: ("abs",)})
+    again = Learned.of(json.loads(json.dumps(made.plain())))
+    assert again == made
+    assert again.surest() == made.surest()
 
 
 def test_some_blocks_are_made_of_what_matters() -> None:
-    made = learned(100, {3: ("nn.softplus",), 50: ("nn.softplus",)})
-    drawn = [made.focus(1, number, table) for number in range(100)]
+    made = learned(100, {3: ("nn.softplus",), 50: ("nn.softplus",)}).surest()
+    drawn = [focus.focus(made, 1, number, table) for number in range(100)]
     focused = [ops for ops in drawn if ops]
     assert 40 < len(focused) < 80
     for ops in focused:
         assert ops[0] == "nn.softplus"
         assert len(set(ops)) == len(ops) == 1 + focus.OTHERS
         assert set(ops) <= set(table)
-    assert drawn == [made.focus(1, number, table) for number in range(100)]
-    assert drawn != [made.focus(2, number, table) for number in range(100)]
+    assert drawn == [focus.focus(made, 1, number, table) for number in range(100)]
+    assert drawn != [focus.focus(made, 2, number, table) for number in range(100)]
 
 
 def test_what_no_operator_of_the_table_makes_is_no_focus() -> None:
-    made = learned(100, {3: ("call_tir", "nn.softplus"), 50: ("call_tir", "nn.softplus")})
-    assert set(made.candidates("P")) == {"call_tir", "nn.softplus"}
-    drawn = [ops for number in range(100) if (ops := made.focus(1, number, table))]
+    found = {3: ("call_tir", "nn.softplus"), 50: ("call_tir", "nn.softplus")}
+    made = learned(100, found).surest()
+    assert set(made["P"]) == {"call_tir", "nn.softplus"}
+    drawn = [ops for number in range(100) if (ops := focus.focus(made, 1, number, table))]
     assert drawn
     assert all("call_tir" not in ops and "nn.softplus" in ops for ops in drawn)
 
 
 def test_nothing_known_means_everything() -> None:
-    assert all(Learned().focus(1, number, table) == () for number in range(50))
+    assert all(focus.focus({}, 1, number, table) == () for number in range(50))
 
 
 @pytest.mark.parametrize("op", ["nn.softplus", "permute_dims"])
