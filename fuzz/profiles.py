@@ -1,0 +1,26 @@
+"""Profiles of Hypothesis for tests that draw modules: `--hypothesis-profile=relaxfuzz-pr`.
+
+Hypothesis calls `register` when it is imported, by whomever (entry point `hypothesis`), so that the
+profiles are there for its own pytest plugin, for a conftest.py, and without pytest.
+"""
+
+from __future__ import annotations
+
+NIGHTLY_EXAMPLES = 2000
+"""Of each test; some 30 seconds for a cheap pass that keeps its promises."""
+
+
+def register() -> None:
+    """Make the profiles known to Hypothesis; none is loaded."""
+    from hypothesis import HealthCheck, settings
+
+    # Modules of late stages take a while to draw, and a check has limits of its own.
+    plain = settings(
+        settings.get_profile("default"),
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    # The same examples each time: a pull request fails for what it changes, not by bad luck.
+    settings.register_profile("relaxfuzz-pr", plain, derandomize=True, database=None)
+    settings.register_profile("relaxfuzz-nightly", plain, max_examples=NIGHTLY_EXAMPLES)
