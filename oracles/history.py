@@ -91,7 +91,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
         attempt(call.run, case.mod)
         if other is None:
             return None
-        stranger = attempt(call.run, renamed(other, call))
+        stranger = attempt(lambda mod: twins.named_back(call.run(mod)), renamed(other, call))
         return both(
             stranger,
             f"{call.name} on a module with names that it has not met",

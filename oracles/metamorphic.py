@@ -389,7 +389,9 @@ ISOLATION = Oracle(
     check=isolation,
     snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
     brief=_brief_isolation,
-    halves=twin_halves({STRANGER: lambda case: twins.with_stranger(case.mod)}),
+    halves=twin_halves(
+        {STRANGER: lambda case: twins.with_stranger(case.mod)}, twins.without_stranger
+    ),
 )
 
 RENAMING = Oracle(
@@ -402,7 +404,7 @@ RENAMING = Oracle(
     check=renaming,
     snippet=lambda case: _text(case, RENAMED, renamed(case.mod, case.calls[0])),
     brief=_brief_renaming,
-    halves=twin_halves({RENAMED: lambda case: renamed(case.mod, case.calls[0])}),
+    halves=twin_halves({RENAMED: lambda case: renamed(case.mod, case.calls[0])}, twins.named_back),
 )
 
 FUNCTION_ORDER = Oracle(

@@ -50,7 +50,7 @@ def _first_difference(before: str, after: str) -> str:
 def _halves(case: Case, violation: Violation) -> Halves:
     (call,) = case.calls
     text = _content(case.mod)
-    before = load_json(text)
+    before = load_json(save_json(keys.comparable(case.mod)))
     attempt(call.run, case.mod)
     if _content(case.mod) == text:  # so it does inside of Sequential
         with contextlib.suppress(Exception), call.context():

@@ -9,16 +9,22 @@ import tvm
 from .halves import alike, ran
 from .oracle import Case, Half, Halves, Violation
 from .subject import attempt
-from .twins import without_stranger
 
 TwinOf = Callable[[Case], tvm.IRModule | None]
 
 
-def twin_halves(twins: Mapping[str, TwinOf]) -> Callable[[Case, Violation], Halves | None]:
+def _same(mod: tvm.IRModule) -> tvm.IRModule:
+    return mod
+
+
+def twin_halves(
+    twins: Mapping[str, TwinOf], back: Callable[[tvm.IRModule], tvm.IRModule] = _same
+) -> Callable[[Case, Violation], Halves | None]:
     """Both results; where the pass raises on the twin, the module and the twin.
 
     Args:
         twins: makers of twins, by how these differ: the violation's title says it.
+        back: takes from a result what the twin had on top.
     """
 
     def halves(case: Case, violation: Violation) -> Halves | None:
@@ -33,8 +39,8 @@ def twin_halves(twins: Mapping[str, TwinOf]) -> Callable[[Case, Violation], Halv
             said = ran(other, "", f"{call.name} on the same module {how}")
             return Half(f"the module, on which {call.name} works", case.mod), Half(said.label, twin)
         return alike(
-            Half(f"{call.name} on the module", without_stranger(result.mod)),
-            Half(f"{call.name} on the same module {how}", without_stranger(other.mod)),
+            Half(f"{call.name} on the module", back(result.mod)),
+            Half(f"{call.name} on the same module {how}", back(other.mod)),
         )
 
     return halves

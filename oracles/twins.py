@@ -7,10 +7,12 @@ from collections.abc import Collection
 import tvm
 from tvm import relax
 
+from ..generators.tvm_api import load_json, save_json
 from .graph import Graph
 from .inspect import bindings_of, has_dataflow, is_public
 
 STRANGER = "relaxfuzz_stranger"
+PREFIX = "renamed_"
 SHAPE = "relax.expr.ShapeExpr"
 
 
@@ -79,13 +81,18 @@ def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
             index = binding["data"]["var"]
             data = graph.nodes[index]["data"]
             if index not in params and graph.text(data["name"]) not in kept:
-                data["name"] = graph.add("ffi.String", f"renamed_{graph.text(data['name'])}")
+                data["name"] = graph.add("ffi.String", f"{PREFIX}{graph.text(data['name'])}")
     functions = graph.functions()
     for gvar, func in functions:
         if not graph.is_public(func) and graph.name(gvar) not in kept:
-            graph.rename(gvar, f"renamed_{graph.name(gvar)}")
+            graph.rename(gvar, f"{PREFIX}{graph.name(gvar)}")
     graph.set_functions(functions)
     return graph.load()
+
+
+def named_back(mod: tvm.IRModule) -> tvm.IRModule:
+    """What a pass made of a `renamed` module, under the names before."""
+    return load_json(save_json(mod).replace(f'"{PREFIX}', '"'))
 
 
 def names(mod: tvm.IRModule) -> list[str]:
