@@ -139,3 +139,14 @@ def pytest_terminal_summary(
         from . import summary
 
         summary.tell(config, terminalreporter)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem: str, sched: Any) -> None:
+    """A worker of xdist died: the controller tells what its campaign had found."""
+    from .session import PLAN
+
+    if sched.config.stash.get(PLAN, None) is not None:
+        from .rescue import LOST
+
+        sched.config.stash.setdefault(LOST, []).append(crashitem)

@@ -172,6 +172,7 @@ class _Fuzzing:
         self._stop = threading.Event()
         self._faults: list[str] = []
         self._known: set[Identity] = set()
+        self._taken: dict[str, None] = {}
         self._written = 0.0
         self._triage = Triage(place.store, place.pool, self._told.put)
 
@@ -240,6 +241,8 @@ class _Fuzzing:
         if self._expected.take(finding):
             self._known.add(identity(found.violation))
         else:
+            self._place.store.put(finding)
+            self._taken[finding.id] = None
             self._triage.add(finding)
 
     def _drain(self, spent: float) -> None:
@@ -270,7 +273,6 @@ class _Fuzzing:
         with contextlib.suppress(queue.Empty):
             while True:
                 finding = self._told.get_nowait()
-                self._part = replace(self._part, found=(*self._part.found, finding.id))
                 self._tell(finding)
 
     def _write(self, *, force: bool = False) -> None:
@@ -278,11 +280,13 @@ class _Fuzzing:
         if not force and now - self._written < EVERY:
             return
         self._written = now
+        done = tuple(finding.id for finding in self._triage.published)
         self._part = replace(
             self._part,
             ended=time.time(),
+            found=tuple(dict.fromkeys(done)),
+            waiting=tuple(id for id in self._taken if id not in done),
             knowns={known.name: n for known, n in self._expected.reports.items()},
-            pending=self._triage.pending,
             unconfirmed=self._triage.unconfirmed,
             faults=tuple(self._faults),
         )

@@ -46,7 +46,7 @@ class Settings:
         """The session's budget; None: the number of modules ends it."""
         if self.budget is None and self.modules is not None:
             return None
-        return parse_budget(self.budget or BUDGET)
+        return parse_budget(self.budget or BUDGET, "--relaxfuzz-budget")
 
 
 SETTINGS = pytest.StashKey[Settings]()

@@ -40,8 +40,8 @@ class Part:
     """By name of a known that was met: its distinct reports."""
     found: tuple[str, ...] = ()
     """Ids of the findings that were told."""
-    pending: int = 0
-    """Findings that were not confirmed or reduced yet."""
+    waiting: tuple[str, ...] = ()
+    """Ids of those that were not confirmed, or not reduced, yet; they are in the store."""
     unconfirmed: int = 0
     faults: tuple[str, ...] = ()
     finished: bool = False

@@ -20,6 +20,7 @@ from ..store import BadStore, Store
 from .failure import near
 from .options import SETTINGS
 from .parts import Part, Parts
+from .rescue import LOST, rescue
 from .session import PLAN, Plan
 
 TITLE = "relaxfuzz"
@@ -84,7 +85,10 @@ def finish(config: pytest.Config) -> None:
     if plan.run is None:
         return
     parts = Parts(settings.out, plan.session)
+    items = config.stash.get(LOST, [])
     with Store(settings.out) as store:
+        lost = [part for part in parts.read() if part.item in items]
+        config.stash[RESCUED] = rescue(lost, parts, store)
         done = parts.read()
         run = store.runs.all()[plan.run]
         store.runs.save(plan.run, _put_together(run, plan, done))
@@ -98,6 +102,8 @@ def finish(config: pytest.Config) -> None:
 
 
 LINES = pytest.StashKey[list[Line]]()
+RESCUED = pytest.StashKey[list[tuple[Part, list[str]]]]()
+"""What each item that was lost would have told."""
 
 
 def tell(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
@@ -107,6 +113,11 @@ def tell(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
         return
     settings, plan = config.stash[SETTINGS], config.stash[PLAN]
     terminal.section(TITLE)
+    for part, texts in config.stash[RESCUED]:
+        had = f"It had found {counted(len(texts), 'more bug')}" + (":" if texts else ".")
+        terminal.write_line(f"{part.item} was lost with its process. {had}", red=True)
+        for text in texts:
+            terminal.write_line(f"\n{text}\n")
     rows = [HEAD, *(line.cells for line in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
