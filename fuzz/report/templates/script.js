@@ -113,7 +113,11 @@
     });
   }
 
-  // A link to a finding opens it.
+  // A link to a finding opens it, and an open finding is what the address names.
+  for (const { element } of entries)
+    element.addEventListener("toggle", () => {
+      if (element.open) history.replaceState(null, "", `#${element.id}`);
+    });
   const open = () => {
     const target = location.hash && $(decodeURIComponent(location.hash.slice(1)));
     if (target?.matches?.(".entry")) {
