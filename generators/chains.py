@@ -11,8 +11,8 @@ from .choices import Choices
 from .ops.record import Op
 from .scope import Scope
 
-MORE = 0.8
-"""How often a chain goes on: what only begins like a pattern is of interest, too."""
+EARLY = 0.15
+"""How often a chain ends before each operator: what only begins like a pattern matters, too."""
 
 
 def chain(ops: Sequence[Op]) -> Op:
@@ -23,13 +23,16 @@ def chain(ops: Sequence[Op]) -> Op:
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         expr = ops[0].build(c, s)
+        exporting = s.exporting
         for op in ops[1:]:
-            if not c.flag(MORE):
+            if c.flag(EARLY):
                 break
+            s.exporting = False  # who needs what comes on the way does not match a pattern
             s.bind(expr)
             s.next_operand = s.values[-1]
             expr = op.build(c, s)
             s.next_operand = None
+        s.exporting = exporting
         return expr
 
     return dataclasses.replace(
