@@ -1,0 +1,137 @@
+"""What is seen again at the beginning of a night, and what is said to be fixed or back."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.corpus import Entry
+from relaxfuzz.corpus.knowns import knowns
+from relaxfuzz.corpus.versions import claim
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.known import Expected
+from relaxfuzz.fuzz.nightly.again import is_back, key, old, see
+from relaxfuzz.fuzz.replay import Item, Outcome, Status
+from relaxfuzz.fuzz.store import Store
+from relaxfuzz.generators.tvm_api import versions
+
+HERE = versions()["tvm"]
+
+HEADER = """\
+# pass: FuseOps
+# oracle: crash
+# fingerprint: ["crash", "FuseOps", "ValueError"]
+# tvm: {claim}
+# fails with: ValueError: no
+# promise: none
+"""
+
+
+def script(path: Path, fails: bool, header: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f'{header}\nif __name__ == "__main__":\n    if {fails}:\n        raise ValueError("no")\n'
+    )
+    return path
+
+
+def known(folder: Path, name: str, fails: bool, says: str) -> None:
+    script(folder / f"{name}.py", fails)
+    (folder / f"{name}.toml").write_text(
+        f'what = "x"\nfingerprints = [["crash", "FuseOps", "{name}"]]\n'
+        f'tvm = "{says}"\nreproducer = "{name}.py"\n'
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "out")
+
+
+def test_each_file_is_seen_once_and_says_what_became_of_it(
+    pool: LocalPool, store: Store, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    script(corpus / "a" / "as_it_says.py", True, HEADER.format(claim="fails on 0.1.0"))
+    script(corpus / "a" / "mended.py", False, HEADER.format(claim="fails on 0.1.0"))
+    script(corpus / "a" / "came_back.py", True, HEADER.format(claim="fails on 0.1; fixed in 0.2"))
+    script(corpus / "plain.py", True)
+    own = corpus / "known"
+    known(own, "still", True, "fails on 0.1.0")
+    known(own, "gone", False, "fails on 0.1.0")
+    known(own, "sure", False, f"fails on {HERE}")
+    expected = Expected((), knowns(own), HERE)
+    todo = old([corpus], expected, store, versions())
+    # What is known to fail on this very TVM is no known to ask, but still a file of the corpus.
+    assert len(todo) == 7
+    outcomes = {each.name: (each, outcome) for each, outcome in see(todo, pool, threading.Event())}
+    assert {name: outcome.status for name, (_, outcome) in outcomes.items()} == {
+        "a/as_it_says.py": Status.AS_EXPECTED,
+        "a/mended.py": Status.FIXED,
+        "a/came_back.py": Status.CHANGED,
+        "plain.py": Status.FAILS,
+        "still": Status.FAILS,
+        "gone": Status.GONE,
+        "sure.py": Status.GONE,
+    }
+    assert outcomes["gone"][0].key == key(expected.knowns[0])
+    back = [name for name, (_, outcome) in outcomes.items() if is_back(outcome, None, HERE)]
+    assert back == ["a/came_back.py"]
+
+
+def test_a_finding_of_another_build_is_seen_again(store: Store) -> None:
+    finding = Finding(
+        oracle="crash",
+        pass_name="FuseOps",
+        title="no",
+        detail="",
+        key=("a",),
+        fingerprint=("a",),
+        module="{}",
+        source="",
+        versions=versions(),
+        confirmed=True,
+    )
+    store.put(finding)
+    store.put(dataclasses.replace(finding, key=("b",), versions={**versions(), "tvm_git": "0f"}))
+    (one,) = old([], Expected((), (), HERE), store, versions())
+    assert one.item.finding is not None
+    assert one.key == one.item.finding.id != finding.id
+
+
+def test_nothing_is_run_when_the_user_wants_to_stop(
+    pool: LocalPool, store: Store, tmp_path: Path
+) -> None:
+    script(tmp_path / "corpus" / "plain.py", True)
+    todo = old([tmp_path / "corpus"], Expected((), (), HERE), store, versions())
+    stop = threading.Event()
+    stop.set()
+    assert len(todo) == 1
+    assert list(see(todo, pool, stop)) == []
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "before", "back"),
+    [
+        ("fails on 0.1; fixed in 0.2", Status.CHANGED, None, True),
+        ("fails on 0.1; fixed in 0.2", Status.CHANGED, Status.PASSES, True),
+        ("fails on 0.1; fixed in 0.2", Status.CHANGED, Status.CHANGED, False),
+        ("fails on 0.1; fixed in 0.2", Status.PASSES, None, False),
+        ("fails on 0.1", Status.CHANGED, Status.AS_EXPECTED, False),
+        (None, Status.FAILS, None, False),
+        (None, Status.FAILS, Status.FAILS, False),
+        (None, Status.FAILS, Status.GONE, True),
+        (None, Status.BROKEN, Status.GONE, False),
+    ],
+)
+def test_back_is_what_was_fixed_and_fails_since_last_night(
+    says: str | None, status: Status, before: str | None, back: bool
+) -> None:
+    entry = None
+    if says is not None:
+        entry = Entry("FuseOps", "crash", ("a",), claim(says), "ValueError", "", ())
+    assert is_back(Outcome(Item(Path("a.py"), entry=entry), status, ""), before, HERE) is back
