@@ -35,7 +35,7 @@ def run(folder: Path, files: Mapping[str, Path]) -> int:
         Mistake: no store, an extra that is not installed, or a file that cannot be written.
     """
     files = files or {"html": folder / PAGE}
-    writers = {form: _writer(form) for form in files}
+    writers = {form: writer(form) for form in files}
     report = _gathered(folder)
     for form, path in files.items():
         try:
@@ -54,7 +54,12 @@ def _gathered(folder: Path) -> Report:
         raise Mistake(str(error)) from None
 
 
-def _writer(form: str) -> Callable[[Report], str]:
+def writer(form: str) -> Callable[[Report], str]:
+    """What makes a form.
+
+    Raises:
+        Mistake: an extra that is not installed.
+    """
     name = FORMS[form]
     try:
         module = importlib.import_module(f"..report.{name}", __package__)
