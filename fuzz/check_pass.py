@@ -12,15 +12,17 @@ import tvm
 
 from ..generators.tvm_api import save_json, versions
 from ..oracles import check as oracle_layer
-from ..oracles.contract import PassContract
+from ..oracles.composition import contract_of
+from ..oracles.contract import Exemption, PassContract
 from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall, parse
 from .executor import check
 from .finding import Finding
 from .held import Held
 from .pass_violation import FOLDER, PassViolation, pool
-from .protocol import Check, Death
+from .protocol import Check, Death, Subject
 from .under_hypothesis import fail, searching, untimed
+from .worker import contract_of
 
 __all__ = ["PassViolation", "check_pass"]
 
@@ -31,6 +33,7 @@ def check_pass(
     *,
     contract: PassContract | None = None,
     oracles: Collection[str] | None = None,
+    exempt: Collection[str] = (),
     isolate: bool = False,
 ) -> None:
     """Check that a pass keeps its promises on a module.
@@ -46,36 +49,72 @@ def check_pass(
         contract: what the pass promises; None: what the catalogue says of a pass of this name, or
             everything.
         oracles: only these, by name.
+        exempt: promises that the pass does not make, by the oracle that would ask ("idempotent",
+            "functions", ...); "values" for all of those that compare values.
         isolate: check in a process of its own. It needs a pass by name.
 
     Raises:
         PassViolation: it broke a promise.
         BadSpelling: the text spells no pass.
-        ValueError: an unknown oracle; a pass object, or a contract with functions of its own, that
-            is to go to another process.
+        ValueError: an unknown oracle or promise; a pass object, or a contract with functions of
+            its own, that is to go to another process.
     """
     __tracebackhide__ = True  # in what pytest shows
+    if isinstance(pass_, tvm.transform.Pass) and isolate:
+        raise ValueError(
+            f"{pass_.info.name!r} is a pass object, which cannot go to another process; name it, "
+            "or what makes it, as 'package.module:Name'"
+        )
     for name in oracles or ():
         if name not in oracle_layer.ORACLES:
             raise ValueError(
                 f"Expected oracles among {', '.join(oracle_layer.ORACLES)} but got {name!r}"
             )
     chosen = None if oracles is None else tuple(oracles)
+    call = called(pass_)
+    if isinstance(call, Held):
+        check_call(call, mod, oracles=chosen, contract=contract)
+    else:
+        check_call(call, mod, oracles=chosen, exempt=_exempt(contract))
+
+
+def called(pass_: tvm.transform.Pass | PassCall | str) -> PassCall:
+    """The pass as a call, whichever way it is given.
+
+    Raises:
+        BadSpelling: the text spells no pass.
+    """
+    if isinstance(pass_, tvm.transform.Pass):
+        return Held(f"{pass_.info.name}()", held=pass_)
+    return parse(pass_) if isinstance(pass_, str) else pass_
+
+
+def check_call(
+    call: PassCall,
+    mod: tvm.IRModule,
+    *,
+    oracles: tuple[str, ...] | None = None,
+    exempt: tuple[str, ...] = (),
+    contract: PassContract | None = None,
+) -> None:
+    """`check_pass` for a call.
+
+    Args:
+        exempt: oracles whose promise the pass does not make.
+        contract: for a pass that is only in memory.
+
+    Raises:
+        PassViolation: it broke a promise.
+    """
+    __tracebackhide__ = True
     module = save_json(mod)  # before a pass may change it
     with untimed():
-        if isinstance(pass_, tvm.transform.Pass):
-            if isolate:
-                raise ValueError(
-                    f"{pass_.info.name!r} is a pass object, which cannot go to another process; "
-                    "name it, or what makes it, as 'package.module:Name'"
-                )
-            call: PassCall = Held(f"{pass_.info.name}()", held=pass_)
-            exempt: tuple[str, ...] = ()
-            violations = _in_process(call, mod, module, contract, chosen)
+        if isinstance(call, Held):
+            if exempt:
+                contract = contract_of(Subject(call.name, call, exempt=exempt))
+            violations = _in_process(call, mod, module, contract, oracles)
         else:
-            call = parse(pass_) if isinstance(pass_, str) else pass_
-            exempt = _exempt(contract)
-            job = Check(module=module, calls=(call,), oracles=chosen, exempt=exempt)
+            job = Check(module=module, calls=(call,), oracles=oracles, exempt=exempt)
             violations = check(pool(), job)
     if violations:
         finding = Finding.of(
@@ -105,6 +144,16 @@ def _in_process(
         return list(oracle_layer.check(case, oracles=oracles, besides=besides, contract=contract))
     finally:
         path.unlink(missing_ok=True)
+
+
+def _relaxed(
+    call: PassCall, contract: PassContract | None, exempt: tuple[str, ...]
+) -> PassContract | None:
+    if not exempt:
+        return contract
+    contract = contract or contract_of(call)
+    exemptions = tuple(Exemption(name, "its author says so", "") for name in exempt)
+    return dataclasses.replace(contract, exemptions=contract.exemptions + exemptions)
 
 
 def _died(call: PassCall, module: str) -> Violation | None:

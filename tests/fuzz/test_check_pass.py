@@ -103,6 +103,16 @@ def test_a_contract_says_what_is_not_promised(isolated: bool) -> None:
     check_pass(pass_, chain("exp"), contract=NOT_IDEMPOTENT)
 
 
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_promise_that_the_pass_does_not_make(isolated: bool) -> None:
+    pass_ = f"{USER}:marks" if isolated else user_passes.marks()
+    check_pass(pass_, chain("abs"), exempt=["idempotent"])
+    with pytest.raises(PassViolation):
+        check_pass(pass_, chain("abs"), exempt=["values"])
+    with pytest.raises(ValueError, match="but got 'idempotence'"):
+        check_pass(pass_, chain("abs"), exempt=["idempotence"])
+
+
 def test_only_the_oracles_asked_for() -> None:
     check_pass(user_passes.marks(), chain("exp"), oracles=["crash", "well-formed"])
     with pytest.raises(PassViolation):
