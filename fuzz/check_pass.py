@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import tvm
 
@@ -20,11 +20,13 @@ from .executor import check
 from .finding import Finding
 from .held import Held
 from .pass_violation import FOLDER, PassViolation, pool
-from .protocol import Check, Death, Subject
+from .protocol import Check, Death
 from .under_hypothesis import fail, searching, untimed
-from .worker import contract_of
 
 __all__ = ["PassViolation", "check_pass"]
+
+VALUES = "values"
+"""What is exempt from all oracles that compare values has this exemption."""
 
 
 def check_pass(
@@ -60,22 +62,28 @@ def check_pass(
             its own, that is to go to another process.
     """
     __tracebackhide__ = True  # in what pytest shows
+    _named("oracles", oracles or (), oracle_layer.ORACLES)
+    _named("exempt", exempt, (*oracle_layer.ORACLES, VALUES))
     if isinstance(pass_, tvm.transform.Pass) and isolate:
         raise ValueError(
             f"{pass_.info.name!r} is a pass object, which cannot go to another process; name it, "
             "or what makes it, as 'package.module:Name'"
         )
-    for name in oracles or ():
-        if name not in oracle_layer.ORACLES:
-            raise ValueError(
-                f"Expected oracles among {', '.join(oracle_layer.ORACLES)} but got {name!r}"
-            )
     chosen = None if oracles is None else tuple(oracles)
-    call = called(pass_)
-    if isinstance(call, Held):
-        check_call(call, mod, oracles=chosen, contract=contract)
-    else:
-        check_call(call, mod, oracles=chosen, exempt=_exempt(contract))
+    call, silent = called(pass_), tuple(exempt)
+    module = save_json(mod)  # before a pass may change it
+    with untimed():
+        if isinstance(call, Held):
+            violations = _in_process(call, mod, module, _relaxed(call, contract, silent), chosen)
+        else:
+            silent += _exempt(contract)
+            job = Check(module=module, calls=(call,), oracles=chosen, exempt=silent)
+            violations = check(pool(), job)
+    if violations:
+        finding = Finding.of(
+            violations[0], module=module, versions=versions(), calls=(call,), exempt=silent
+        )
+        fail(PassViolation(finding, brief=searching()), violations[0])
 
 
 def called(pass_: tvm.transform.Pass | PassCall | str) -> PassCall:
@@ -89,38 +97,10 @@ def called(pass_: tvm.transform.Pass | PassCall | str) -> PassCall:
     return parse(pass_) if isinstance(pass_, str) else pass_
 
 
-def check_call(
-    call: PassCall,
-    mod: tvm.IRModule,
-    *,
-    oracles: tuple[str, ...] | None = None,
-    exempt: tuple[str, ...] = (),
-    contract: PassContract | None = None,
-) -> None:
-    """`check_pass` for a call.
-
-    Args:
-        exempt: oracles whose promise the pass does not make.
-        contract: for a pass that is only in memory.
-
-    Raises:
-        PassViolation: it broke a promise.
-    """
-    __tracebackhide__ = True
-    module = save_json(mod)  # before a pass may change it
-    with untimed():
-        if isinstance(call, Held):
-            if exempt:
-                contract = contract_of(Subject(call.name, call, exempt=exempt))
-            violations = _in_process(call, mod, module, contract, oracles)
-        else:
-            job = Check(module=module, calls=(call,), oracles=oracles, exempt=exempt)
-            violations = check(pool(), job)
-    if violations:
-        finding = Finding.of(
-            violations[0], module=module, versions=versions(), calls=(call,), exempt=exempt
-        )
-        fail(PassViolation(finding, brief=searching()), violations[0])
+def _named(argument: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"Expected {argument} among {', '.join(known)} but got {name!r}")
 
 
 def _in_process(
