@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ..generators.tvm_api import load_json, save_json
@@ -37,6 +36,11 @@ class Exhibit:
             return ""
         return unified(self.left, self.right, self.left_label, self.right_label)
 
+    @property
+    def story(self) -> str:
+        """The difference; where there is nothing to compare, what there is, and why no more."""
+        return self.diff or f"{self.left_label}:\n{self.left}\n\n{self.right_label}"
+
 
 def exhibit(case: Case, violation: Violation, journal: Journal = silent) -> Exhibit:
     """Run the passes again and show what the oracle compared.
@@ -52,7 +56,8 @@ def exhibit(case: Case, violation: Violation, journal: Journal = silent) -> Exhi
     if texts[0] == texts[1] and left.mod is not None and right.mod is not None:
         besides = unprinted(left.mod, right.mod)
         texts = _joined(texts[0], besides[0]), _joined(texts[1], besides[1])
-    return Exhibit(module, left.label, texts[0], right.label, texts[1])
+    same = ": the same" if texts[0] == texts[1] else ""
+    return Exhibit(module, left.label, texts[0], f"{right.label}{same}", texts[1])
 
 
 def alone(module: str, violation: Violation) -> Exhibit:
@@ -93,13 +98,9 @@ def _before_and_after(case: Case, violation: Violation) -> Halves:
     return Half(f"before {call.name}", before), after
 
 
-_IMPORTS = re.compile(r"^ *# from \S+ import .*\n(?: *\n)?", re.M)
-"""TVMScript begins, and local functions do, with the imports that a parser would need."""
-
-
 def _text(half: Half, journal: Journal) -> str:
     journal(f"print {half.label}")
-    text = "" if half.mod is None else _IMPORTS.sub("", printed(half.mod))
+    text = "" if half.mod is None else printed(half.mod)
     return _joined(text, half.values)
 
 

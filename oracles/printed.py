@@ -29,10 +29,16 @@ def printed(mod: tvm.IRModule) -> str:
     """TVMScript; or why TVM cannot print the module."""
     mod = keys.comparable(mod)
     try:
-        return clipped(_with_constants(mod))
+        text = _with_constants(mod)
     except Exception as error:
         said = f"# TVM cannot print the module: {keys.headline(str(error))}"
-        return clipped(f"{said}\n{_plainly(mod)}")
+        text = f"{said}\n{_plainly(mod)}"
+    return clipped(_IMPORTS.sub("", text))
+
+
+_IMPORTS = re.compile(r"^ *# from \S+ import .*\n(?: *\n)?", re.M)
+"""What a parser would need: TVMScript begins with it, and each local function does. It differs with
+what the module happens to hold, and tells a reader nothing."""
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:

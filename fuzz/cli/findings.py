@@ -82,17 +82,19 @@ def list_findings(
 def show_finding(
     id: Id,
     form: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="source, tvmscript or issue.")
+        str, typer.Option("--format", metavar="FORM", help="source, tvmscript, issue or diff.")
     ] = "source",
     out: Out = OUT,
 ) -> None:
-    """Print a reproducer, after it was seen to fail; what else is known goes to stderr."""
+    """Print a reproducer, after it was seen to fail; what else is known goes to stderr.
+
+    With --format diff: what the oracle compared, e.g. the module before and after the pass.
+    """
 
     def command() -> int:
         from ..commands import findings as command
-        from ..commands.minimize import form_of
 
-        return command.show(out, id, form_of(form))
+        return command.show(out, id, form)
 
     finish(command)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json as jsonlib
 import sys
@@ -20,6 +21,8 @@ from ...oracles.inspect import bindings_of
 from .. import reproducer
 from ..dedup.place import by_row, place
 from ..display import counted
+from ..executor import LocalPool
+from ..exhibit import Exhibit, exhibit
 from ..finding import Finding
 from ..known import Choice, Expected
 from ..mistake import Mistake, near
@@ -29,6 +32,11 @@ from ..store import BadStore, Store
 
 VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
 """What may be said of a row; all else is a note."""
+
+DIFF = "diff"
+
+MOST = 30
+"""Lines of a difference that are shown beside something else."""
 
 SHORTEST = 4
 """Characters of an id that are shown at least."""
@@ -96,25 +104,36 @@ def listing(folder: Path, chosen: Filter, *, json: bool) -> int:
     return 0
 
 
-def show(folder: Path, id: str, form: Form) -> int:
+def show(folder: Path, id: str, form: str) -> int:
     """Print a reproducer that was just seen to fail; what else is known goes to stderr.
 
+    Args:
+        form: of a reproducer, or `DIFF`: what the oracle compared, instead of one.
+
     Raises:
-        Mistake: no such id, or the finding's module comes from another TVM.
+        Mistake: no such id or form, or the finding's module comes from another TVM.
     """
+    if form not in (*Form, DIFF):
+        raise Mistake(f"no format {form!r}{near(form, [*map(str, Form), DIFF])}")
     with _opened(folder) as store:
         rows = _rows(store)
         row, finding = _found(rows, id)
         if finding.id == row.row.id:  # a row stands for the finding that shows it best
             finding = row.findings[0]
         print(_story(row, finding), file=sys.stderr)
+        shown = _exhibit(store, finding)
+        if form == DIFF:
+            print(shown.story)
+            return 0
+        if shown.diff:
+            print(_begun(shown.diff), file=sys.stderr)
         path = store.reproducer(finding)
-        if form is Form.SOURCE and path is not None:
+        if form == Form.SOURCE and path is not None:
             text = path.read_text(encoding="utf-8")
             if reproducer.fails(text, finding):
                 print(text)
                 return 0
-        made = reproducer.failing(finding, form)
+        made = reproducer.failing(dataclasses.replace(finding, exhibit=shown), Form(form))
         if made is not None:
             print(made)
             return 0
@@ -305,6 +324,29 @@ def _story(row: Listed, finding: Finding) -> str:
         reason = f" ({why[each.id]})" if why[each.id] else ""
         lines.append(f"  {each.id}: {each.pass_name}, {each.oracle}{reason}")
     return "\n".join(lines)
+
+
+def _exhibit(store: Store, finding: Finding) -> Exhibit:
+    """What the oracle compared; an older store lacks it, and gets it now."""
+    if finding.exhibit is not None:
+        return finding.exhibit
+    version = versions()["tvm"]
+    if finding.versions.get("tvm") != version:
+        raise Mistake(
+            f"{finding.id} was found with TVM {finding.versions.get('tvm')}, whose modules "
+            f"TVM {version} cannot read"
+        )
+    with LocalPool(1) as pool:
+        shown = exhibit(pool, finding)
+    store.put(dataclasses.replace(finding, exhibit=shown))
+    return shown
+
+
+def _begun(diff: str) -> str:
+    """As much of a difference as goes beside a reproducer."""
+    lines = diff.splitlines()
+    more = counted(len(lines) - MOST, "more line")
+    return "\n".join(lines if len(lines) <= MOST else [*lines[:MOST], f"... {more}: --format diff"])
 
 
 def _reports(row: Row) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from ..fenced import fenced
 from ..finding import Finding
 from .account import promised, seen, title, versions
 
 STORY = 12
 """Lines of what happens."""
+
+COMPARED = 60
+"""Lines of a difference; a longer one tells nobody anything."""
 
 
 def issue_text(finding: Finding, script: str) -> str:
@@ -25,5 +29,10 @@ def issue_text(finding: Finding, script: str) -> str:
 
 
 def _happens(finding: Finding) -> str:
-    story = seen(finding, STORY)
-    return "\n".join([f"{title(finding)}", *(["", "```", *story, "```"] if story else [])])
+    parts = [title(finding)]
+    if story := seen(finding, STORY):
+        parts.append(fenced("\n".join(story)))
+    diff = "" if finding.exhibit is None else finding.exhibit.diff
+    if diff and diff.count("\n") < COMPARED:
+        parts.append(fenced(diff, "diff"))
+    return "\n\n".join(parts)

@@ -145,6 +145,28 @@ def test_show_prints_what_fails(out: Path, findings: list[Finding]) -> None:
     assert findings[2].title in done.stderr
 
 
+def test_show_prints_what_was_compared(out: Path, findings: list[Finding]) -> None:
+    left, raised = findings[0], findings[2]
+    done = relaxfuzz("show", left.id, "--out", out, "--format", "diff")
+    assert done.exit_code == 0, done.output
+    assert "after LegalizeOps: the same" in done.stdout
+    assert "R.exp(x)" in done.stdout
+    with Store(out, create=False) as store:
+        kept = store.get(left.id)
+    assert kept is not None
+    assert kept.exhibit is not None  # made once
+    done = relaxfuzz("show", raised.id, "--out", out, "--format", "diff")
+    assert f"raises_on_exp raises {raised.title}" in done.stdout
+
+
+def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Finding]) -> None:
+    with Store(out, create=False) as store:
+        store.put(dataclasses.replace(findings[0], versions={"tvm": "0.1"}))
+    done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
+    assert done.exit_code == 2
+    assert "was found with TVM 0.1" in done.output
+
+
 def test_show_says_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
     assert done.exit_code == 0, done.output
