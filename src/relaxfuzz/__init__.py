@@ -2,6 +2,7 @@
 
 - `ir_modules()`: a Hypothesis strategy for IRModules.
 - `check_pass(pass_, mod)`: does this pass keep its promises on this module?
+- `Checker()`: a pass instrument for your own builds: which pass is the first to break the module?
 - `PassContract`: what a pass promises, where that is less than everything.
 - `minimize(mod, interesting)`: the smallest module that is still interesting.
 - `evaluate(mod, name, args)`: what a function of a module gives, in NumPy.
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .fuzz.check_pass import PassViolation, check_pass
+    from .fuzz.checker import Checker
     from .fuzz.minimize.search import minimize
     from .generators.modules import ir_modules
     from .oracles.contract import PassContract
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from .oracles.tensorir import sanitize
 
 _HOMES = {
+    "Checker": "fuzz.checker",
     "PassContract": "oracles.contract",
     "PassViolation": "fuzz.check_pass",
     "check_pass": "fuzz.check_pass",
@@ -34,6 +37,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Checker",
     "PassContract",
     "PassViolation",
     "check_pass",

@@ -1,0 +1,182 @@
+"""The pass instrument: it sees every pass of a build, and asks what the pass has done."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+import warnings
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+import tvm
+from tvm.ir.instrument import PassInstrument
+
+from ...oracles.contract import PassContract
+from ...oracles.passcall import PassCall
+from ..check_pass import PassViolation
+from ..held import Held
+from . import judge
+from .meeting import Meeting
+from .running import Running, Stack
+from .state import State
+
+
+class _Room:
+    """Objects of TVM have no room for attributes, unless such a class stands before theirs."""
+
+
+class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
+    """Judges each pass that runs in a PassContext which has it among its instruments."""
+
+    def __init__(
+        self, *, semantics: bool = False, contracts: Mapping[str, PassContract] | None = None
+    ) -> None:
+        self.semantics = semantics
+        self.contracts = dict(contracts or {})
+        self.checked: Counter[str] = Counter()
+        """Runs of each pass that were judged."""
+        self.exempt: Counter[str] = Counter()
+        """Runs of each pass for which nothing was promised but to leave the module alone."""
+        self._threads = threading.local()
+        super().__init__()
+
+    @abstractmethod
+    def violated(self, meeting: Meeting) -> None:
+        """A pass broke a promise.
+
+        Raises:
+            PassViolation: the build is to end here.
+        """
+
+    def begins(self, running: Running) -> None:
+        """A pass is about to run."""
+
+    def crashed(self, error: BaseException, running: Running, meeting: Meeting | None) -> None:
+        """A pass has raised; without a meeting it has refused the module, or its fault is told."""
+
+    @property
+    def _stack(self) -> Stack:
+        if not hasattr(self._threads, "stack"):
+            self._threads.stack = Stack()
+        stack: Stack = self._threads.stack
+        return stack
+
+    # What TVM calls
+
+    def run_before_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
+        """Take down what the module is."""
+        caller = sys._getframe(1)
+        with self._at_work(f"before {info.name}") as stack:
+            if stack is not None:
+                stack.drop_dead()
+                self._before(stack, mod, str(info.name), caller)
+
+    def run_after_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
+        """Ask what the pass has done."""
+        with self._at_work(f"after {info.name}") as stack:
+            if stack is not None:
+                running = stack.end(str(info.name))
+                stack.fresh = None
+                if running is not None:
+                    self._after(stack, running, mod)
+
+    def exit_pass_ctx(self) -> None:
+        """Where an exception is on its way, a pass may have raised it."""
+        error = sys.exception()
+        if error is not None:
+            self.left(error)
+
+    def left(self, error: BaseException) -> None:
+        """An exception has come out of passes, or of something else."""
+        with self._at_work("when a pass raised") as stack:
+            if stack is not None:
+                running = stack.raised(error.__traceback__)
+                if running is not None and not isinstance(error, PassViolation):
+                    self._raised(stack, running, error)
+
+    # What follows from it
+
+    def _before(self, stack: Stack, mod: tvm.IRModule, name: str, caller: FrameType) -> None:
+        outer = stack[-1] if stack else None
+        if stack.fresh is None or not stack.fresh.mod.same_as(mod):
+            stack.fresh = State(mod, stack.sound)
+        running = Running(
+            name=name,
+            state=stack.fresh,
+            config=dict(tvm.transform.PassContext.current().config or {}),
+            caller=caller,
+            outer=outer,
+            number=0 if outer is None else outer.begun[name],
+            ordinal=0 if outer is None else outer.outermost.started,
+            reached=mod,
+        )
+        if outer is not None:
+            outer.takes(running)
+        elif running.state.has_relax and running.state.portable:
+            running.state.note()
+        stack.append(running)
+        self.begins(running)
+
+    def _after(self, stack: Stack, running: Running, mod: tvm.IRModule) -> None:
+        contract = judge.contract_of(running, self.contracts)
+        violation = None
+        # What only runs others is what they are, and they were judged.
+        if not running.blamed and not running.groups(mod):
+            promised, violation = judge.judge(
+                running, _call(running), contract, mod, semantics=self.semantics
+            )
+            (self.checked if promised else self.exempt)[running.name] += 1
+            if promised and violation is None and judge.keeps_form(contract):
+                stack.sound = mod
+        if stack:
+            outer = stack[-1]
+            outer.gets(mod)
+            outer.freed |= running.freed | judge.frees(contract)
+            outer.blamed |= running.blamed or violation is not None
+        if violation is not None:
+            self.violated(Meeting(violation, running))
+
+    def _raised(self, stack: Stack, running: Running, error: BaseException) -> None:
+        """A pass has raised an exception, which is on its way out of all passes around it."""
+        meeting = None
+        if isinstance(error, Exception) and not running.blamed:
+            contract = judge.contract_of(running, self.contracts)
+            promised, violation = judge.fault(running, _call(running), contract, error)
+            if violation is not None:
+                meeting = Meeting(violation, running, promised)
+        for outer in stack:
+            outer.blamed = True
+        self.crashed(error, running, meeting)
+
+    @contextmanager
+    def _at_work(self, when: str) -> Iterator[Stack | None]:
+        """The stack of this thread; None while checks run passes of their own.
+
+        A fault of ours is no reason for the build to fail.
+        """
+        stack = self._stack
+        if stack.busy:
+            yield None
+            return
+        stack.busy = True
+        try:
+            yield stack
+        except PassViolation:
+            raise
+        except Exception:
+            warnings.warn(
+                f"relaxfuzz failed {when}; the build goes on\n{traceback.format_exc()}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        finally:
+            stack.busy = False
+
+
+def _call(running: Running) -> PassCall:
+    """The pass for the oracles, which cannot see its arguments and do not run it."""
+    return Held(f"{running.name.rpartition('.')[2]}()", running.config)

@@ -1,0 +1,138 @@
+"""The passes that run in a thread, innermost last: passes run others inside.
+
+An instrument is told nothing where a pass raises. Which passes are over is seen by the Python
+frames that called them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any
+
+import tvm
+
+from ...oracles.subject import same_functions
+from .state import State
+
+
+@dataclass(kw_only=True, eq=False)
+class Running:
+    """One run of one pass."""
+
+    name: str
+    state: State
+    config: dict[str, Any]
+    caller: FrameType
+    """The innermost frame of Python around the run."""
+    outer: Running | None
+    number: int
+    """How many passes of its name ran before it in `outer`."""
+    ordinal: int
+    """How many passes began before it in the outermost one, that one included."""
+    started: int = 1
+    """How many have begun in it, if it is the outermost one, itself included."""
+    begun: Counter[str] = field(default_factory=Counter)
+    """How many passes of a name it has run inside."""
+    reached: tvm.IRModule | None = None
+    """What the passes inside have made of the module; None: they work on something else, too."""
+    blamed: bool = False
+    """A pass inside broke the module."""
+    freed: set[str] = field(default_factory=set)
+    """Promises that a pass inside does not make."""
+
+    @property
+    def made(self) -> tvm.transform.Pass | None:
+        """The pass itself, as far as Python holds it."""
+        if self.outer is None or self.outer.caller is not self.caller:
+            called = self.caller.f_locals.get("self") if self.caller.f_code is CALL else None
+            return called if isinstance(called, tvm.transform.Pass) else None
+        inside = self.outer.made
+        if not isinstance(inside, tvm.transform.Sequential):
+            return None
+        same = [each for each in inside.passes if each.info.name == self.name]
+        return same[self.number] if self.number < len(same) else None
+
+    @property
+    def outermost(self) -> Running:
+        """The run around all others, or itself."""
+        return self if self.outer is None else self.outer.outermost
+
+    @property
+    def within(self) -> tuple[str, ...]:
+        """The names of the passes around it, outermost first."""
+        return () if self.outer is None else (*self.outer.within, self.outer.name)
+
+    def takes(self, inner: Running) -> None:
+        """A pass begins inside."""
+        self.begun[inner.name] += 1
+        self.outermost.started += 1
+        if self.reached is not None and not same_functions(self.reached, inner.state.mod):
+            self.reached = None
+
+    def gets(self, result: tvm.IRModule) -> None:
+        """A pass inside is over."""
+        if self.reached is not None:
+            self.reached = result
+
+    def groups(self, result: tvm.IRModule) -> bool:
+        """All that it does is to run others: it has given on what the last of them gave."""
+        return (
+            self.begun.total() > 0
+            and self.reached is not None
+            and same_functions(self.reached, result)
+        )
+
+
+class Stack(list[Running]):
+    """The passes that run in this thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh: State | None = None
+        """The module before the pass that began last, unless one has ended since."""
+        self.sound: tvm.IRModule | None = None
+        """The last result of a pass that was found to be well-formed."""
+        self.busy = False
+        """Checks are going on, which run passes themselves."""
+
+    def drop_dead(self) -> None:
+        """Forget the passes whose callers are gone: they have raised, and it was caught."""
+        if self:
+            alive = set(map(id, _frames(sys._getframe(1))))
+            while self and id(self[-1].caller) not in alive:
+                self.pop()
+
+    def end(self, name: str) -> Running | None:
+        """The innermost run of a pass of this name, which is over, and so are all inside of it."""
+        while self:
+            running = self.pop()
+            if running.name == name:
+                return running
+        return None
+
+    def raised(self, trace: TracebackType | None) -> Running | None:
+        """The innermost pass that an exception has left; all that are over are forgotten."""
+        frames = set()
+        while trace is not None:
+            frames.add(id(trace.tb_frame))
+            trace = trace.tb_next
+        alive = set(map(id, _frames(sys._getframe(1))))
+        over: list[Running] = []
+        while self and id(self[-1].caller) not in alive:
+            over.append(self.pop())
+        # On its way through C++ an exception loses the frames that are further inside.
+        return over[0] if any(id(running.caller) in frames for running in over) else None
+
+
+CALL = tvm.transform.Pass.__call__.__code__
+"""Every call of a pass from Python goes through it."""
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

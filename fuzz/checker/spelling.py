@@ -1,0 +1,80 @@
+"""How a pass that was seen to run is written, so that it can be run again elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tvm
+
+from ...oracles.passcall import PassCall, public_passes
+from ..held import Held
+
+TENSOR_IR = ("tirx.", "s_tir.")
+"""What the names of passes over PrimFuncs begin with, as `tirx.StorageRewrite`."""
+
+
+def spelled(name: str, made: tvm.transform.Pass | None, config: Mapping[str, Any]) -> PassCall:
+    """The call that makes a pass of this name, without arguments: a guess, until it fails as seen.
+
+    Nothing is called or imported for it.
+
+    Args:
+        made: the pass itself, if it could be found.
+        config: the options of the PassContext.
+    """
+    plain = {k: v for k, v in config.items() if isinstance(v, bool | int | float | str)}
+    if name in public_passes() and not _is_users(made):
+        return PassCall(f"{public_passes()[name]}()", plain)
+    if name.startswith(TENSOR_IR):
+        module, _, function = name.partition(".")
+        if hasattr(importlib.import_module(f"tvm.{module}.transform"), function):
+            return PassCall(f"tvm.{module}.transform.{function}()", plain)
+    home = next(_homes(name), None)
+    if home is not None:
+        return PassCall(f"{name}()", plain, factory=home)
+    return Held(f"{name}()", plain, held=made)
+
+
+def _is_users(made: tvm.transform.Pass | None) -> bool:
+    """The pass is of a class that a user has written."""
+    return made is not None and type(made).__module__.partition(".")[0] != "tvm"
+
+
+def _homes(name: str) -> Iterator[str]:
+    """Where a pass of this name can be imported from without running somebody's program.
+
+    Passes and classes of passes come before functions, which may be anything.
+    """
+    for is_home in (_is_pass, inspect.isfunction):
+        for module, loaded in list(sys.modules.items()):
+            own = module.partition(".")[0] in ("tvm", "relaxfuzz", "__main__")
+            if not own and is_home(getattr(loaded, "__dict__", {}).get(name)):
+                yield f"{module}:{name}"
+        main = sys.modules.get("__main__")
+        file = getattr(main, "__file__", None)
+        if file is not None and is_home(vars(main).get(name)) and _guarded(Path(file)):
+            yield f"{Path(file).resolve()}:{name}"
+
+
+def _is_pass(thing: object) -> bool:
+    return isinstance(thing, tvm.transform.Pass) or (
+        inspect.isclass(thing) and issubclass(thing, tvm.transform.Pass)
+    )
+
+
+def _guarded(file: Path) -> bool:
+    """A script that does nothing when it is imported: it asks whether it is the program."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return False
+    return any(
+        isinstance(node, ast.If) and ast.unparse(node.test).startswith("__name__ ==")
+        for node in tree.body
+    )
