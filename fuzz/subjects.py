@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..generators.stages import Stage
@@ -61,11 +61,8 @@ def subjects(
         Mistake: a name that is none, a factory that does not give a pass, a stage that is none,
             promises for a pass of TVM, whose contract is in the catalogue.
     """
-    promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
-    stages = {
-        each: tuple(stage_of(name) for name in each.stages) for each in (relaxations, *own.values())
-    }
     if not spellings:
+        _stages_of((relaxations, *own.values()))
         if relaxations != Relaxations():
             raise Mistake(
                 "--like, --stage and --not-... say what a pass of your own promises: "
@@ -73,7 +70,27 @@ def subjects(
             )
         return tuple(Subject(name) for name in catalogue)
     named: dict[str, Subject] = {}
+    for spelling, subject in by_spelling(spellings, relaxations, own).items():
+        if named.setdefault(subject.name, subject) != subject:
+            raise Mistake(
+                f"two passes are named {subject.name!r}, the second as {spelling!r}; "
+                "run them one after the other"
+            )
+    return tuple(named.values())
+
+
+def by_spelling(
+    spellings: Sequence[str], relaxations: Relaxations, own: Mapping[str, Relaxations] = {}
+) -> Mapping[str, Subject]:
+    """Each spelling's pass; several may have the same name, which one campaign cannot have.
+
+    Raises:
+        Mistake: see `subjects`.
+    """
+    promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
+    stages = _stages_of((relaxations, *own.values()))
     likes = {spelling: each.like for spelling, each in promised.items()}
+    found = {}
     for spelling, call in _built(likes).items():
         mine = call.factory is not None
         if not mine and spelling in own:
@@ -81,18 +98,17 @@ def subjects(
                 f"promises of {spelling!r}: it is a pass of TVM, whose contract is in the catalogue"
             )
         plain = call.expr.endswith("()") and call.name in catalogue and not mine
-        subject = Subject(
+        found[spelling] = Subject(
             call.name,
             None if plain else call,
             stages[promised[spelling]],
             promised[spelling].exempt if mine else (),
         )
-        if named.setdefault(call.name, subject) != subject:
-            raise Mistake(
-                f"two passes are named {call.name!r}, the second as {spelling!r}; "
-                "run them one after the other"
-            )
-    return tuple(named.values())
+    return found
+
+
+def _stages_of(all_: Iterable[Relaxations]) -> dict[Relaxations, tuple[Stage, ...]]:
+    return {each: tuple(stage_of(name) for name in each.stages) for each in all_}
 
 
 def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, PassCall]:

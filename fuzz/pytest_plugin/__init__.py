@@ -16,6 +16,9 @@ from . import options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytest_plugins = [f"{__name__}.corpus"]
+"""With hooks of their own."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
@@ -112,7 +115,9 @@ def pytest_report_teststatus(
         return None
     if report.failed or config.get_verbosity() > 1:
         return None
-    return ("xfailed" if hasattr(report, "wasxfail") else ""), "", ""
+    if hasattr(report, "wasxfail"):
+        return "xfailed", "y", f"SUBXFAIL[{report.context.msg}]"
+    return "", "", ""
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...corpus.knowns import Known
+from .. import failure_text
 from ..finding import Finding
 from ..store import Store
 from .items import Shard
-
-INDENT = "    "
 
 
 def text(finding: Finding, store: Store, shard: Shard, row: str, others: Sequence[str] = ()) -> str:
@@ -24,18 +22,7 @@ def text(finding: Finding, store: Store, shard: Shard, row: str, others: Sequenc
         row: the bug that it is a report of.
         others: ids of items that report the same bug of other passes.
     """
-    parts = [f"{finding.pass_name}: {finding.title}", _detail(finding)]
-    exhibit = finding.exhibit
-    if exhibit is not None:
-        parts.append(_titled("The module:", exhibit.module))
-        if exhibit.diff:
-            parts.append(_titled("What was expected, and what happened:", exhibit.diff))
-    parts.append("\n".join(_commands(finding, store, shard)))
-    if row != finding.id:
-        parts.append(f"It is one bug with the finding {row}.")
-    if others:
-        parts.append(f"The same bug: {', '.join(others)}.")
-    return "\n\n".join(filter(None, parts))
+    return failure_text.whole(finding, list(_hints(finding, store, shard, row, others)))
 
 
 def reason(known: Known) -> str:
@@ -52,25 +39,22 @@ def properties(finding: Finding, store: Store) -> Iterator[tuple[str, str]]:
         yield "relaxfuzz.reproducer", str(reproducer)
 
 
-def _detail(finding: Finding) -> str:
-    said = finding.detail.strip()
-    return "" if said == finding.title else said
-
-
-def _titled(title: str, body: str) -> str:
-    return f"{title}\n\n{textwrap.indent(body.strip(), INDENT)}"
-
-
-def _commands(finding: Finding, store: Store, shard: Shard) -> Iterator[str]:
+def _hints(
+    finding: Finding, store: Store, shard: Shard, row: str, others: Sequence[str]
+) -> Iterator[str]:
     path = store.reproducer(finding)
     if path is not None:
-        yield f"reproducer: {near(path)}"
-    yield f"replay:     relaxfuzz replay {shlex.quote(f'{near(store.folder)}/{finding.id}')}"
+        yield f"Reproducer:   {near(path)}"
+    yield f"See it again: relaxfuzz replay {shlex.quote(f'{near(store.folder)}/{finding.id}')}"
     if finding.seed is not None and finding.index is not None:
         yield (
-            f"run again:  pytest --relaxfuzz {shlex.quote(shard.spelling)} "
+            f"Run it again: pytest --relaxfuzz {shlex.quote(shard.spelling)} "
             f"--relaxfuzz-seed {finding.seed} --relaxfuzz-modules {finding.index + 1}"
         )
+    if row != finding.id:
+        yield f"One bug with: {row}"
+    if others:
+        yield f"Also met by:  {', '.join(others)}"
 
 
 def near(path: Path) -> str:

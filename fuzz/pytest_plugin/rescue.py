@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 
-from ..executor import LocalPool
+from ..executor import ExecutorError, LocalPool
 from ..finding import Finding
 from ..store import Store
 from ..triage import Triage
@@ -27,17 +28,23 @@ class _Late(Exception):
     pass
 
 
-def rescue(lost: Sequence[Part], parts: Parts, store: Store) -> list[tuple[Part, list[str]]]:
-    """Confirm and reduce what was found; for each item what it would have told.
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """An item whose process was killed."""
 
-    Raises:
-        ExecutorError: the workers do not come up.
-    """
+    part: Part
+    """Also with what was confirmed since."""
+    texts: tuple[str, ...]
+    """What it would have told."""
+
+
+def rescue(lost: Sequence[Part], parts: Parts, store: Store) -> list[Rescued]:
+    """Confirm and reduce what items had found that were lost."""
     waiting = [f for part in lost for id in part.waiting if (f := store.get(id)) is not None]
     if waiting:
-        with LocalPool(1) as pool:
+        with contextlib.suppress(ExecutorError), LocalPool(1) as pool:  # it stays in the store
             _triage(waiting, store, pool)
-    return [(part, list(_told(part, parts, store))) for part in lost]
+    return [_rescued(part, parts, store) for part in lost]
 
 
 def _triage(waiting: Sequence[Finding], store: Store, pool: LocalPool) -> None:
@@ -54,11 +61,14 @@ def _triage(waiting: Sequence[Finding], store: Store, pool: LocalPool) -> None:
         triage.drain(SECONDS, tick)
 
 
-def _told(part: Part, parts: Parts, store: Store) -> Iterator[str]:
-    """The claim is a new one: what the item had told itself is not told again."""
-    claim = f"{part.item} (lost)"
-    for finding in map(store.get, part.waiting):
-        if finding is not None and finding.confirmed:
-            row = store.rows.of(finding.id) or finding.id
-            if parts.claim(row, part.spelling, claim) == claim:
-                yield failure.text(finding, store, Shard(part.spelling), row)
+def _rescued(part: Part, parts: Parts, store: Store) -> Rescued:
+    claim = f"{part.item} (lost)"  # a new one: what the item told itself is not told again
+    confirmed = [f for id in part.waiting if (f := store.get(id)) is not None and f.confirmed]
+    texts = []
+    for finding in confirmed:
+        row = store.rows.of(finding.id) or finding.id
+        if parts.claim(row, part.spelling, claim) == claim:
+            texts.append(failure.text(finding, store, Shard(part.spelling), row))
+    ids = [finding.id for finding in confirmed]
+    rest = tuple(id for id in part.waiting if id not in ids)
+    return Rescued(replace(part, found=(*part.found, *ids), waiting=rest), tuple(texts))

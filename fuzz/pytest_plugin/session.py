@@ -133,9 +133,9 @@ def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> Non
     config.stash[PLAN] = dataclasses.replace(chosen, subjects=found, run=run)
 
 
-def _subjects(passes: Collection[str], settings: Settings) -> dict[str, Subject]:
+def _subjects(passes: Collection[str], settings: Settings) -> Mapping[str, Subject]:
     from ...generators.tvm_api import TVMUnsupported, require_tvm
-    from ..subjects import Relaxations, subjects
+    from ..subjects import Relaxations, by_spelling
 
     try:
         require_tvm()
@@ -145,4 +145,4 @@ def _subjects(passes: Collection[str], settings: Settings) -> dict[str, Subject]
         spelling: read(table, Relaxations, f"{TABLE}, promises of {spelling!r}")
         for spelling, table in settings.promises.items()
     }
-    return {spelling: subjects([spelling], Relaxations(), own)[0] for spelling in passes}
+    return by_spelling(tuple(passes), Relaxations(), own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -20,7 +20,7 @@ from ..store import BadStore, Store
 from .failure import near
 from .options import SETTINGS
 from .parts import Part, Parts
-from .rescue import LOST, rescue
+from .rescue import LOST, Rescued, rescue
 from .session import PLAN, Plan
 
 TITLE = "relaxfuzz"
@@ -59,7 +59,7 @@ class Line:
     knowns: int
     """Distinct root causes that are known."""
     cut: tuple[str, ...]
-    """Items that began and did not end."""
+    """Items that began and did not end, though their process lived."""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -87,36 +87,43 @@ def finish(config: pytest.Config) -> None:
     parts = Parts(settings.out, plan.session)
     items = config.stash.get(LOST, [])
     with Store(settings.out) as store:
-        lost = [part for part in parts.read() if part.item in items]
-        config.stash[RESCUED] = rescue(lost, parts, store)
         done = parts.read()
+        rescued = rescue([part for part in done if part.item in items], parts, store)
+        done = [part for part in done if part.item not in items] + [r.part for r in rescued]
         run = store.runs.all()[plan.run]
         store.runs.save(plan.run, _put_together(run, plan, done))
         lines = [
-            _line(spelling, [part for part in done if part.spelling == spelling], store)
+            _line(spelling, [part for part in done if part.spelling == spelling], items, store)
             for spelling in plan.passes
             if any(part.spelling == spelling for part in done)
         ]
     parts.remove()
-    config.stash[LINES] = lines
+    config.stash[SUMMARY] = Summary(lines, rescued)
 
 
-LINES = pytest.StashKey[list[Line]]()
-RESCUED = pytest.StashKey[list[tuple[Part, list[str]]]]()
-"""What each item that was lost would have told."""
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the section at the end tells."""
+
+    lines: list[Line]
+    rescued: list[Rescued]
+
+
+SUMMARY = pytest.StashKey[Summary]()
 
 
 def tell(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
     """The section at the end."""
-    lines = config.stash.get(LINES, [])
-    if not lines:
+    summary = config.stash.get(SUMMARY, None)
+    if summary is None or not summary.lines:
         return
+    lines = summary.lines
     settings, plan = config.stash[SETTINGS], config.stash[PLAN]
-    terminal.section(TITLE)
-    for part, texts in config.stash[RESCUED]:
-        had = f"It had found {counted(len(texts), 'more bug')}" + (":" if texts else ".")
-        terminal.write_line(f"{part.item} was lost with its process. {had}", red=True)
-        for text in texts:
+    terminal.write_sep("=", TITLE)
+    for each in summary.rescued:
+        more = f"it had found {counted(len(each.texts), 'bug')} that it had not told"
+        terminal.write_line(f"The process of {each.part.item} died: {more}", red=True)
+        for text in each.texts:
             terminal.write_line(f"\n{text}\n")
     rows = [HEAD, *(line.cells for line in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -142,13 +149,11 @@ def _warnings(line: Line) -> list[str]:
         found.append(
             f"{line.spelling} changed none of the modules that it was given: little was tested"
         )
-    cut = (
-        f"{item} did not come to its end; what it had found is in the store" for item in line.cut
-    )
+    cut = (f"{item} was stopped before its time" for item in line.cut)
     return [*found, *cut]
 
 
-def _line(spelling: str, parts: Sequence[Part], store: Store) -> Line:
+def _line(spelling: str, parts: Sequence[Part], lost: Collection[str], store: Store) -> Line:
     found = {id: None for part in parts for id in part.found}
     return Line(
         spelling,
@@ -156,7 +161,7 @@ def _line(spelling: str, parts: Sequence[Part], store: Store) -> Line:
         reduce(PassStats.__add__, (part.stats for part in parts)),
         len({store.rows.of(id) or id for id in found}),
         len({name for part in parts for name in part.knowns}),
-        tuple(part.item for part in parts if not part.finished),
+        tuple(p.item for p in parts if not p.finished and p.item not in lost),
     )
 
 
