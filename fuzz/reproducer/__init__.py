@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..finding import Finding
+from ..script import is_reproducer
 from .account import FALLEN_BACK, header
-from .execution import as_found, is_reproducer, prepared, raised, run
+from .execution import as_found, prepared, raised, run
 from .file import file_text
 from .issue import issue_text
 from .module_text import ModuleText, as_script, as_source, source_of

@@ -14,15 +14,13 @@ from ...oracles.pipeline_values import CODE_GENERATION
 from ..finding import Finding
 from ..protocol import Death
 from ..runner import HUNG, Runners
+from ..script import MAIN
 
 SECONDS = 60.0
 """For one execution, on a busy machine."""
 
 MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
 """A check that does not fit raises these; so does a finding only if it says so itself."""
-
-MAIN = 'if __name__ == "__main__":'
-"""What stands between the module and the check."""
 
 _NAMES = re.compile(
     r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning)|Mismatch|Undefined)(?::|$)", re.M
@@ -31,11 +29,6 @@ _NAMES = re.compile(
 module has no meaning."""
 
 _TRACEBACK = "Traceback (most recent call last):\n"
-
-
-def is_reproducer(path: Path) -> bool:
-    """A Python file with a check to run at its end, as reproducers have."""
-    return f"\n{MAIN}\n" in path.read_text(encoding="utf-8")
 
 
 def run(path: Path) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
 from ..finding import Finding
-from .execution import MAIN
+from ..script import MAIN
 from .module_text import ModuleText
 from .way import Way
 

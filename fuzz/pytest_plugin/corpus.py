@@ -1,0 +1,192 @@
+"""Files of a corpus as tests: each must fail, or pass, as it says of itself; and knowns likewise.
+
+A file with the header of a corpus (see `corpus`) says on which versions of TVM it fails: there it
+is an expected failure, and strict. A reproducer without one must pass. Of the user's knowns, each
+one with a reproducer is a test. They run in processes of their own; TVM is imported when the first
+of them runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ...corpus import Entry, entry
+from ..script import is_reproducer
+from .items import Told
+from .options import SETTINGS
+
+if TYPE_CHECKING:
+    from ..replay import Outcome
+
+
+@pytest.hookimpl(trylast=True)  # when the settings have been read
+def pytest_configure(config: pytest.Config) -> None:
+    """What was asked for on the command line is collected, whatever else is."""
+    settings = config.stash[SETTINGS]
+    on_command_line = config.getoption("relaxfuzz_corpus") or config.getoption("relaxfuzz_known")
+    if not on_command_line and not _everything(config):
+        return
+    for path in (*settings.corpus, *settings.known):
+        if not path.exists():
+            raise pytest.UsageError(f"relaxfuzz: nothing is at '{path}', which is to be collected")
+        if str(path) not in config.args:
+            config.args.append(str(path))
+
+
+def _everything(config: pytest.Config) -> bool:
+    """No path was named: what pyproject.toml lists belongs to the tests of the repository."""
+    source, sources = config.args_source, pytest.Config.ArgsSource
+    return source is sources.TESTPATHS or (
+        source is sources.INVOCATION_DIR and config.invocation_params.dir == config.rootpath
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A file of a corpus, or a known."""
+    settings = parent.config.stash[SETTINGS]
+    if file_path.suffix == ".py" and _within(file_path, settings.corpus):
+        return Reproducer.from_parent(parent, path=file_path) if is_reproducer(file_path) else None
+    if file_path.suffix == ".toml" and _within(file_path, settings.known):
+        return Known.from_parent(parent, path=file_path)
+    return None
+
+
+def _within(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(each) for each in (*folders, *map(Path.resolve, folders)))
+
+
+class Reproducer(pytest.File):
+    """A file of a corpus, or a reproducer."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One test."""
+        try:
+            said = entry(self.path)
+        except ValueError as error:
+            raise self.CollectError(str(error)) from None
+        yield _OfCorpus.from_parent(self, name="reproducer", entry=said)
+
+
+class Known(pytest.File):
+    """A known of the user's."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One test, if it has a reproducer."""
+        yield _OfKnown.from_parent(self, name="known")
+
+
+class _Again(pytest.Item):
+    """A reproducer is run again."""
+
+    def replay(self, path: Path) -> Outcome:
+        """What comes out, in a process of its own."""
+        from ..replay import Item, replay
+
+        root = str(self.config.rootpath)
+        if root not in sys.path:
+            sys.path.append(root)  # where a repository's own packages are: processes inherit it
+        self.user_properties.append(("relaxfuzz.reproducer", str(path)))
+        return replay(Item(path, entry=entry(path)), None)
+
+    def expected(self, reason: str, outcome: Outcome) -> None:
+        """It fails as it is known to.
+
+        Raises:
+            xfail.Exception, or Told under --runxfail.
+        """
+        pytest.xfail(reason)
+        raise Told(f"{reason}\n\n{outcome.said}")  # --runxfail: xfail does nothing
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
+        """Its text, without the frames of the plugin."""
+        if isinstance(excinfo.value, Told):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Its file."""
+        return self.path, None, f"{self.path.name}::{self.name}"
+
+
+class _OfCorpus(_Again):
+    def __init__(self, entry: Entry | None, **rest: object) -> None:
+        super().__init__(**rest)  # type: ignore[arg-type]  # as pytest gives them
+        self.entry = entry
+
+    def runtest(self) -> None:
+        from ...generators.tvm_api import versions
+        from ..replay import Status
+
+        outcome = self.replay(self.path)
+        if self.entry is not None:
+            _fingerprint(self, self.entry.fingerprint)
+        match outcome.status:
+            case Status.PASSES | Status.GONE:
+                return
+            case Status.AS_EXPECTED:
+                assert self.entry is not None, "only a header expects anything"
+                link = self.entry.upstream[0] if self.entry.upstream else self.path.name
+                self.expected(f"{_title(self.path)} ({link})", outcome)
+            case Status.FIXED:
+                version = versions()["tvm"]
+                raise Told(
+                    f"[XPASS(strict)] fixed: change the header of {self.path}\n"
+                    f"It does not fail any more on TVM {version}: "
+                    f"'tvm: fails on ...; fixed in {version}'"
+                )
+            case Status.FAILS:
+                raise Told(f"{outcome.said}\n\n{_again(self.path)}")
+        raise Told(f"{outcome.status}: {outcome.said}\n\n{_again(self.path)}")
+
+
+class _OfKnown(_Again):
+    def runtest(self) -> None:
+        from ...corpus.knowns import known
+        from ...generators.tvm_api import versions
+        from ..known import NO_LONGER
+        from ..replay import Status
+        from .failure import reason
+
+        try:
+            said = known(self.path)
+        except ValueError as error:
+            raise Told(str(error)) from None
+        if said.reproducer is None:
+            pytest.skip("it has no reproducer")
+        version = versions()["tvm"]
+        expected = said.tvm.expects_failure(version)
+        outcome = self.replay(said.reproducer)
+        _fingerprint(self, said.fingerprints[0])
+        gone = outcome.status in NO_LONGER
+        if outcome.status in (Status.FAILS, Status.AS_EXPECTED) and expected:
+            self.expected(reason(said), outcome)
+        if gone and expected:
+            raise Told(
+                f"[XPASS(strict)] fixed: {reason(said)}\n"
+                f"{said.reproducer} does not fail any more on TVM {version}: change {self.path}, "
+                f"or let `relaxfuzz known --known {self.path.parent} --known-prune` do it"
+            )
+        if not gone:
+            raise Told(f"{outcome.status}: {outcome.said}\n\n{_again(said.reproducer)}")
+
+
+def _title(path: Path) -> str:
+    """What a file of a corpus begins with, up to the empty line of its header."""
+    lines = path.read_text(encoding="utf-8").partition("\n#\n")[0].splitlines()
+    return " ".join(line.removeprefix("#").strip() for line in lines)
+
+
+def _fingerprint(item: pytest.Item, fingerprint: tuple[str, ...]) -> None:
+    item.user_properties.append(
+        ("relaxfuzz.fingerprint", json.dumps(fingerprint, ensure_ascii=False))
+    )
+
+
+def _again(path: Path) -> str:
+    return f"Run it alone: {sys.executable} {path}"
