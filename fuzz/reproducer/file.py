@@ -52,10 +52,16 @@ def file_text(finding: Finding, module: ModuleText, way: Way, header: str) -> st
     imports = list(module.imports)
     expressions: list[str] = []
     paths: list[str] = []
+    late: list[str] = []
     for call in calls:
         lines, expression = call.source()
+        known = True
         for line in lines:
-            (imports if line.startswith(("import ", "from ")) else paths).append(line)
+            if not line.startswith(("import ", "from ")):
+                paths.append(line)
+                known = False  # what comes now may be found only there
+            else:
+                (imports if known else late).append(line)
         expressions.append(expression)
     check = (_brief if way.brief else _whole)(way, calls, expressions)
     if module.portable:
@@ -70,7 +76,8 @@ def file_text(finding: Finding, module: ModuleText, way: Way, header: str) -> st
         if re.search(rf"(?<![\w.]){name}\.", text) and line not in "\n".join(imports):
             imports.append(line)
     above = [header, ""] if header else []
-    return "\n".join([*above, *_merged(imports), *dict.fromkeys(paths), "", text])
+    paths = [*dict.fromkeys(paths), *_merged(late)]
+    return "\n".join([*above, *_merged(imports), *paths, "", text])
 
 
 def _config(calls: Iterable[PassCall]) -> dict[str, object]:
