@@ -12,7 +12,7 @@ from typing import Any
 from ..oracles.exhibit import Exhibit
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
-from .protocol import Origin
+from .protocol import Identity, Origin
 
 FORMAT = 1
 """Version of the stored form; a reader refuses any other."""
@@ -135,6 +135,12 @@ class Finding:
         if data.get("exhibit") is not None:
             data["exhibit"] = Exhibit(**data["exhibit"])
         return cls(**data)
+
+
+def id_of(identity: Identity) -> str:
+    """The id of the finding with this identity."""
+    oracle, name, key = identity
+    return identify(oracle, name, key)
 
 
 def identify(oracle: str, pass_name: str, key: tuple[str, ...]) -> str:

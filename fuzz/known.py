@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +115,18 @@ class Expected:
             self.reports.update(found)
         return bool(found)
 
+    def recall(self, reports: Mapping[str, int], ids: Iterable[str]) -> None:
+        """Count what a former process has reported.
+
+        Args:
+            reports: distinct reports by the name of a known; those that are gone are left out.
+            ids: of the findings that were known.
+        """
+        self._ids.update(ids)
+        for known in self.knowns:
+            self.reports[known] += reports.get(known.name, 0)
+        self.reports += Counter()  # keeps those that were seen
+
     def triggers(self, subjects: Iterable[Subject]) -> dict[str, tuple[str, ...]]:
         """For each pass, by its label: the triggers of what is known of it."""
         chosen = {}
@@ -171,7 +183,8 @@ def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
 
 def is_users(call: PassCall) -> bool:
     """The pass is the user's own, whatever it is called."""
-    return call.factory is not None or call.name not in public_passes()
+    tvms = call.name in public_passes() or call.expr.startswith("tvm.")
+    return call.factory is not None or not tvms
 
 
 def is_certain(known: Known, version: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .plain import plain, typed
@@ -20,6 +20,13 @@ CREATE TABLE IF NOT EXISTS runs (
 """
 
 
+SAMPLES = 256
+"""At most so many of a run are kept."""
+
+INTERVAL = 0.5
+"""Seconds between two samples of a short run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """How far a run was at some time."""
@@ -29,6 +36,18 @@ class Sample:
     checks: int
     findings: int
     """Distinct violations that are not known, confirmed or not."""
+
+
+def sampled(samples: Sequence[Sample], latest: Sample) -> tuple[Sample, ...]:
+    """The samples with one more, the last of each interval.
+
+    The interval is doubled as long as more than `SAMPLES` of them would be needed: a run of any
+    length has a bounded number, at regular intervals.
+    """
+    interval = INTERVAL
+    while latest.seconds >= interval * SAMPLES:
+        interval *= 2
+    return tuple({int(each.seconds / interval): each for each in (*samples, latest)}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +91,18 @@ class Runs:
         self._lock = lock
 
     def begin(self, run: Run) -> int:
-        """Enter a run; its id."""
+        """Enter a run; its id. Nobody can go on with an earlier one any more."""
         with self._lock:
+            self._db.execute("UPDATE runs SET state = NULL WHERE state IS NOT NULL")
             text = _encode(run)
             return self._db.execute("INSERT INTO runs (run) VALUES (?)", (text,)).lastrowid or 0
 
-    def save(self, id: int, run: Run, state: str | None = None) -> None:
+    def save(self, id: int, run: Run) -> None:
+        """Write what a run has done; what is needed to go on with it stays as it is."""
+        with self._lock:
+            self._db.execute("UPDATE runs SET run = ? WHERE id = ?", (_encode(run), id))
+
+    def checkpoint(self, id: int, run: Run, state: str | None) -> None:
         """Write how far a run is, in one step.
 
         Args:

@@ -21,8 +21,8 @@ APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: tells our files fro
 DATABASE = "findings.sqlite"
 
 SCHEMA_VERSION = 3
-"""Of the tables. 1: findings only. 2: rows besides. 3: runs besides. An older store gets what it
-lacks when it is opened."""
+"""Of the tables. 1: findings only. 2: rows besides. 3: runs, and what is pending, besides. An
+older store gets what it lacks when it is opened."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (
@@ -31,6 +31,10 @@ CREATE TABLE IF NOT EXISTS findings (
     oracle TEXT NOT NULL,
     title TEXT NOT NULL,
     confirmed INTEGER NOT NULL,
+    finding TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS pending (
+    id TEXT PRIMARY KEY,
     finding TEXT NOT NULL
 ) STRICT;
 """
@@ -171,6 +175,30 @@ class Store:
                 self._db.execute("VACUUM")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return len(chosen)
+
+    # What waits for triage: a process that dies leaves it to the next one
+
+    def pend(self, finding: Finding) -> None:
+        """Note that somebody has to confirm this finding, and reduce and tell it."""
+        with self._lock:
+            self._db.execute(
+                "INSERT OR REPLACE INTO pending VALUES (?, ?)", (finding.id, finding.to_json())
+            )
+
+    def settle(self, id: str) -> None:
+        """It has been told, or did not come out again."""
+        with self._lock:
+            self._db.execute("DELETE FROM pending WHERE id = ?", (id,))
+
+    def pending(self) -> list[Finding]:
+        """What nobody has come to the end with, the oldest first.
+
+        Raises:
+            UnknownFormat: one was written in another format version.
+        """
+        with self._lock:
+            found = self._db.execute("SELECT finding FROM pending ORDER BY rowid").fetchall()
+        return [Finding.from_json(text) for (text,) in found]
 
     def module(self, finding: Finding) -> Path:
         """The path of the finding's module: source, or JSON where there is no source."""

@@ -35,7 +35,8 @@ class Triage:
     """Works through violations in threads of its own, while the campaign goes on.
 
     Confirmation comes before reduction: a confirmed finding is in the store at once, whatever
-    happens then. Results are told through `publish`, which is called in those threads.
+    happens then. Results are told through `publish`, which is called in those threads. What was
+    added is pending in the store until it has been told, or did not come out again.
     """
 
     def __init__(
@@ -90,7 +91,21 @@ class Triage:
             if finding.id in self._seen:
                 return
             self._seen.add(finding.id)
+        self._store.pend(finding)
         self._queue.put((FIRST, next(self._number), finding))
+
+    def recall(self, finding: Finding, told: bool) -> None:
+        """Take a finding that a former process was done with.
+
+        Args:
+            told: so is the bug that it shows.
+        """
+        row = self._store.rows.of(finding.id) or finding.id
+        with self._lock:
+            self._seen.add(finding.id)
+            self.published.append(finding)
+            if told:
+                self._told.add(row)
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         """Finish all that is pending; after this time nothing is reduced any more.
@@ -135,9 +150,13 @@ class Triage:
                 else:
                     self._finish(finding)
             except Exception:
+                if self._stop:  # the workers are gone: somebody else goes on with it
+                    continue
                 self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
                 if finding.confirmed:
                     self._tell(finding)
+                else:
+                    self._store.settle(finding.id)
             finally:
                 self._queue.task_done()
 
@@ -153,6 +172,7 @@ class Triage:
         if violation is None:
             self.unconfirmed += 1
             self._store.put(finding)
+            self._store.settle(finding.id)
             return
         confirmed = dataclasses.replace(
             fewer_passes(self._executor, finding),
@@ -235,3 +255,4 @@ class Triage:
             self._told.add(row)
         if not told:
             self._publish(finding)
+        self._store.settle(finding.id)

@@ -8,7 +8,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -68,6 +68,21 @@ class Session:
         self._lock = threading.Lock()
         self.display: Display = display(Console(stderr=True))
         self.triage = Triage(store, pool, self._tell)
+        self.on_told: Callable[[Finding], None] = lambda finding: None
+        """Called with each bug that the user is told, in a thread of the triage."""
+
+    def take_up(self) -> None:
+        """Go on with what former sessions in this folder found and did not come to the end with.
+
+        What was found by another TVM waits for that.
+        """
+        for finding in self.store.pending():
+            if finding.versions["tvm"] != self.versions["tvm"]:
+                continue
+            if self.expected.of(finding):  # since then
+                self.store.settle(finding.id)
+            else:
+                self.triage.add(finding)
 
     def report(self, finding: Finding) -> bool:
         """Take what an oracle said: what is known is counted, what is new goes to the triage.
@@ -108,12 +123,13 @@ class Session:
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
 
-    def review(self, passes: Sequence[str] | None, seconds: float) -> None:
-        """Say which knowns of these passes (None: of all) do not fail any more.
+    def review(self, passes: Sequence[str] | None, seconds: float) -> tuple[str, ...]:
+        """Say which knowns of these passes (None: of all) do not fail any more; their names.
 
         Those that were met do. The others are asked by their reproducers, as far as the time goes,
         unless it is known that they fail on this very TVM.
         """
+        fixed: list[str] = []
         version = self.expected.version
         todo = [
             known
@@ -130,6 +146,7 @@ class Session:
             self.display.progress(f"{done} of {len(todo)} knowns seen again  {known.name}")
             if outcome.status not in NO_LONGER:
                 continue
+            fixed.append(known.name)
             said = ""
             if self._choice.prune and known in self.expected.own:
                 said = f" ({prune(known, version)})"
@@ -139,6 +156,7 @@ class Session:
             else:
                 self.display.line(f"no longer fails: {known.name}: {known.what}{said}")
         timer.cancel()
+        return tuple(fixed)
 
     def tell_shares(self, shares: Mapping[str, Share]) -> None:
         """Say of which passes many checks show nothing but what is known."""
@@ -216,6 +234,7 @@ class Session:
         return text
 
     def _tell(self, finding: Finding) -> None:
+        self.on_told(finding)
         path = self.store.reproducer(finding)
         if self._json:
             self._print(event_of(finding, self.store))
