@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..disk import parse_size
@@ -23,9 +22,6 @@ from ..subjects import Relaxations, oracles_of, subjects
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 
-PAGE_NEEDS = ("jinja2", "matplotlib", "pygments")
-"""What the extra `report` installs."""
-
 BUDGET = "1h"
 """Where neither a time nor a number of modules is given."""
 
@@ -37,7 +33,13 @@ class Reports:
     html: Path | None = None
     markdown: Path | None = None
     junit: Path | None = None
-    lines: Path | None = None
+    jsonl: Path | None = None
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """By form."""
+        paths = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return {form: path for form, path in paths.items() if path is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,6 @@ class Plan:
     bisect_seconds: float
     max_disk: int
     """Bytes."""
-    reports: Reports
 
 
 def load(path: Path) -> Nightly:
@@ -109,8 +110,7 @@ def within(settings: Nightly, folder: Path) -> Nightly:
     """The settings, with paths that begin in this folder."""
     report = settings.report
     if report is not None:
-        named = {each.name: getattr(report, each.name) for each in dataclasses.fields(report)}
-        report = Reports(**{name: path and folder / path for name, path in named.items()})
+        report = Reports(**{form: folder / path for form, path in report.named.items()})
     return dataclasses.replace(
         settings,
         out=folder / settings.out,
@@ -172,18 +172,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
             bisect=choices(settings.bisect, "bisect =") if settings.bisect else (),
             bisect_seconds=parse_budget(settings.bisect_budget, "bisect-budget ="),
             max_disk=parse_size(settings.max_disk, "max-disk ="),
-            reports=_reports(settings.report, settings.out),
         )
-
-
-def _reports(asked: Reports | None, out: Path) -> Reports:
-    """Where nothing is asked for, a page beside the findings, if it can be made."""
-    missing = [name for name in PAGE_NEEDS if find_spec(name) is None]
-    if asked is None:
-        return Reports(html=None if missing else out / "report.html")
-    if asked.html is not None and missing:
-        raise Mistake(f"html needs {', '.join(missing)}: pip install 'relaxfuzz[report]'")
-    return asked
 
 
 @contextmanager

@@ -67,7 +67,6 @@ def test_nothing_said_is_an_hour_of_all_passes(tmp_path: Path) -> None:
     made = planned("", tmp_path)
     assert (made.seconds, made.settings.modules) == (3600, None)
     assert len(made.subjects) > 60
-    assert made.reports == Reports(html=Path("relaxfuzz-out/report.html"))
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:

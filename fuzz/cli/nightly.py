@@ -1,0 +1,82 @@
+"""`relaxfuzz nightly`: what can be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import app, cores, finish
+from .options import Json, Workers
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz nightly\n\n"
+    "  relaxfuzz nightly --init          (writes nightly.toml: all settings, explained)\n\n"
+    "  relaxfuzz nightly nightly.toml\n\n"
+    "  relaxfuzz nightly nightly.toml --budget 10m --until-first   (for a pull request)"
+)
+def nightly(
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CONFIG.toml",
+            help="Passes, budgets, corpora, reports. None: all passes for 1h.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long to fuzz: 10m, 8h.")
+    ] = None,
+    modules: Annotated[int | None, typer.Option(min=1, help="Stop after so many modules.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Default: the number of runs that the folder has seen."),
+    ] = None,
+    workers: Workers = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where findings are kept. Default: relaxfuzz-out.",
+            show_default=False,
+        ),
+    ] = None,
+    until_first: Annotated[
+        bool | None,
+        typer.Option("--until-first", help="Stop at the first new finding.", show_default=False),
+    ] = None,
+    json: Json = False,
+    init: Annotated[
+        bool,
+        typer.Option("--init", help="Write all settings with their defaults to CONFIG.toml, end."),
+    ] = False,
+) -> None:
+    """One run for cron or CI, which goes on where it was interrupted.
+
+    Sees corpora and known bugs again, fuzzes for the budget, minimizes what it finds, puts
+    findings of one bug together, bisects what is new, and writes reports. Options win over the
+    file.
+
+    Exit codes: 0 nothing new, 1 new findings, 2 your mistake, 3 a fault of relaxfuzz.
+    """
+
+    def command() -> int:
+        from ..commands import nightly as command
+        from ..nightly.config import Options
+
+        if init:
+            return command.init(config)
+        options = Options(
+            out=out,
+            budget=budget,
+            modules=modules,
+            seed=seed,
+            workers=workers,
+            until_first=until_first,
+        )
+        return command.run(config, options, workers=cores(), json=json)
+
+    finish(command)

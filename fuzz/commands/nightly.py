@@ -1,0 +1,373 @@
+"""`relaxfuzz nightly`: see old bugs again, fuzz, bisect, report; go on where it was interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json as jsonlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ..campaign import CampaignConfig
+from ..disk import Use, prune
+from ..display import counted, duration, findings_table
+from ..files import write_whole
+from ..known import Choice
+from ..lock import alone
+from ..mistake import Mistake
+from ..nightly.again import FIXED, ODD, is_back, key, old, see
+from ..nightly.config import EXAMPLE, Nightly, Options, Plan, load, plan, within
+from ..nightly.memory import Night, Phase, digest, recall
+from ..nightly.origin import first_bad, over_after
+from ..plain import plain
+from ..report.data import Entry, Report, State, gather
+from ..runs import Run
+from ..store import BadStore, Store
+from .fuzzing import fuzz
+from .report import PAGE, writer
+from .session import Session, session
+
+COMMAND = "nightly"
+
+INIT = Path("nightly.toml")
+
+
+def init(path: Path | None) -> int:
+    """Write the example.
+
+    Raises:
+        Mistake: a file is there already, or cannot be written.
+    """
+    path = path or INIT
+    if path.exists():
+        raise Mistake(f"'{path}' is there already: name another file, as in --init other.toml")
+    try:
+        write_whole(path, EXAMPLE.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+    print(f"wrote {path}; now: relaxfuzz nightly {path}")
+    return 0
+
+
+def run(config: Path | None, options: Options, *, workers: int, json: bool) -> int:
+    """A night, or what is left of it; the exit code.
+
+    Args:
+        workers: where nobody says otherwise.
+
+    Raises:
+        Mistake: the settings cannot be met, or somebody else works in the folder.
+        ExecutorError: the workers cannot be kept alive.
+    """
+    settings = Nightly() if config is None else load(config)
+    where = "relaxfuzz nightly" if config is None else str(config)
+    folder = Path() if config is None else config.parent
+    if folder.resolve() != Path.cwd():
+        settings = within(settings, folder.absolute())
+        if options.out is not None:
+            options = dataclasses.replace(options, out=options.out.absolute())
+    # Passes, too, are looked for from the folder of the file.
+    with contextlib.chdir(folder):
+        return _night(plan(settings, options, where), workers, json=json)
+
+
+def _night(chosen: Plan, workers: int, *, json: bool) -> int:
+    settings = chosen.settings
+    try:
+        Store(settings.out).close()
+    except BadStore as error:
+        raise Mistake(str(error)) from None
+    writers = _writers(chosen)
+    choice = Choice(folders=settings.known, shipped=settings.shipped_knowns)
+    with (
+        alone(settings.out, "relaxfuzz nightly"),
+        session(settings.out, settings.workers or workers, choice, as_json=json) as made,
+    ):
+        return _Phases(chosen, made, writers, json=json).run()
+
+
+def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
+    """What makes each report, asked before a night is spent on what cannot be written."""
+    asked = chosen.settings.report
+    files = {"html": chosen.settings.out / PAGE} if asked is None else asked.named
+    try:
+        writers = [(path, writer(form)) for form, path in files.items()]
+    except Mistake:
+        if asked is not None:
+            raise
+        writers = []  # nobody asked for the page
+    for path, _ in writers:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+    return writers
+
+
+class _Phases:
+    """What a night does, phase by phase; each notes what it has done."""
+
+    def __init__(
+        self,
+        chosen: Plan,
+        made: Session,
+        writers: Sequence[tuple[Path, Callable[[Report], str]]],
+        *,
+        json: bool,
+    ) -> None:
+        self._plan = chosen
+        self._writers = writers
+        self._session = made
+        self._json = json
+        self._out = chosen.settings.out
+        self._night = self._begun()
+
+    def run(self) -> int:
+        phases = {
+            Phase.REPLAY: self._replay,
+            Phase.FUZZ: self._fuzz,
+            Phase.BISECT: self._bisect,
+            Phase.REPORT: self._report,
+        }
+        for phase, work in phases.items():
+            stopped = self._session.interrupt.stop.is_set()
+            # What was found until then is told, whatever is left to do.
+            if phase not in self._night.done and (not stopped or phase is Phase.REPORT):
+                work()
+                if not self._session.interrupt.stop.is_set():
+                    self._note(done=(*self._night.done, phase))
+        return self._conclude()
+
+    def _begun(self) -> Night:
+        """The night that goes on, or a new one."""
+        settings = self._plan.settings
+        # Reports may be asked for otherwise, and workers be more or fewer.
+        question = dataclasses.replace(settings, out=Path(), report=None, workers=None)
+        asked = digest(question, self._session.versions)
+        last = recall(self._out)
+        if last is not None and last.asked == asked and not last.over:
+            self._say(
+                f"going on with the night of seed {last.seed}"
+                + (f"; done: {', '.join(last.done)}" if last.done else ""),
+                {"event": "night", "seed": last.seed, "done": list(last.done)},
+            )
+            return last
+        runs = self._session.store.runs.all()
+        night = Night(
+            asked=asked,
+            seed=len(runs) if settings.seed is None else settings.seed,
+            after=max(runs, default=0),
+            before=_statuses(last),
+            unbisected=() if last is None else last.unbisected,
+        )
+        night.remember(self._out)
+        self._say(
+            f"a new night in '{self._out}', after {counted(len(runs), 'run')}: seed {night.seed}",
+            {"event": "night", "seed": night.seed, "done": []},
+        )
+        return night
+
+    def _note(self, **changes: Any) -> None:
+        self._night = dataclasses.replace(self._night, **changes)
+        self._night.remember(self._out)
+
+    # Phases
+
+    def _replay(self) -> None:
+        """Corpora, knowns, and findings of another build of TVM."""
+        made = self._session
+        everything = old(self._plan.settings.corpus, made.expected, made.store, made.versions)
+        todo = [each for each in everything if each.key not in self._night.replayed]
+        if todo:
+            self._say(f"{counted(len(todo), 'old bug')} to see again")
+        for each, outcome in see(todo, made.pool, made.interrupt.stop):
+            back = is_back(outcome, self._night.before.get(each.key), made.expected.version)
+            self._note(
+                replayed={**self._night.replayed, each.key: str(outcome.status)},
+                back=(*self._night.back, each.name) if back else self._night.back,
+            )
+            made.display.progress(f"{len(self._night.replayed)} of {len(everything)}  {each.name}")
+            if back or outcome.status in FIXED | ODD:
+                status = "is back" if back else str(outcome.status)
+                said = f" ({outcome.said})" if outcome.said else ""
+                event = {"event": "replay", "name": each.name, "path": str(each.item.path)}
+                self._say(f"{status}: {each.name}{said}", {**event, "status": status})
+        if everything:
+            counts = Counter(self._night.replayed.values())
+            self._say("seen again: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
+
+    def _fuzz(self) -> None:
+        made, settings, subjects = self._session, self._plan.settings, self._plan.subjects
+        self._prune()
+        before = self._run()
+        if before is None or not before[1].finished:
+            fuzz(
+                CampaignConfig(
+                    seed=self._night.seed,
+                    subjects=subjects,
+                    seconds=self._plan.seconds,
+                    modules=settings.modules,
+                    oracles=self._plan.oracles,
+                    compositions=not settings.passes,
+                    avoid=made.expected.triggers(subjects),
+                ),
+                made,
+                command=COMMAND,
+                named=(),  # knowns were asked for before
+                resume=before is not None,
+                stop_at_first=settings.until_first,
+            )
+        if made.interrupt.stop.is_set():
+            return
+        self._tell_fixed()
+        if self._plan.bisect:
+            new = [entry.shown.id for entry in self._gathered().of(State.NEW) if entry.shown]
+            self._note(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
+
+    def _tell_fixed(self) -> None:
+        """The reports say which knowns are gone as the last run says it."""
+        run = self._run()
+        assert run is not None, "fuzzing enters a run"
+        id, made = run
+        gone = [
+            known.name
+            for known in self._session.expected.knowns
+            if self._night.replayed.get(key(known)) in FIXED and known.name not in made.knowns
+        ]
+        self._session.store.runs.save(id, dataclasses.replace(made, fixed=tuple(gone)))
+
+    def _bisect(self) -> None:
+        made = self._session
+        findings = [
+            finding
+            for id in self._night.unbisected
+            if (finding := made.store.get(id)) is not None and finding.first_bad is None
+        ]
+        if not findings:
+            self._note(unbisected=())
+            return
+        self._say(
+            f"{counted(len(findings), 'new finding')} to bisect, "
+            f"for up to {duration(self._plan.bisect_seconds)}"
+        )
+        over = over_after(self._plan.bisect_seconds, made.interrupt.stop)
+        for finding, verdict in first_bad(
+            made.store,
+            findings,
+            self._plan.bisect,
+            workers=made.pool.workers,
+            over=over,
+            tell=made.display.progress,
+        ):
+            left = tuple(id for id in self._night.unbisected if id != finding.id)
+            self._note(unbisected=left)
+            first = verdict.first_bad
+            said = "bad on none of these" if first is None else f"first bad: {first.seen.release}"
+            self._say(
+                f"{finding.id} {finding.pass_name}: {said}",
+                {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
+            )
+        if self._night.unbisected:
+            later = counted(len(self._night.unbisected), "finding")
+            self._say(f"no time to bisect {later}: the next night does")
+
+    def _report(self) -> None:
+        use = self._prune()
+        report = self._gathered()
+        for path, form in self._writers:
+            write_whole(path, form(report))
+            self._say(f"report: {path}", {"event": "report", "path": str(path)})
+        self._say(f"disk: {use}", {"event": "disk", **plain(use)})
+
+    # Pieces
+
+    def _prune(self) -> Use:
+        return prune(self._session.store, self._plan.max_disk)
+
+    def _gathered(self) -> Report:
+        return gather(self._session.store, self._session.expected)
+
+    def _run(self) -> tuple[int, Run] | None:
+        """The run of this night."""
+        runs = self._session.store.runs.all().items()
+        mine = [(id, run) for id, run in runs if id > self._night.after and run.command == COMMAND]
+        return mine[-1] if mine else None
+
+    def _say(self, line: str, event: Mapping[str, object] | None = None) -> None:
+        """To people; to programs where an event is given."""
+        self._session.display.line(line)
+        if self._json and event is not None:
+            print(jsonlib.dumps(event), flush=True)
+
+    def _conclude(self) -> int:
+        """The table of what is new, the summary, the exit code."""
+        made, report = self._session, self._gathered()
+        made.display.close()
+        entered = self._run()
+        new: tuple[Entry, ...] = ()
+        seen: tuple[Entry, ...] = ()
+        run = Run(command=COMMAND, started=0.0, workers=0, versions={}, passes=())
+        if entered is not None:
+            number, run = entered
+            new = report.of(State.NEW)
+            seen = tuple(entry for entry in report.of(State.SEEN) if number in entry.runs)
+        if self._json:
+            summary = {
+                "event": "summary",
+                "new": [entry.id for entry in new],
+                "back": list(self._night.back),
+                "seen": len(seen),
+                "knowns": len(run.knowns),
+                "fixed": list(run.fixed),
+                "modules": run.modules,
+                "checks": run.checks,
+                "seconds": round(run.seconds, 1),
+                "seed": self._night.seed,
+                "faults": len(run.faults),
+                "over": self._night.over,
+            }
+            print(jsonlib.dumps(summary), flush=True)
+        else:
+            console = Console(width=None if sys.stdout.isatty() else 160)
+            if new:
+                findings_table(console, [self._cells(entry) for entry in new])
+                console.print()
+            console.print(self._sentence(new, seen, run), soft_wrap=True)
+        if run.faults or made.faults:
+            return 3
+        return 1 if new or self._night.back else 0
+
+    def _cells(self, entry: Entry) -> tuple[str, str, str, Path | None]:
+        shown = entry.evidence[0]
+        title = entry.title
+        if shown.finding.first_bad is not None:
+            title += f" (since {shown.finding.first_bad})"
+        return shown.finding.pass_name, shown.finding.oracle, title, shown.reproducer
+
+    def _sentence(self, new: Sequence[Entry], seen: Sequence[Entry], run: Run) -> str:
+        parts = [counted(len(new), "new finding")]
+        if self._night.back:
+            parts.append(f"{len(self._night.back)} back: {', '.join(self._night.back)}")
+        if seen:
+            parts.append(f"{len(seen)} seen before")
+        if run.knowns:
+            parts.append(f"{len(run.knowns)} known")
+        if run.fixed:
+            parts.append(f"{len(run.fixed)} fixed")
+        text = f"{', '.join(parts)}; {counted(run.modules, 'module')}, "
+        text += f"{counted(run.checks, 'check')}, {duration(run.seconds)}, seed {self._night.seed}."
+        if not self._night.over:
+            text += " The night is not over: the same command goes on with it."
+        return text
+
+
+def _statuses(last: Night | None) -> Mapping[str, str]:
+    """What the night before saw, or one before that where it did not come to it."""
+    if last is None:
+        return {}
+    return last.replayed if last.over else {**last.before, **last.replayed}
