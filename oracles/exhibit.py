@@ -11,7 +11,7 @@ from .halves import ran
 from .oracle import Case, Half, Halves, Journal, Violation, silent
 from .printed import clipped, printed
 from .subject import attempt
-from .tiers import ORACLES
+from .tiers import ORACLES, STRUCTURAL
 from .unified import unified
 from .unprinted import unprinted
 
@@ -68,6 +68,9 @@ def alone(module: str, violation: Violation) -> Exhibit:
 
 GIVEN = "the module"
 
+STEPS = frozenset(oracle.name for oracle in STRUCTURAL)
+"""Oracles that blame one of several passes, which is shown then with what it was given."""
+
 
 def _blamed(violation: Violation) -> str:
     return f"{violation.pass_name}: {violation.title}"
@@ -75,8 +78,8 @@ def _blamed(violation: Violation) -> str:
 
 def _halves(case: Case, violation: Violation) -> Halves:
     try:
-        # Of several passes the one that is blamed is shown, with what it was given.
-        case = narrow(case, violation)
+        if violation.oracle in STEPS:
+            case = narrow(case, violation)
         if len(case.calls) > 1:
             shown = composition.halves(case, violation)
         elif violation.oracle in ORACLES:

@@ -73,14 +73,15 @@ def _with_constants(mod: tvm.IRModule) -> str:
     if _USE.search(text) is None:
         return text
     found = _META.search(str(mod.script(show_meta=True)))
-    if found is None:
+    try:
+        metadata = {} if found is None else load_json(ast.literal_eval(found[1]))
+    except Exception:  # TVM does not read all that it writes
         return text
-    metadata = load_json(ast.literal_eval(found[1]))
     notes: dict[str, str] = {}
 
     def short(use: re.Match[str]) -> str:
-        node = metadata[use["kind"]][int(use["number"])]
-        array = _data(node)
+        nodes = metadata.get(use["kind"])
+        array = None if nodes is None else _data(nodes[int(use["number"])])
         if array is None:
             return use[0]
         if array.size <= FEW:
