@@ -203,7 +203,11 @@ class Triage:
 
     def _shown(self, finding: Finding) -> Finding:
         """With its exhibit: what is read later must not have to run a pass."""
-        return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
+        try:
+            return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
+        except Exception:  # it is a help, and the finding is no less true
+            self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            return finding
 
     def _minimized(self, finding: Finding) -> Minimized | None:
         """None where there is no time for it."""

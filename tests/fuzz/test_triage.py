@@ -68,7 +68,20 @@ def test_a_finding_is_confirmed_reduced_and_reproduced(
     assert "exp" in published.source
     assert "sin" not in published.source
     assert store.reproducer(published) is not None
+    assert published.exhibit is not None
+    assert "R.exp" in published.exhibit.module
+    assert "R.sin" not in published.exhibit.module
     assert list(store.findings()) == [published]
+
+
+def test_without_an_exhibit_it_is_told_all_the_same(
+    work: Work, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage, "exhibit", None)
+    worker, (published,) = work(finding)
+    assert published.exhibit is None
+    assert published.reproducer is not None
+    assert "'NoneType' object is not callable" in worker.faults[0]
 
 
 def test_what_does_not_come_again_is_only_counted(
