@@ -16,7 +16,7 @@ from . import options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-pytest_plugins = [f"{__name__}.corpus"]
+pytest_plugins = [f"{__name__}.corpus", f"{__name__}.fixture"]
 """With hooks of their own."""
 
 

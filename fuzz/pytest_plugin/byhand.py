@@ -1,0 +1,128 @@
+"""What the fixture `relaxfuzz` does, and the options that its marker takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+
+from ...oracles.catalogue import catalogue
+from ..check_pass import called, check_pass
+from ..held import Held
+from ..mistake import Mistake, near, parse_budget
+from ..settings import read
+from ..store import BadStore, Store
+from ..subjects import Relaxations, oracles_of, stage_of, subjects
+from .byhand_campaign import Campaign
+from .options import TABLE, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a marker says, and nothing of what it does not say."""
+
+    oracles: tuple[str, ...] | None
+    relaxations: Mapping[str, Any]
+    """By name of a field of `Relaxations`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Marker(Relaxations):
+    oracles: tuple[str, ...] | None = None
+
+
+def options(given: Mapping[str, Any]) -> Options:
+    """The options of a marker.
+
+    Raises:
+        Mistake: an option that there is not, a value of another kind, a name of nothing.
+    """
+    names = [field.name for field in dataclasses.fields(_Marker)]
+    for name in given:
+        if name not in names:
+            raise Mistake(f"no option {name!r}{near(name, names)}")
+    table = {
+        name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
+        for name, value in given.items()
+    }
+    said = read(table, _Marker, "options")
+    oracles_of(said.oracles)
+    _names(said)
+    relaxations = {name: getattr(said, name) for name in given if name != "oracles"}
+    return Options(said.oracles, relaxations)
+
+
+def _names(said: Relaxations) -> None:
+    if said.like is not None and said.like not in catalogue:
+        raise Mistake(f"no pass {said.like!r} in the catalogue{near(said.like, catalogue)}")
+    for stage in said.stages:
+        stage_of(stage)
+
+
+def check(
+    pass_: tvm.transform.Pass | str,
+    mod: tvm.IRModule,
+    options: Options | None,
+    promises: Mapping[str, Any],
+) -> None:
+    """See `RelaxFuzz.check`."""
+    __tracebackhide__ = True
+    call = called(pass_)
+    relaxations = _relaxations(pass_, options, promises)
+    if relaxations != Relaxations():
+        if call.factory is None and not isinstance(call, Held):
+            raise Mistake(
+                f"{pass_!r} is a pass of TVM, whose contract is in the catalogue: no option but "
+                "oracles can be given for it"
+            )
+        call = dataclasses.replace(call, like=relaxations.like)
+    oracles = None if options is None else options.oracles
+    check_pass(call, mod, oracles=oracles, exempt=relaxations.exempt)
+
+
+def fuzz(
+    pass_: str,
+    settings: Settings,
+    options: Options | None,
+    promises: Mapping[str, Any],
+    *,
+    budget: str | None,
+    modules: int | None,
+    seed: int,
+) -> None:
+    """See `RelaxFuzz.fuzz`."""
+    __tracebackhide__ = True
+    if not isinstance(pass_, str):
+        raise Mistake(
+            f"expected the name of a pass, as 'package.module:Name', but got {pass_!r}: it goes to "
+            "another process"
+        )
+    if budget is None and modules is None:
+        raise Mistake("expected a budget: relaxfuzz.fuzz(..., budget='10s') or modules=200")
+    if modules is not None and modules < 1:
+        raise Mistake(f"expected at least one module but got modules={modules!r}")
+    seconds = None if budget is None else parse_budget(budget, "budget =")
+    relaxations = _relaxations(pass_, options, promises)
+    own = {} if relaxations == Relaxations() else {pass_: relaxations}
+    (subject,) = subjects([pass_], Relaxations(), own)
+    try:
+        store = Store(settings.out)
+    except BadStore as error:
+        raise Mistake(str(error)) from None
+    with store:
+        done = Campaign(store, subject, settings, seed).run(
+            None if options is None else options.oracles, seconds, modules
+        )
+    if done is not None:
+        raise done
+
+
+def _relaxations(
+    pass_: object, options: Options | None, promises: Mapping[str, Any]
+) -> Relaxations:
+    """What a marker says is nearer than what pyproject.toml says."""
+    general = read(promises, Relaxations, f"{TABLE}, promises of {pass_!r}")
+    return general if options is None else dataclasses.replace(general, **options.relaxations)
