@@ -172,12 +172,15 @@ class _Fuzzing:
         self._stop = threading.Event()
         self._faults: list[str] = []
         self._known: set[Identity] = set()
-        self._taken: dict[str, None] = {}
+        self._waiting: dict[str, None] = {}
+        """Ids of findings that were not told."""
         self._written = 0.0
         self._triage = Triage(place.store, place.pool, self._told.put)
 
     def run(self) -> Outcome:
         try:
+            if self._part.number == 0:
+                self._take_up()
             finished = self._campaign()
             self._drain(finished.seconds)
         except BaseException:
@@ -241,9 +244,21 @@ class _Fuzzing:
         if self._expected.take(finding):
             self._known.add(identity(found.violation))
         else:
-            self._place.store.put(finding)
-            self._taken[finding.id] = None
-            self._triage.add(finding)
+            self._confirm(finding)
+
+    def _take_up(self) -> None:
+        """Go on with what former sessions found of this pass, and had no time for."""
+        store, tvm = self._place.store, self._place.versions["tvm"]
+        for finding in store.pending():
+            if finding.pass_name == self._subject.name and finding.versions["tvm"] == tvm:
+                if self._expected.of(finding):  # since then
+                    store.settle(finding.id)
+                else:
+                    self._confirm(finding)
+
+    def _confirm(self, finding: Finding) -> None:
+        self._waiting[finding.id] = None
+        self._triage.add(finding)
 
     def _drain(self, spent: float) -> None:
         total = self._config.seconds
@@ -273,6 +288,7 @@ class _Fuzzing:
         with contextlib.suppress(queue.Empty):
             while True:
                 finding = self._told.get_nowait()
+                self._waiting.pop(finding.id, None)
                 self._tell(finding)
 
     def _write(self, *, force: bool = False) -> None:
@@ -280,12 +296,11 @@ class _Fuzzing:
         if not force and now - self._written < EVERY:
             return
         self._written = now
-        done = tuple(finding.id for finding in self._triage.published)
         self._part = replace(
             self._part,
             ended=time.time(),
-            found=tuple(dict.fromkeys(done)),
-            waiting=tuple(id for id in self._taken if id not in done),
+            found=tuple({finding.id: None for finding in self._triage.published}),
+            waiting=tuple(self._waiting),
             knowns={known.name: n for known, n in self._expected.reports.items()},
             unconfirmed=self._triage.unconfirmed,
             faults=tuple(self._faults),

@@ -41,7 +41,7 @@ class Part:
     found: tuple[str, ...] = ()
     """Ids of the findings that were told."""
     waiting: tuple[str, ...] = ()
-    """Ids of those that were not confirmed, or not reduced, yet; they are in the store."""
+    """Ids of those that were not told, for whatever reason; the store has them."""
     unconfirmed: int = 0
     faults: tuple[str, ...] = ()
     finished: bool = False

@@ -40,7 +40,8 @@ class Rescued:
 
 def rescue(lost: Sequence[Part], parts: Parts, store: Store) -> list[Rescued]:
     """Confirm and reduce what items had found that were lost."""
-    waiting = [f for part in lost for id in part.waiting if (f := store.get(id)) is not None]
+    ids = {id for part in lost for id in part.waiting}
+    waiting = [finding for finding in store.pending() if finding.id in ids]
     if waiting:
         with contextlib.suppress(ExecutorError), LocalPool(1) as pool:  # it stays in the store
             _triage(waiting, store, pool)

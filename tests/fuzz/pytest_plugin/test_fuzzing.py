@@ -1,0 +1,145 @@
+"""`pytest --relaxfuzz PASS` in a repository that is not ours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.known import add
+from relaxfuzz.fuzz.store import Store
+
+from .foreign import Foreign, foreign
+
+MODULES = 12
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Foreign:
+    return foreign(tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.fixture(scope="module")
+def session(repository: Foreign) -> subprocess.CompletedProcess[str]:
+    """Two workers of xdist, with randomly and timeout there, on three passes."""
+    passes = ("Raises", "Dies", "Keeps")
+    return repository.pytest(
+        *(part for name in passes for part in ("--relaxfuzz", f"my_pkg.passes:{name}")),
+        f"--relaxfuzz-modules={MODULES}",
+        "--relaxfuzz-seed=1",
+        "--junitxml=junit.xml",
+        "--numprocesses=2",
+        "--dist=worksteal",
+        "--timeout=1",
+    )
+
+
+def test_a_bug_is_one_failure_however_many_shards_meet_it(
+    session: subprocess.CompletedProcess[str],
+) -> None:
+    assert session.returncode == 1, session.stdout + session.stderr
+    failed = re.findall(
+        r"^SUBFAILED\[(.*?)\] relaxfuzz::my_pkg.passes:(\w+)\[[12]/2\]", session.stdout, re.M
+    )
+    assert sorted(failed) == [("crash", "Raises"), ("segfault", "Dies")], session.stdout
+
+
+def test_the_failure_tells_how_to_go_on(
+    session: subprocess.CompletedProcess[str], repository: Foreign
+) -> None:
+    out = session.stdout
+    assert "this is too wide" in out
+    assert "def main(" in out, "the minimized module"
+    (path,) = set(re.findall(r"relaxfuzz-out/reproducers/Raises-crash-\w+\.py", out))
+    assert (repository.folder / path).is_file()
+    assert re.search(r"relaxfuzz replay relaxfuzz-out/\w{10}$", out, re.M)
+    assert "pytest_plugin/fuzzing.py" not in out, "no frames of the plugin"
+
+
+def test_what_was_done_is_summed_up(
+    session: subprocess.CompletedProcess[str], repository: Foreign
+) -> None:
+    section = session.stdout.partition("= relaxfuzz =")[2]
+    assert re.search(rf"^my_pkg.passes:Raises +{MODULES} +\d+ +100% .* 1 +0$", section, re.M)
+    assert re.search(rf"^my_pkg.passes:Keeps +{MODULES} +\d+ +100% +0% +0 +0$", section, re.M)
+    assert "my_pkg.passes:Keeps changed none of the modules" in section
+    with Store(repository.folder / "relaxfuzz-out", create=False) as store:
+        (run,) = store.runs.all().values()
+        rows = {store.rows.of(id) for id in run.found}
+    assert (run.command, run.seed, run.workers, run.finished) == ("pytest", 1, 2, True)
+    assert run.modules == 3 * MODULES
+    assert set(run.stats) == {"Raises()", "Dies()", "Keeps()"}
+    assert len(rows) == 2, "two bugs"
+    assert not (repository.folder / "relaxfuzz-out" / "sessions").exists()
+
+
+def test_junit_has_fingerprint_and_reproducer(
+    session: subprocess.CompletedProcess[str], repository: Foreign
+) -> None:
+    cases = ElementTree.parse(repository.folder / "junit.xml").iter("testcase")
+    found = {}
+    for case in cases:
+        for each in case.iter("property"):
+            pass_name = case.attrib["name"].partition("[")[0]
+            found[pass_name, each.attrib["name"]] = each.attrib["value"]
+    oracle, name, *_ = json.loads(found["my_pkg.passes:Raises", "relaxfuzz.fingerprint"])
+    assert (oracle, name) == ("crash", "Raises")
+    assert Path(found["my_pkg.passes:Dies", "relaxfuzz.reproducer"]).is_file()
+
+
+def test_what_is_known_is_expected_and_the_printed_command_meets_it_again(
+    session: subprocess.CompletedProcess[str], repository: Foreign
+) -> None:
+    with Store(repository.folder / "relaxfuzz-out", create=False) as store:
+        (finding,) = (f for f in store.findings() if f.pass_name == "Raises")
+        add(repository.folder / "known", finding, store.reproducer(finding))
+    command = re.search(r"pytest (--relaxfuzz my_pkg.passes:Raises .*)$", session.stdout, re.M)
+    assert command is not None
+    again = repository.pytest(
+        *shlex.split(command[1]), "-rx", "--relaxfuzz-known=known", "test_own.py"
+    )
+    assert again.returncode == 0, again.stdout
+    assert f"SUBXFAIL[raises-crash-{finding.id}] relaxfuzz::" in again.stdout, again.stdout
+    assert "2 passed, 2 xfailed" in again.stdout, "the known, and what met it"
+
+
+LIGHT = """
+import sys
+
+def pytest_unconfigure():
+    heavy = [name for name in ("tvm", "hypothesis") if name in sys.modules]
+    print("heavy:", heavy)
+"""
+
+
+def test_collecting_needs_neither_tvm_nor_hypothesis(tmp_path: Path) -> None:
+    repository = foreign(tmp_path)
+    repository.write("conftest.py", LIGHT)
+    # Hypothesis's own plugin imports it, by a roundabout way.
+    collect = ("--collect-only", "--quiet", "-s", "-p", "no:hypothesispytest")
+    plain = repository.pytest(*collect)
+    assert "heavy: []" in plain.stdout, plain.stdout
+    fuzzing = repository.pytest(*collect, "--relaxfuzz=FuseOps")
+    assert "relaxfuzz::FuseOps" in fuzzing.stdout
+    assert "heavy: []" in fuzzing.stdout, fuzzing.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--relaxfuzz=FuseOp"], "No pass 'FuseOp' in tvm.relax.transform. Did you mean 'FuseOps'"),
+        (["--relaxfuzz-budget=3x"], "but got --relaxfuzz-budget '3x'"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_runs(
+    repository: Foreign, arguments: list[str], told: str
+) -> None:
+    done = repository.pytest(*arguments)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,51 @@
+"""A worker of xdist that is killed in mid-campaign: nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.store import Store
+
+from .foreign import foreign
+
+KILLER = """
+import json, os, pathlib, threading, time
+
+def kill():
+    while True:
+        for path in pathlib.Path("relaxfuzz-out/sessions").glob("*/*.json"):
+            if json.loads(path.read_text())["waiting"]:
+                os.kill(os.getpid(), 9)
+        time.sleep(0.05)
+
+def pytest_runtest_call(item):
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        threading.Thread(target=kill, daemon=True).start()
+"""
+"""Ends the worker as soon as it has found something and not told it."""
+
+
+@pytest.mark.slow
+def test_what_a_killed_worker_had_found_is_told_by_the_controller(tmp_path: Path) -> None:
+    repository = foreign(tmp_path)
+    repository.write("conftest.py", KILLER)
+    done = repository.pytest(
+        "--relaxfuzz=my_pkg.passes:Raises",
+        "--relaxfuzz-modules=400",
+        "--relaxfuzz-seed=1",
+        "--numprocesses=1",
+        "--max-worker-restart=0",
+        "--deselect=test_own.py",
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "'gw0' crashed while running 'relaxfuzz::my_pkg.passes:Raises'" in done.stdout
+    section = done.stdout.partition("= relaxfuzz =")[2]
+    assert "died: it had found 1 bug that it had not told" in section, done.stdout
+    assert "this is too wide" in section
+    with Store(repository.folder / "relaxfuzz-out", create=False) as store:
+        (finding,) = store.findings()
+        (run,) = store.runs.all().values()
+        assert store.reproducer(finding) is not None
+    assert finding.id in run.found
