@@ -90,10 +90,14 @@ class _Fuzzing:
         fixed = session.review(named, until - time.monotonic())
         known = {each for each in finished.occurrences if id_of(each) in recorder.known}
         session.tell_shares(shares(finished, known))
-        interrupted = finished.stopped and not self._first.is_set()
+        interrupted = finished.stopped and not self._is_enough
         faults = [*session.faults, *session.triage.faults]
         recorder.end(finished, self._state if interrupted else None, fixed, faults)
         return finished
+
+    @property
+    def _is_enough(self) -> bool:
+        return self._stop_at_first and self._first.is_set()
 
     def _campaign(self) -> Finished:
         session, recorder = self._session, self._recorder
@@ -114,7 +118,7 @@ class _Fuzzing:
                     session.fault(event.text)
                 case Finished():
                     finished = event
-            if session.interrupt.stop.is_set() or (self._stop_at_first and self._first.is_set()):
+            if session.interrupt.stop.is_set() or self._is_enough:
                 stop.set()
         assert finished is not None, "a campaign ends with Finished"
         return finished
