@@ -35,7 +35,7 @@ def parse_budget(text: str, setting: str = "--budget") -> float:
 
 def near(name: str, known: Iterable[str]) -> str:
     """ ". Did you mean 'a' or 'b'?", or all that is known where nothing is near."""
-    known = list(known)
+    known = [str(each) for each in known]  # the name, of a member of an enum
     lower = {other.lower(): other for other in known}
     matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
     if matches:
