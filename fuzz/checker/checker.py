@@ -65,7 +65,7 @@ class Checker(Observer):
     def violated(self, meeting: Meeting) -> None:
         kept = self._take(meeting)
         if kept is not None and not self.collect:
-            raise _raised(kept, kept.message(meeting.place))
+            raise _raised(kept, kept.message(meeting.running.place))
 
     def crashed(self, error: BaseException, running: Running, meeting: Meeting | None) -> None:
         """The exception goes on its way, with a note."""

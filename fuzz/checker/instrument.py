@@ -55,13 +55,16 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
     def begins(self, running: Running) -> None:
         """A pass is about to run."""
 
+    def ends(self, running: Running) -> None:
+        """A pass is over: it has given a result, or raised."""
+
     def crashed(self, error: BaseException, running: Running, meeting: Meeting | None) -> None:
         """A pass has raised; without a meeting it has refused the module, or its fault is told."""
 
     @property
     def _stack(self) -> Stack:
         if not hasattr(self._threads, "stack"):
-            self._threads.stack = Stack()
+            self._threads.stack = Stack(self.ends)
         stack: Stack = self._threads.stack
         return stack
 
@@ -80,7 +83,6 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
         with self._at_work(f"after {info.name}") as stack:
             if stack is not None:
                 running = stack.end(str(info.name))
-                stack.fresh = None
                 if running is not None:
                     self._after(stack, running, mod)
 
@@ -102,11 +104,14 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
 
     def _before(self, stack: Stack, mod: tvm.IRModule, name: str, caller: FrameType) -> None:
         outer = stack[-1] if stack else None
-        if stack.fresh is None or not stack.fresh.mod.same_as(mod):
-            stack.fresh = State(mod, stack.sound)
+        # Only TVM's own Sequential is known to do nothing before it runs the first pass inside.
+        if outer is None or outer.begun or not outer.is_sequential or not outer.given(mod):
+            state = State(mod, stack.sound)
+        else:
+            state = outer.state
         running = Running(
             name=name,
-            state=stack.fresh,
+            state=state,
             config=dict(tvm.transform.PassContext.current().config or {}),
             caller=caller,
             outer=outer,
@@ -124,13 +129,15 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
     def _after(self, stack: Stack, running: Running, mod: tvm.IRModule) -> None:
         contract = judge.contract_of(running, self.contracts)
         violation = None
-        # What only runs others is what they are, and they were judged.
-        if not running.blamed and not running.groups(mod):
+        if not running.blamed:
+            # What only runs others is what they are, and they were judged.
+            idle = running.groups(mod)
             promised, violation = judge.judge(
-                running, _call(running), contract, mod, semantics=self.semantics
+                running, _call(running), contract, mod, semantics=self.semantics, idle=idle
             )
-            (self.checked if promised else self.exempt)[running.name] += 1
-            if promised and violation is None and judge.keeps_form(contract):
+            if not idle:
+                (self.checked if promised else self.exempt)[running.name] += 1
+            if promised and violation is None and not idle and judge.keeps_form(contract):
                 stack.sound = mod
         if stack:
             outer = stack[-1]

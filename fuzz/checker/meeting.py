@@ -42,13 +42,6 @@ class Meeting:
             calls=(spelled(self.running.name, self.running.made, self.running.config),),
         )
 
-    @property
-    def place(self) -> str:
-        """`FuseOps (in _pipeline > sequential)`."""
-        within = " > ".join(self.running.within)
-        inside = f" (in {within})" if within else ""
-        return f"{self.running.name}{inside}"
-
 
 @dataclass(frozen=True)
 class Kept:

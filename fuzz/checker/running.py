@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import tvm
 
@@ -57,6 +57,15 @@ class Running:
         return same[self.number] if self.number < len(same) else None
 
     @property
+    def is_sequential(self) -> bool:
+        """It is TVM's own pass that runs others."""
+        return type(self.made) is tvm.transform.Sequential
+
+    def given(self, mod: tvm.IRModule) -> bool:
+        """It was given this very module."""
+        return bool(self.state.mod.same_as(mod))
+
+    @property
     def outermost(self) -> Running:
         """The run around all others, or itself."""
         return self if self.outer is None else self.outer.outermost
@@ -65,6 +74,12 @@ class Running:
     def within(self) -> tuple[str, ...]:
         """The names of the passes around it, outermost first."""
         return () if self.outer is None else (*self.outer.within, self.outer.name)
+
+    @property
+    def place(self) -> str:
+        """`FuseOps (in _pipeline > sequential)`."""
+        within = " > ".join(self.within)
+        return f"{self.name} (in {within})" if within else self.name
 
     def takes(self, inner: Running) -> None:
         """A pass begins inside."""
@@ -90,14 +105,22 @@ class Running:
 class Stack(list[Running]):
     """The passes that run in this thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, over: Callable[[Running], None]) -> None:
+        """
+        Args:
+            over: told of each pass that is.
+        """
         super().__init__()
-        self.fresh: State | None = None
-        """The module before the pass that began last, unless one has ended since."""
+        self._over = over
         self.sound: tvm.IRModule | None = None
         """The last result of a pass that was found to be well-formed."""
         self.busy = False
         """Checks are going on, which run passes themselves."""
+
+    def pop(self, index: SupportsIndex = -1) -> Running:
+        running = super().pop(index)
+        self._over(running)
+        return running
 
     def drop_dead(self) -> None:
         """Forget the passes whose callers are gone: they have raised, and it was caught."""

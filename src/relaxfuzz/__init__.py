@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .fuzz.check_pass import PassViolation, check_pass
-    from .fuzz.checker import Checker
+    from .fuzz.checker.checker import Checker
     from .fuzz.minimize.search import minimize
     from .generators.modules import ir_modules
     from .oracles.contract import PassContract
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .oracles.tensorir import sanitize
 
 _HOMES = {
-    "Checker": "fuzz.checker",
+    "Checker": "fuzz.checker.checker",
     "PassContract": "oracles.contract",
     "PassViolation": "fuzz.check_pass",
     "check_pass": "fuzz.check_pass",
