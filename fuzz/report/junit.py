@@ -1,0 +1,135 @@
+"""The report as JUnit XML, which Jenkins, GitLab and most CI services show as tests.
+
+A bug is a test case, in the suite of the last run that met it: it fails while it is open, is
+skipped while it is known, and passes once it is fixed. A pass in which nothing is wrong is one that
+passes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from .data import Entry, Report, State
+from .matrix import bare
+from .told import compared, expected, fails, happened, known_as, replay
+from .visible import readable, shortened, visible
+
+NAME = "relaxfuzz"
+
+LONGEST = 300
+"""Characters of an attribute: it is one line of a table somewhere."""
+
+
+def junit(report: Report) -> str:
+    """The document."""
+    root = Element("testsuites", {"name": NAME})
+    for number, entries in _by_run(report).items():
+        _suite(root, report, number, entries)
+    _count(root, root.iter("testcase"))
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _by_run(report: Report) -> dict[int, list[Entry]]:
+    """The entries by the last run that met them; those that no run tells of with the last one."""
+    last = max(report.runs, default=0)
+    grouped: dict[int, list[Entry]] = {}
+    for entry in report.entries:
+        grouped.setdefault(entry.runs[-1] if entry.runs else last, []).append(entry)
+    grouped.setdefault(last, [])
+    return dict(sorted(grouped.items()))
+
+
+def _suite(root: Element, report: Report, number: int, entries: Iterable[Entry]) -> None:
+    run = report.runs.get(number)
+    suite = SubElement(root, "testsuite", {"name": f"{NAME} {number}" if run else NAME})
+    about: dict[str, object] = {"store": report.folder, "tvm": report.tvm}
+    if run is not None:
+        suite.set("timestamp", time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(run.started)))
+        suite.set("time", f"{run.seconds:.3f}")
+        about |= {"command": run.command, "seed": run.seed, "checks": run.checks}
+        about |= {"modules": run.modules, "finished": run.finished, **run.versions}
+    _properties(suite, about)
+    for entry in entries:
+        _case(suite, report, entry)
+    if number == max(report.runs, default=0):
+        for item, seconds in _in_order(report):
+            attributes = {"classname": NAME, "name": _line(item), "time": f"{seconds:.3f}"}
+            SubElement(suite, "testcase", attributes)
+    _count(suite, suite.iter("testcase"))
+
+
+def _case(suite: Element, report: Report, entry: Entry) -> None:
+    blamed, oracle = entry.places[0] if entry.places else ("", "")
+    case = SubElement(
+        suite,
+        "testcase",
+        {
+            "classname": _line(f"{NAME}.{blamed}" if blamed else NAME),
+            # The id, which stays the same, tells bugs apart that look alike.
+            "name": _line(f"{oracle}: {entry.title} [{entry.id}]"),
+            "time": "0.000",
+        },
+    )
+    finding = entry.shown
+    if finding is not None:
+        path = entry.evidence[0].reproducer
+        _properties(
+            case,
+            {
+                "state": entry.state,
+                "finding": finding.id,
+                "fingerprint": " | ".join(finding.fingerprint),
+                "reproducer": "" if path is None else path,
+                "replay": replay(report, finding),
+                **({"first_bad": finding.first_bad} if finding.first_bad else {}),
+            },
+        )
+    if fails(entry):
+        failure = SubElement(
+            case, "failure", {"message": _line(entry.title), "type": _line(oracle)}
+        )
+        if finding is not None:
+            parts = [f"Expected: {expected(finding)}", happened(finding), replay(report, finding)]
+            failure.text = _text("\n\n".join(parts))
+    elif entry.state is not State.FIXED:
+        SubElement(case, "skipped", {"message": _line(known_as(entry)), "type": entry.state})
+    if finding is not None:
+        SubElement(case, "system-out").text = _text(compared(finding))
+
+
+def _in_order(report: Report) -> Iterator[tuple[str, float]]:
+    """What was checked in the last run, and nothing is wrong with."""
+    blamed = {name for entry in report.entries if fails(entry) for name in entry.passes}
+    if report.last is not None:
+        for item, stats in report.last.stats.items():
+            if stats.checks and bare(item) not in blamed:
+                yield item, stats.seconds
+
+
+def _properties(parent: Element, about: Mapping[str, object]) -> None:
+    properties = SubElement(parent, "properties")
+    for name, value in about.items():
+        SubElement(properties, "property", {"name": _line(name), "value": _line(str(value))})
+
+
+def _count(parent: Element, cases: Iterable[Element]) -> None:
+    cases = list(cases)
+    parent.set("tests", str(len(cases)))
+    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        parent.set(name, str(sum(case.find(kind) is not None for case in cases)))
+
+
+_NO_CHARACTERS = re.compile("[\ufffe\uffff]")
+"""What XML forbids besides what is not visible anyway."""
+
+
+def _text(text: str) -> str:
+    return _NO_CHARACTERS.sub("\ufffd", readable(text))
+
+
+def _line(text: str) -> str:
+    return _NO_CHARACTERS.sub("\ufffd", shortened(" ".join(visible(text).split()), LONGEST))

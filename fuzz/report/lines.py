@@ -1,0 +1,113 @@
+"""The report as JSON lines, for programs: docs/report-formats.md says what stands in them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from .data import Entry, Report
+from .passes import shares
+from .told import counts, expected, replay
+
+SCHEMA = 1
+"""Of the lines. New fields come without a new number; one that goes or changes brings one."""
+
+
+def lines(report: Report) -> str:
+    """One object a line, each with `schema` and `kind`."""
+    made = [_report(report), *_runs(report), *_passes(report)]
+    made += [_entry(report, entry) for entry in report.entries]
+    return "".join(f"{json.dumps({'schema': SCHEMA, **line})}\n" for line in made)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "kind": "report",
+        "store": str(report.folder),
+        "tvm": report.tvm,
+        "bugs": counts(report),
+        "unconfirmed": report.unconfirmed,
+    }
+
+
+def _runs(report: Report) -> Iterator[dict[str, Any]]:
+    for id, run in report.runs.items():
+        yield {
+            "kind": "run",
+            "id": id,
+            "command": run.command,
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run.started)),
+            "seconds": run.seconds,
+            "finished": run.finished,
+            "seed": run.seed,
+            "workers": run.workers,
+            "versions": dict(run.versions),
+            "passes": list(run.passes),
+            "modules": run.modules,
+            "checks": run.checks,
+            "found": list(run.found),
+            "knowns": dict(run.knowns),
+            "fixed": list(run.fixed),
+            "faults": list(run.faults),
+        }
+
+
+def _passes(report: Report) -> Iterator[dict[str, Any]]:
+    stats, known = report.stats, report.known_reports
+    for share in shares(report):
+        of = stats[share.name]
+        yield {
+            "kind": "pass",
+            "name": share.name,
+            "checks": of.checks,
+            "inapplicable": of.inapplicable,
+            "avoided": of.avoided,
+            "changed": None if share.changed is None else of.changed,
+            "known": known[share.name],
+            "seconds": of.seconds,
+            "asked": dict(of.sampled),
+            "bugs": share.bugs,
+        }
+
+
+def _entry(report: Report, entry: Entry) -> dict[str, Any]:
+    """A bug that findings of the store show, or a known that was only counted."""
+    line = {
+        "kind": "finding" if entry.evidence else "known",
+        "id": entry.id,
+        "state": entry.state,
+        "title": entry.title,
+        "places": [{"pass": blamed, "oracle": oracle} for blamed, oracle in entry.places],
+        "reports": entry.reports,
+        "runs": list(entry.runs),
+        "knowns": [known.name for known in entry.knowns],
+        "links": list(entry.links),
+        "verdict": entry.verdict,
+        "note": entry.note,
+    }
+    finding = entry.shown
+    if finding is None:
+        return line
+    shown, path = finding.exhibit, entry.evidence[0].reproducer
+    return line | {
+        "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
+        "fingerprint": list(finding.fingerprint),
+        "calls": [str(call) for call in finding.calls],
+        "pipeline": finding.pipeline,
+        "expected": expected(finding),
+        "detail": finding.detail,
+        "module": None if shown is None else shown.module,
+        "left": None if shown is None else shown.left_label,
+        "right": None if shown is None else shown.right_label,
+        "diff": None if shown is None else shown.diff,
+        "reproducer": None if path is None else str(path),
+        "replay": replay(report, finding),
+        "seed": finding.seed,
+        "index": finding.index,
+        "stage": finding.stage,
+        "reduced": finding.reduced,
+        "first_bad": finding.first_bad,
+        "versions": dict(finding.versions),
+    }

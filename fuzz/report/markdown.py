@@ -1,0 +1,143 @@
+"""The report as Markdown, for the summary of a CI run.
+
+Whatever comes from a module, a pass or a compiler stands in code: there a renderer reads no markup,
+and GitHub neither mentions people nor links issues.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..display import counted
+from ..fenced import fenced
+from ..finding import Finding
+from .data import Entry, Report, State
+from .told import compared, expected, fails, happened, known_as, replay, reproducer, summary
+from .visible import readable, shortened, visible
+
+LIMIT = 1_000_000
+"""Bytes; GitHub shows no summary of more than a mebibyte."""
+
+LONGEST_CELL = 240
+"""Characters of one cell of a table."""
+
+MOST_ROWS = 500
+"""Rows of one table."""
+
+MOST_LINES = {"happened": 40, "compared": 120, "reproducer": 150}
+"""Lines of the blocks of one bug."""
+
+
+def markdown(report: Report) -> str:
+    """The document; bugs for whose details there is no room are only in the tables."""
+    open_ = [entry for entry in report.entries if fails(entry)]
+    new = [entry for entry in open_ if entry.state is State.NEW]
+    parts = [_head(new, open_), _plain(summary(report)), *_tables(report, open_)]
+    size = sum(len(part.encode()) + 2 for part in parts)
+    left_out = 0
+    for entry in open_:
+        part = _details(report, entry)
+        length = len(part.encode()) + 2
+        if left_out or size + length > LIMIT:
+            left_out += 1
+            continue
+        size += length
+        parts.append(part)
+    if left_out:
+        parts.append(f"There is no room for the details of {counted(left_out, 'more bug')}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(new: Sequence[Entry], open_: Sequence[Entry]) -> str:
+    if new:
+        return f"## relaxfuzz: {counted(len(new), 'new bug')}"
+    return f"## relaxfuzz: nothing new, {counted(len(open_), 'open bug')}"
+
+
+def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
+    for state, title in ((State.NEW, "New"), (State.SEEN, "Seen by runs before")):
+        entries = [entry for entry in open_ if entry.state is state]
+        if entries:
+            rows = (
+                (entry.id[:10], _joined(entry.passes), _joined(entry.oracles), entry.title)
+                for entry in entries
+            )
+            yield f"### {title}\n\n{_table(('id', 'pass', 'oracle', 'what went wrong'), rows)}"
+    others = [entry for entry in report.entries if not fails(entry)]
+    for title in ("known", "fixed", "judged"):
+        entries = [entry for entry in others if _group(entry) == title]
+        if entries:
+            rows = (
+                (_joined(entry.passes), _joined(entry.oracles), entry.title, known_as(entry))
+                for entry in entries
+            )
+            table = _table(("pass", "oracle", "what went wrong", "why it is here"), rows)
+            yield _folded(f"{len(entries)} {title}", table)
+
+
+def _group(entry: Entry) -> str:
+    """Why nobody needs to look at it."""
+    return str(entry.state) if entry.state in (State.KNOWN, State.FIXED) else "judged"
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    told = list(rows)
+    lines += [f"| {' | '.join(map(code, row))} |" for row in told[:MOST_ROWS]]
+    more = len(told) - MOST_ROWS
+    return "\n".join([*lines, *(["", f"and {more} more"] if more > 0 else [])])
+
+
+def _details(report: Report, entry: Entry) -> str:
+    blamed, oracle = entry.places[0] if entry.places else ("", "")
+    title = f"{code(blamed)}: {code(entry.title)} ({code(oracle)})"
+    finding = entry.shown
+    return _folded(title, "\n\n".join([] if finding is None else _blocks(report, entry, finding)))
+
+
+def _blocks(report: Report, entry: Entry, finding: Finding) -> Iterator[str]:
+    yield f"Expected: {code(expected(finding), 1000)}"
+    if (said := happened(finding)) and said != finding.title:
+        yield _block(said, "happened")
+    language = "diff" if finding.exhibit is not None and finding.exhibit.diff else "python"
+    yield _block(compared(finding), "compared", language)
+    if text := reproducer(entry):
+        yield _folded("A file that fails", _block(text, "reproducer", "python"))
+    yield f"See it again: {code(replay(report, finding), 1000)}"
+
+
+def _block(text: str, what: str, language: str = "") -> str:
+    """The beginning of a text; of what happened, the end, where the exception stands."""
+    rows, most = readable(text).strip("\n").split("\n"), MOST_LINES[what]
+    left = len(rows) - most
+    if left > 0:
+        more = f"… {counted(left, 'more line')}"
+        rows = [more, *rows[-most:]] if what == "happened" else [*rows[:most], more]
+    return fenced("\n".join(rows), language)
+
+
+def _folded(title: str, body: str) -> str:
+    # Markdown goes on inside of HTML only behind an empty line.
+    return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def code(text: str, most: int = LONGEST_CELL) -> str:
+    """A text as code in a line, a table's cell or a summary; empty for an empty one.
+
+    Every sign is written by its number, so that no renderer takes it for its own.
+    """
+    line = shortened(" ".join(visible(text).split()), most)
+    return f"<code>{_plain(line)}</code>" if line else ""
+
+
+_SIGN = re.compile(r"[!-/:-@\[-`{-~]")
+
+
+def _plain(text: str) -> str:
+    """Words in which no sign means anything to Markdown or HTML."""
+    return _SIGN.sub(lambda sign: f"&#{ord(sign.group())};", text)

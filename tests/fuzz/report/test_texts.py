@@ -1,0 +1,364 @@
+"""JUnit XML, JSON lines and Markdown: whole, true, and safe whatever a module's strings hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.protocol import PassStats
+from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
+from relaxfuzz.fuzz.report.junit import junit
+from relaxfuzz.fuzz.report.lines import SCHEMA, lines
+from relaxfuzz.fuzz.report.markdown import LIMIT, code, markdown
+from relaxfuzz.fuzz.runs import Run
+from relaxfuzz.oracles.exhibit import Exhibit
+
+Make = Callable[..., Finding]
+
+NASTY = (
+    "</failure>]]>&amp;<script>alert(1)</script>",
+    "a|b\\|c\\\\|d `x` ``y`` ```\n~~~\n    # no\n</details></summary><img src=x onerror=y>",
+    "@somebody #123 GH-7 apache/tvm#1 https://a.example www.a.example :tada: $x$ [a](b) ![](c)",
+    "\x00\x01\x1b[31m\x7f\x85\u2028\u202e\ufeff\ufffe\uffff\ud800 \r\n\t",
+    "`" * 40,
+)
+STRINGS = st.sampled_from(NASTY) | st.text(st.characters(), max_size=60)
+
+
+def entry(finding: Finding, text: str, path: Path | None = None, **fields: object) -> Entry:
+    """An entry in which every string of the finding's is this one."""
+    hostile = dataclasses.replace(
+        finding,
+        oracle=text,
+        pass_name=text,
+        title=text,
+        detail=text,
+        fingerprint=(text,),
+        first_bad=text,
+        exhibit=Exhibit(text, text, f"{text}\nleft", text, f"{text}\nright"),
+        versions={text: text},
+    )
+    about = {
+        "id": "0123456789",
+        "state": State.NEW,
+        "title": text,
+        "places": ((text, text),),
+        "evidence": (Evidence(hostile, text, path, Path(text.replace("\x00", ""))),),
+        "reports": 1,
+        "runs": (1,),
+        "verdict": None,
+        "note": text,
+        **fields,
+    }
+    return Entry(**about)  # type: ignore[arg-type]  # its fields
+
+
+def report_of(*entries: Entry, text: str = "x", runs: dict[int, Run] | None = None) -> Report:
+    run = Run(
+        command=text,
+        started=0.0,
+        workers=1,
+        versions={text: text},
+        passes=(text,),
+        stats={text: PassStats(checks=1)},
+        faults=(text,),
+    )
+    return Report(
+        folder=Path(text.replace("\x00", "")),
+        tvm=text,
+        entries=entries,
+        runs={1: run} if runs is None else runs,
+        unconfirmed=0,
+    )
+
+
+# JUnit: what the schemas of Jenkins' plugins allow; and properties of a test case, which pytest
+# writes, too.
+
+CHILDREN = {
+    "testsuites": {"testsuite"},
+    "testsuite": {"properties", "testcase"},
+    "testcase": {"properties", "failure", "skipped", "system-out"},
+    "properties": {"property"},
+}
+ATTRIBUTES = {
+    "testsuites": {"name", "tests", "failures", "errors", "skipped"},
+    "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
+    "testcase": {"name", "classname", "time"},
+    "failure": {"type", "message"},
+    "skipped": {"type", "message"},
+    "property": {"name", "value"},
+}
+
+
+def parsed(text: str) -> ElementTree.Element:
+    """The document, as a file in UTF-8 is read; its form checked."""
+    root = ElementTree.fromstring(text.encode("utf-8"))
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        assert {child.tag for child in element} <= CHILDREN.get(element.tag, set())
+        assert set(element.attrib) <= ATTRIBUTES.get(element.tag, set())
+    for suite in root:
+        cases = suite.findall("testcase")
+        assert suite.get("tests") == str(len(cases))
+        failed = [case for case in cases if case.find("failure") is not None]
+        assert suite.get("failures") == str(len(failed))
+        assert re.fullmatch(r"\d+\.\d{3}", suite.get("time", "0.000"))
+        names = [(case.get("classname"), case.get("name")) for case in cases]
+        assert len(set(names)) == len(names)
+    return root
+
+
+@pytest.fixture(scope="module")
+def plain(make: Make) -> Finding:
+    return make()
+
+
+@settings(max_examples=40)
+@example(text=NASTY[0])
+@example(text=NASTY[3])
+@given(text=STRINGS)
+def test_no_string_breaks_the_xml(plain: Finding, text: str) -> None:
+    root = parsed(junit(report_of(entry(plain, text), text=text)))
+    (case, *others) = root.iter("testcase")
+    assert case.find("failure") is not None
+    assert all(other.find("failure") is None for other in others)
+    if text and text.isprintable() and text == " ".join(text.split()):
+        assert case.get("name") == f"{text}: {text} [0123456789]"
+
+
+def test_junit_tells_how_each_bug_stands(report: Report) -> None:
+    root = parsed(junit(report))
+    (suite,) = root.findall("testsuite")
+    assert suite.get("timestamp") == "2027-01-15T08:00:00"
+    cases = {case.get("name", ""): case for case in suite.iter("testcase")}
+    (wrong,) = (case for name, case in cases.items() if name.startswith("evaluated: "))
+    failure = wrong.find("failure")
+    assert failure is not None
+    assert failure.get("type") == "evaluated"
+    assert "relaxfuzz replay " in (failure.text or "")
+    assert "+        return y" in (wrong.findtext("system-out") or "")
+    told = {each.get("name"): each.get("value") for each in wrong.iter("property")}
+    assert told["state"] == "new"
+    assert told["fingerprint"] == "InternalError | Check failed"
+    assert (told["reproducer"] or "").endswith(".py")
+    (known,) = (case for name, case in cases.items() if "Var is not defined" in name)
+    skipped = known.find("skipped")
+    assert skipped is not None
+    assert (skipped.get("message") or "").startswith("a weight that the function returns is no")
+    # A pass without a bug is in order; one with a bug has test cases of its own.
+    assert "MyPass()" in cases
+    assert "FuseOps" not in cases
+
+
+def test_a_bug_is_in_the_suite_of_the_last_run_that_met_it(plain: Finding) -> None:
+    blank = Run(command="nightly", started=0.0, workers=1, versions={}, passes=())
+    report = report_of(
+        entry(plain, "old", id="a", state=State.SEEN, runs=(1,)),
+        entry(plain, "met again", id="b", state=State.SEEN, runs=(1, 3)),
+        entry(plain, "judged", id="c", verdict="wontfix", note="by design", runs=(3,)),
+        entry(plain, "fixed", id="d", state=State.FIXED, runs=(3,)),
+        runs={1: blank, 2: blank, 3: blank},
+    )
+    root = parsed(junit(report))
+    cases = {
+        suite.get("name"): [case.get("name", "").split(":")[0] for case in suite.iter("testcase")]
+        for suite in root
+    }
+    assert cases == {"relaxfuzz 1": ["old"], "relaxfuzz 3": ["met again", "judged", "fixed"]}
+    assert (root.get("failures"), root.get("skipped")) == ("2", "1")
+    messages = [each.get("message") for each in root.iter("skipped")]
+    assert messages == ["wontfix: by design"]
+
+
+# JSON lines
+
+
+@settings(max_examples=40)
+@given(text=STRINGS)
+def test_no_string_breaks_a_line(plain: Finding, text: str) -> None:
+    made = lines(report_of(entry(plain, text), text=text))
+    made.encode("ascii")
+    objects = [json.loads(line) for line in made.splitlines()]
+    assert [each["kind"] for each in objects] == ["report", "run", "pass", "finding"]
+    assert {each["schema"] for each in objects} == {SCHEMA}
+    assert objects[-1]["title"] == text
+    assert objects[1]["command"] == text
+
+
+def test_the_lines_tell_all(report: Report) -> None:
+    objects = [json.loads(line) for line in lines(report).splitlines()]
+    by_kind = {
+        kind: [each for each in objects if each["kind"] == kind]
+        for kind in ("report", "run", "pass", "finding", "known")
+    }
+    assert sum(map(len, by_kind.values())) == len(objects)
+    assert by_kind["report"][0]["bugs"] == {"new": 1, "seen": 1, "known": 1, "fixed": 0}
+    assert [run["id"] for run in by_kind["run"]] == [1, 2]
+    assert {each["name"]: each["checks"] for each in by_kind["pass"]} == {
+        "FuseOps": 800,
+        "MyPass()": 2000,
+        "default": 40,
+    }
+    wrong = by_kind["finding"][0]
+    assert (wrong["state"], wrong["places"]) == (
+        "new",
+        [{"pass": "FuseOps", "oracle": "evaluated"}],
+    )
+    assert wrong["diff"].endswith("-        return x\n+        return y")
+    assert Path(wrong["reproducer"]).is_file()
+    assert wrong["calls"] == ["FuseOps(fuse_opt_level=2)"]
+
+
+def test_the_fields_are_documented(report: Report, plain: Finding) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "report-formats.md").read_text(encoding="utf-8")
+    counted = Entry(id="x", state=State.KNOWN, title="t", places=(), reports=1)
+    text = lines(report) + lines(report_of(counted))
+    for each in map(json.loads, text.splitlines()):
+        for name in each:
+            assert f"`{name}`" in page, f"{each['kind']}: {name}"
+
+
+# Markdown
+
+RENDERED = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+OURS = {
+    "h2",
+    "h3",
+    "p",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "pre",
+    "details",
+    "summary",
+}
+SAFE = {"code", "pre"}
+"""Where GitHub looks for no mention, no reference and no address."""
+
+
+class Seen(HTMLParser):
+    """The elements of a page, and the text that is in no code."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.open: list[str] = []
+        self.bare = ""
+        self.code = ""
+        self.feed(text)
+        self.close()
+        assert self.open == [], "an element that does not end"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.open.append(tag)
+        assert tag == "code" or not attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if SAFE & set(self.open):
+            self.code += data
+        else:
+            self.bare += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+
+@settings(max_examples=60)
+@example(text=NASTY[1])
+@example(text=NASTY[2])
+@example(text=NASTY[4])
+@given(text=STRINGS)
+def test_no_string_is_markup(plain: Finding, text: str) -> None:
+    known = entry(plain, text, state=State.KNOWN)
+    judged = entry(plain, text, verdict="wontfix")
+    made = markdown(report_of(entry(plain, text), known, judged))
+    made.encode("utf-8")
+    seen = Seen(RENDERED.render(made))
+    assert seen.tags <= OURS
+    assert seen.tags >= {"h2", "table", "details", "pre"}
+    words = set(re.findall(r"[@#]\w|https?:|www\.|<|\w:\w+:", seen.bare))
+    assert words == set()
+
+
+@settings(max_examples=60)
+@given(text=STRINGS)
+def test_code_shows_what_it_is_given(text: str) -> None:
+    made = code(text)
+    shown = Seen(RENDERED.renderInline(made))
+    assert shown.tags <= {"code"}
+    if text.isprintable() and text == " ".join(text.split()):
+        assert shown.code == text
+        assert html.unescape(made) == (f"<code>{text}</code>" if text else "")
+
+
+def test_the_summary_of_a_run(report: Report) -> None:
+    made = markdown(report)
+    assert made.startswith("## relaxfuzz: 1 new bug\n")
+    seen = Seen(RENDERED.render(made))
+    assert "Bugs: 1 new, 1 seen before, 1 known, 0 fixed." in seen.bare
+    assert "1,420" not in seen.bare
+    assert "1420 checks of 2 subjects on 120 modules in 1m00s" in seen.bare
+    assert "+        return y" in seen.code
+    assert "assert 1 == 2, '<b>wrong</b> & so on'" in seen.code
+    assert "relaxfuzz replay" in seen.code
+
+
+def test_a_summary_is_no_longer_than_github_shows(plain: Finding) -> None:
+    long = "\n".join(f"{'x' * 500} {i}" for i in range(200))
+    entries = [
+        dataclasses.replace(
+            entry(plain, "bug", id=f"{i:010}"),
+            evidence=(
+                Evidence(
+                    dataclasses.replace(plain, exhibit=Exhibit(long, "a", long, "b", f"{long}y")),
+                    "",
+                    None,
+                    Path("m"),
+                ),
+            ),
+        )
+        for i in range(300)
+    ]
+    entries = [
+        dataclasses.replace(
+            e,
+            evidence=(
+                dataclasses.replace(e.evidence[0], finding=dataclasses.replace(plain, detail=long)),
+            ),
+        )
+        for e in entries
+    ]
+    made = markdown(report_of(*entries))
+    assert LIMIT // 2 < len(made.encode()) < LIMIT + 1000
+    assert made.rstrip().endswith("more bugs.")
+    assert made.count("0000000299") == 1  # in the table
+    Seen(RENDERED.render(made))
+
+
+def test_nothing_at_all_is_told_too() -> None:
+    empty = report_of(runs={})
+    assert markdown(empty).startswith("## relaxfuzz: nothing new, 0 open bugs\n")
+    assert parsed(junit(empty)).get("tests") == "0"
+    (line,) = lines(empty).splitlines()
+    assert json.loads(line)["bugs"] == {"new": 0, "seen": 0, "known": 0, "fixed": 0}
