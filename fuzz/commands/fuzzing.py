@@ -74,7 +74,7 @@ class _Fuzzing:
         self._exempt = {subject.name: subject.exempt for subject in begun.config.subjects}
         self._greet(begun)
         self._recall()
-        session.on_told = self._told
+        session.on_told, session.is_new = self._told, self._is_new
         session.take_up()
 
     def run(self, named: Sequence[str] | None) -> Finished:

@@ -70,6 +70,8 @@ class Session:
         self.triage = Triage(store, pool, self._tell)
         self.on_told: Callable[[Finding], None] = lambda finding: None
         """Called with each bug that the user is told, in a thread of the triage."""
+        self.is_new: Callable[[Finding], bool] = lambda finding: True
+        """Whether no other run in this folder has told a bug."""
 
     def take_up(self) -> None:
         """Go on with what former sessions in this folder found and did not come to the end with.
@@ -239,7 +241,11 @@ class Session:
         if self._json:
             self._print(event_of(finding, self.store))
         else:
-            self.display.line(f"{finding.pass_name}: {finding.title} ({finding.oracle})", "bold")
+            told = f"{finding.pass_name}: {finding.title} ({finding.oracle})"
+            if self.is_new(finding):
+                self.display.line(told, "bold")
+            else:
+                self.display.line(f"{told}, seen before")
             if path is not None:
                 self.display.line(f"  {path}")
 
