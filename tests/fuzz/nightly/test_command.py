@@ -1,0 +1,216 @@
+"""Nights, as a user has them: what is told, what the next one makes of it, what interrupts one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.lock import alone
+from relaxfuzz.fuzz.nightly.config import Nightly, load
+from relaxfuzz.fuzz.store import Store
+
+USER = Path(__file__).parents[1] / "user_passes.py"
+
+SETTINGS = """
+passes = ["mine.py:marks", "mine.py:correct"]
+modules = 3
+workers = 1
+corpus = ["bugs"]
+bisect = ["{here}"]
+[promises."mine.py:correct"]
+stages = ["legalized"]
+[report]
+markdown = "told/summary.md"
+junit = "told/junit.xml"
+jsonl = "told/findings.jsonl"
+"""
+
+BACK = """\
+# pass: FuseOps
+# oracle: crash
+# fingerprint: ["crash", "FuseOps", "ValueError"]
+# tvm: fails on 0.1; fixed in 0.2
+# fails with: ValueError: no
+# promise: none
+if __name__ == "__main__":
+    raise ValueError("no")
+"""
+
+
+@dataclass
+class Night:
+    """What came of one."""
+
+    code: int
+    events: list[dict[str, object]]
+
+    def of(self, kind: str) -> list[dict[str, object]]:
+        return [event for event in self.events if event["event"] == kind]
+
+    @property
+    def summary(self) -> dict[str, object]:
+        (one,) = self.of("summary")
+        return one
+
+
+def night(folder: Path, *options: str) -> Night:
+    result = CliRunner().invoke(app, ["nightly", str(folder / "nightly.toml"), "--json", *options])
+    assert result.exit_code in (0, 1), result.stderr
+    return Night(result.exit_code, [json.loads(line) for line in result.stdout.splitlines()])
+
+
+def place(folder: Path) -> Path:
+    """A repository with passes and a corpus."""
+    shutil.copyfile(USER, folder / "mine.py")
+    (folder / "bugs").mkdir()
+    (folder / "bugs" / "back.py").write_text(BACK)
+    # An environment is a folder with bin/python; this one is named relative to the file.
+    (folder / "here").symlink_to(sys.prefix)
+    (folder / "nightly.toml").write_text(SETTINGS.format(here="here"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return place(tmp_path_factory.mktemp("repository"))
+
+
+@pytest.fixture(scope="module")
+def first(repository: Path) -> Night:
+    return night(repository)
+
+
+def test_the_first_night_tells_what_is_new_and_what_is_back(first: Night, repository: Path) -> None:
+    assert first.code == 1
+    assert first.of("night") == [{"event": "night", "seed": 0, "done": []}]
+    (replayed,) = first.of("replay")
+    assert (replayed["name"], replayed["status"]) == ("bugs/back.py", "is back")
+    (found,) = first.of("finding")
+    assert (found["pass"], found["oracle"]) == ("marks", "idempotent")
+    (bisected,) = first.of("bisect")
+    assert bisected["id"] == found["id"]
+    assert str(bisected["first_bad"]).startswith(str(found["tvm"]))
+    assert first.summary["new"] == [found["row"]]
+    assert first.summary["back"] == ["bugs/back.py"]
+    assert (first.summary["modules"], first.summary["over"]) == (3, True)
+    written = [Path(str(event["path"])) for event in first.of("report")]
+    assert {path.relative_to(repository).as_posix() for path in written} == {
+        "told/summary.md", "told/junit.xml", "told/findings.jsonl"
+    }  # fmt: skip
+    assert all("marks" in path.read_text() for path in written)
+    with Store(repository / "relaxfuzz-out", create=False) as store:
+        (finding,) = store.findings()
+        assert finding.first_bad == bisected["first_bad"]
+
+
+def test_the_next_night_makes_other_modules_and_has_no_news(first: Night, repository: Path) -> None:
+    second = night(repository)
+    assert second.code == 0
+    assert second.summary["seed"] == 1
+    assert (second.summary["new"], second.summary["back"], second.summary["seen"]) == ([], [], 1)
+    assert second.of("bisect") == []
+    with Store(repository / "relaxfuzz-out", create=False) as store:
+        assert [run.command for run in store.runs.all().values()] == ["nightly"] * 2
+
+
+def test_until_first_ends_with_the_first_new_finding_and_not_with_an_old_one(
+    first: Night, repository: Path, tmp_path: Path
+) -> None:
+    place(tmp_path)
+    new = night(tmp_path, "--modules", "5000", "--until-first")
+    assert new.code == 1
+    assert 0 < int(str(new.summary["modules"])) < 5000
+    assert new.summary["over"] is True
+    # Where a former night told it, the run goes on to its end.
+    old = night(repository, "--modules", "4", "--until-first")
+    assert (old.code, old.summary["modules"]) == (0, 4)
+
+
+def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    place(tmp_path)
+
+    def interrupt() -> None:
+        while True:
+            time.sleep(0.05)
+            if not (tmp_path / "relaxfuzz-out" / "nightly.json").exists():
+                continue
+            with Store(tmp_path / "relaxfuzz-out", create=False) as store:
+                if any(run.modules for run in store.runs.all().values()):
+                    break
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt, daemon=True)
+    watcher.start()
+    stopped = night(tmp_path, "--modules", "60")
+    watcher.join()
+    assert stopped.summary["over"] is False
+    assert 0 < int(str(stopped.summary["modules"])) < 60
+    assert len(stopped.of("report")) == 3
+
+    rest = night(tmp_path, "--modules", "60")
+    assert rest.of("night") == [{"event": "night", "seed": 0, "done": ["replay"]}]
+    assert rest.of("replay") == []
+    assert (rest.summary["over"], rest.summary["modules"]) == (True, 60)
+    # What was told before the interruption is still news of this night.
+    assert rest.code == 1
+    assert len(rest.summary["new"]) == 1  # type: ignore[arg-type]  # a list, from JSON
+    assert rest.summary["back"] == ["bugs/back.py"]
+    with Store(tmp_path / "relaxfuzz-out", create=False) as store:
+        (run,) = store.runs.all().values()
+        assert len(run.found) == len(set(run.found)) == 1
+
+
+def test_the_second_at_a_time_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    Store(out).close()
+    with alone(out, "relaxfuzz nightly"):
+        result = CliRunner().invoke(app, ["nightly", "--out", str(out), "--modules", "1"])
+    assert result.exit_code == 2
+    assert f"relaxfuzz nightly (process {os.getpid()}, since " in result.stderr
+    assert str(out) in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gone.toml"], "cannot read 'gone.toml'"),
+        (["bad.toml"], "bad.toml, report: no setting 'htm'. Did you mean 'html'"),
+        (["--budget", "soon"], "got --budget 'soon'"),
+        (["taken.toml"], "cannot write 'taken.toml/report.html'"),
+        (["--init", "taken.toml"], "'taken.toml' is there already"),
+        (["--out", "."], "choose another --out"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_leaves_nothing(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text("[report]\nhtm = 'x'\n")
+    (tmp_path / "taken.toml").write_text("[report]\nmarkdown = 'taken.toml/report.html'\n")
+    result = CliRunner().invoke(app, ["nightly", *arguments])
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+
+
+def test_init_writes_what_is_read_as_nothing_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["nightly", "--init"])
+    assert result.exit_code == 0
+    assert "relaxfuzz nightly nightly.toml" in result.stdout
+    assert load(tmp_path / "nightly.toml") == Nightly()
