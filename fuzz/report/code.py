@@ -34,7 +34,8 @@ def python(text: str) -> Markup:
 
 def diff(text: str) -> Markup:
     """A unified diff."""
-    return _highlighted(text, DiffLexer(stripnl=False, ensurenl=False))
+    # The lexer does not know a line that does not end.
+    return _highlighted(text and f"{text}\n", DiffLexer(stripnl=False))
 
 
 def _highlighted(text: str, lexer: Lexer) -> Markup:

@@ -141,7 +141,7 @@ def _reproducer(entry: Entry) -> str:
 
 def _happened(finding: Finding) -> str:
     """The oracle's account, unless the title has said it all."""
-    detail = "\n".join(without_own_frames(finding.detail.strip().splitlines()))
+    detail = "\n".join(without_own_frames(finding.detail.strip().split("\n")))
     return "" if detail == finding.title else detail
 
 
@@ -189,7 +189,7 @@ def _finalized(value: object) -> object:
 
 def _words(text: str) -> str:
     """Something for one line."""
-    return shortened(" ".join(text.split()), LONGEST_WORDS)
+    return shortened(" ".join(visible(text).split()), LONGEST_WORDS)
 
 
 def _date(seconds: float) -> str:

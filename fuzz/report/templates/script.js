@@ -31,18 +31,25 @@
   toggle.hidden = false;
 
   // Copies.
-  const copy = async (source) => {
+  const copy = async (text) => {
     try {
-      await navigator.clipboard.writeText(source.textContent);
+      await navigator.clipboard.writeText(text);
     } catch {
-      getSelection().selectAllChildren(source); // pages that were not loaded securely
+      // Pages that were not loaded securely have no clipboard.
+      const area = document.createElement("textarea");
+      area.className = "hidden";
+      area.value = text;
+      document.body.append(area);
+      area.select();
       document.execCommand("copy");
+      area.remove();
     }
   };
   for (const button of all(".copy")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
-      await copy($(button.dataset.copies));
+      await copy($(button.dataset.copies).textContent);
+      button.focus();
       button.textContent = "Copied";
       setTimeout(() => (button.textContent = "Copy"), 1500);
     });

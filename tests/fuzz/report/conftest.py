@@ -1,0 +1,167 @@
+"""A store with a bit of everything, its report, and a browser."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.known import Choice, Expected
+from relaxfuzz.fuzz.protocol import PassStats
+from relaxfuzz.fuzz.report.data import Report, gather
+from relaxfuzz.fuzz.rows import NamedCause
+from relaxfuzz.fuzz.runs import Run, Sample
+from relaxfuzz.fuzz.store import Store
+from relaxfuzz.oracles.exhibit import Exhibit
+from relaxfuzz.oracles.passcall import PassCall
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+MODULE = """\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), dtype="float32")) -> R.Tensor((2, 3), dtype="float32"):
+        return x
+"""
+
+BASE = Finding(
+    oracle="crash",
+    pass_name="FuseOps",
+    title="InternalError: Check failed: (it != end) is false",
+    detail="Traceback (most recent call last):\n  ...\nInternalError: Check failed",
+    key=("InternalError", "Check failed", "fuse_ops.cc"),
+    fingerprint=("InternalError", "Check failed"),
+    module="{}",
+    source="mod = None\n",
+    calls=(PassCall("FuseOps(fuse_opt_level=2)"),),
+    seed=7,
+    index=3,
+    versions={"tvm": "0.27.0.post1", "numpy": "2.4.0"},
+    confirmed=True,
+    reduced=True,
+)
+
+Make = Callable[..., Finding]
+
+
+@pytest.fixture(scope="session")
+def make() -> Make:
+    """A finding like `BASE`; another title makes it another one."""
+
+    def made(**fields: object) -> Finding:
+        title = fields.get("title", BASE.title)
+        return dataclasses.replace(BASE, **{"key": (str(title),), **fields})  # type: ignore[arg-type]  # fields of the dataclass
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def expected() -> Expected:
+    """The knowns that come with relaxfuzz."""
+    return Choice().load("0.27.0.post1")
+
+
+@pytest.fixture(scope="session")
+def known(make: Make, expected: Expected) -> Finding:
+    """A finding that is known: a weight that the function returns."""
+    (root,) = (each for each in expected.knowns if each.name == "lift-params-undefined-output")
+    oracle, pass_name, *rest = root.fingerprints[0]
+    return make(
+        title="ill-formed: Var is not defined.",
+        oracle=oracle,
+        pass_name=pass_name,
+        fingerprint=tuple(part.replace("…", " …") for part in rest),
+        calls=(PassCall(f"{pass_name}()"),),
+    )
+
+
+def run(**fields: object) -> Run:
+    """A run of FuseOps, a user's pass and a pipeline."""
+    stats = {
+        "FuseOps": PassStats(400, 100, 3, 2.0, 20, 100, {"evaluated": 380, "json": 40}),
+        "MyPass()": PassStats(1000, 0, 0, 2.0, 0, 0, {}),
+        "default": PassStats(20, 0, 0, 4.0, 0, 0, {"exec-modes": 5}),
+    }
+    fields = {
+        "command": "run",
+        "started": 1_800_000_000.0,
+        "seed": 7,
+        "workers": 2,
+        "versions": {"tvm": "0.27.0.post1", "numpy": "2.4.0", "python": "3.11.7"},
+        "passes": ("FuseOps", "MyPass()"),
+        "seconds": 60.0,
+        "modules": 120,
+        "checks": 1420,
+        "stats": stats,
+        "known_reports": {"FuseOps": 20},
+        "samples": tuple(Sample(s, 2 * s, 20 * s, min(s, 9)) for s in range(2, 61, 2)),
+        "finished": True,
+        **fields,
+    }
+    return Run(**fields)  # type: ignore[arg-type]  # its fields
+
+
+@pytest.fixture(scope="session")
+def a_run() -> Callable[..., Run]:
+    """Makes a run, with these fields."""
+    return run
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory, make: Make, known: Finding) -> Iterator[Store]:
+    """Two runs: the first found a crash in two ways, the second one found it and a wrong value."""
+    exhibit = Exhibit(
+        MODULE, "before FuseOps", MODULE, "after FuseOps", MODULE.replace("return x", "return y")
+    )
+    crash = make()
+    again = make(title="InternalError: another way", pass_name="FuseTIR", key=("again",))
+    wrong = make(
+        title="computes other values",
+        oracle="evaluated",
+        detail="main: result differs at [0, 1]: 3 and 4",
+        exhibit=exhibit,
+    )
+    with Store(tmp_path_factory.mktemp("store") / "out") as store:
+        store.publish(crash, "raise SystemExit('crash')\n")
+        store.put(again)
+        cause = [NamedCause("same", "the same frame")]
+        for finding in (crash, again):
+            store.rows.enter(finding.id, cause)
+        store.publish(wrong, "import tvm\n\nassert 1 == 2, '<b>wrong</b> & so on'\n")
+        store.put(known)
+        store.put(make(title="flaky", confirmed=False))
+        store.rows.judge(crash.id, verdict="reported", note="see the mailing list")
+        for told in ((crash.id,), (crash.id, wrong.id)):
+            store.runs.save(store.runs.begin(run()), run(found=told))
+        yield store
+
+
+@pytest.fixture(scope="session")
+def report(store: Store, expected: Expected) -> Report:
+    """Of `store`."""
+    return gather(store, expected)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real Chromium, without a window."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        pytest.skip(f"none of {', '.join(CHROMIUM)} is installed")
+    with api.sync_playwright() as playwright:
+        # As root, which containers use, it has no sandbox.
+        browser = playwright.chromium.launch(
+            executable_path=path, chromium_sandbox=os.geteuid() != 0
+        )
+        yield browser
+        browser.close()

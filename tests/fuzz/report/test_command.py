@@ -1,0 +1,59 @@
+"""`relaxfuzz report`: files, and mistakes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import relaxfuzz.fuzz.report as package
+from relaxfuzz.fuzz.commands.report import run
+from relaxfuzz.fuzz.mistake import Mistake
+from relaxfuzz.fuzz.store import Store
+
+
+@pytest.fixture
+def folder(store: Store, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(store.folder, tmp_path / "out"))
+
+
+def test_a_page_in_the_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, {}) == 0
+    page = folder / "report.html"
+    assert capsys.readouterr().out == f"html: {page}\n"
+    assert "computes other values" in page.read_text()
+    with Store(folder):  # the page does no harm to the store
+        pass
+
+
+def test_forms_that_are_named(folder: Path, tmp_path: Path) -> None:
+    files = {form: tmp_path / form for form in ("html", "junit", "jsonl", "markdown")}
+    assert run(folder, files) == 0
+    for path in files.values():
+        assert "computes other values" in path.read_text(), path.name
+    assert not (folder / "report.html").exists()
+
+
+def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=r"no findings in '.*': it has no findings\.sqlite"):
+        run(tmp_path, {})
+    (tmp_path / "findings.sqlite").write_text("something else" * 100)
+    with pytest.raises(Mistake, match="cannot use"):
+        run(tmp_path, {})
+
+
+def test_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
+    for path, why in ((tmp_path, "Is a directory"), (tmp_path / "a" / "b" / "c", "No such file")):
+        with pytest.raises(Mistake, match=f"cannot write --html '{path}': {why}"):
+            run(folder, {"html": path})
+
+
+def test_an_extra_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("html", "plots"):
+        monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}", raising=False)
+        monkeypatch.delattr(package, name, raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(Mistake, match=r"--html needs matplotlib.*relaxfuzz\[report\]"):
+        run(folder, {})

@@ -1,0 +1,135 @@
+"""What a report says of a store: which bugs, and how each stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.known import Choice, Expected, add
+from relaxfuzz.fuzz.report.data import Entry, Report, State, gather
+from relaxfuzz.fuzz.runs import Run
+from relaxfuzz.fuzz.store import Store
+
+Make = Callable[..., Finding]
+MakeRun = Callable[..., Run]
+
+
+def entries(store: Store, expected: Expected) -> dict[str, Entry]:
+    return {entry.title: entry for entry in gather(store, expected).entries}
+
+
+def test_states_and_their_order(report: Report, known: Finding) -> None:
+    assert [(entry.state, entry.title) for entry in report.entries] == [
+        (State.NEW, "computes other values"),
+        (State.SEEN, "InternalError: Check failed: (it != end) is false"),
+        (State.KNOWN, known.title),
+    ]
+    assert report.unconfirmed == 1
+
+
+def test_an_entry_is_a_row(report: Report) -> None:
+    (crash,) = report.of(State.SEEN)
+    assert crash.reports == len(crash.evidence) == 2
+    assert crash.places == (("FuseOps", "crash"), ("FuseTIR", "crash"))
+    assert (crash.passes, crash.oracles) == (("FuseOps", "FuseTIR"), ("crash",))
+    first, second = crash.evidence
+    assert first.reproducer is not None, "what has a reproducer is shown first"
+    assert second.why.startswith("as ")
+    assert second.why.endswith("the same frame")
+    assert crash.runs == (1, 2)
+    assert (crash.verdict, crash.note) == ("reported", "see the mailing list")
+
+
+def test_known_entries_name_the_known(report: Report) -> None:
+    (entry,) = report.of(State.KNOWN)
+    assert [known.name for known in entry.knowns] == ["lift-params-undefined-output"]
+
+
+def test_links_come_from_the_known(tmp_path: Path, make: Make) -> None:
+    folder = tmp_path / "known"
+    add(folder, make(), None)
+    (file,) = folder.iterdir()
+    with file.open("a") as text:
+        text.write('upstream = ["https://github.com/apache/tvm/issues/17231"]\n')
+    with Store(tmp_path / "out") as store:
+        store.put(make())
+        choice = Choice(folders=(folder,), shipped=False)
+        (entry,) = gather(store, choice.load("0.27.0.post1")).entries
+    assert entry.state is State.KNOWN
+    assert entry.links == ("https://github.com/apache/tvm/issues/17231",)
+
+
+def test_counts_of_all_runs(report: Report) -> None:
+    assert report.stats["FuseOps"].checks == 800
+    assert report.stats["FuseOps"].sampled == {"evaluated": 760, "json": 80}
+    assert report.known_reports["FuseOps"] == 40
+    assert report.last is report.runs[2]
+
+
+def test_without_runs_all_is_new(tmp_path: Path, make: Make, expected: Expected) -> None:
+    with Store(tmp_path) as store:
+        store.put(make())
+        report = gather(store, expected)
+    assert [entry.state for entry in report.entries] == [State.NEW]
+    assert (report.last, report.stats) == (None, {})
+
+
+def test_what_no_run_tells_of_is_older_than_runs(
+    tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
+) -> None:
+    with Store(tmp_path) as store:
+        store.put(make())
+        store.runs.begin(a_run())
+        (entry,) = gather(store, expected).entries
+    assert (entry.state, entry.runs) == (State.SEEN, ())
+
+
+def test_findings_of_older_versions_have_no_exhibit(
+    tmp_path: Path, make: Make, expected: Expected
+) -> None:
+    data = json.loads(make().to_json())
+    del data["exhibit"]
+    old = Finding.from_json(json.dumps(data))
+    with Store(tmp_path) as store:
+        store.put(old)
+        (entry,) = gather(store, expected).entries
+    assert entry.shown == old
+
+
+def test_knowns_that_were_only_counted(tmp_path: Path, a_run: MakeRun, expected: Expected) -> None:
+    met = {"lift-params-undefined-output": 3, "no-such-file": 1}
+    with Store(tmp_path) as store:
+        store.runs.begin(a_run(knowns=met))
+        store.runs.begin(a_run(knowns={"lift-params-undefined-output": 5}))
+        report = gather(store, expected)
+    by_id = {entry.id: entry for entry in report.entries}
+    entry = by_id["lift-params-undefined-output"]
+    assert (entry.state, entry.reports, entry.runs) == (State.KNOWN, 5, (1, 2))
+    assert ("LiftTransformParams", "well-formed") in entry.places
+    assert entry.shown is None
+    assert by_id["no-such-file"].title == "no-such-file", "the file may be gone since"
+
+
+def test_the_last_word_on_a_known_counts(
+    tmp_path: Path, known: Finding, a_run: MakeRun, expected: Expected
+) -> None:
+    name = "lift-params-undefined-output"
+    with Store(tmp_path) as store:
+        store.put(known)
+        store.runs.begin(a_run(fixed=(name,)))
+        assert entries(store, expected)[known.title].state is State.FIXED
+        store.runs.begin(a_run())
+        assert entries(store, expected)[known.title].state is State.FIXED
+        store.runs.begin(a_run(knowns={name: 1}))
+        assert entries(store, expected)[known.title].state is State.KNOWN
+
+
+def test_people_may_say_that_it_is_fixed(tmp_path: Path, make: Make, expected: Expected) -> None:
+    finding = make()
+    with Store(tmp_path) as store:
+        store.put(finding)
+        store.rows.enter(finding.id, ())
+        store.rows.judge(finding.id, verdict="fixed")
+        assert entries(store, expected)[finding.title].state is State.FIXED

@@ -1,0 +1,76 @@
+"""The matrix tells what was found, asked, and not asked."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from relaxfuzz.fuzz.report.data import Report
+from relaxfuzz.fuzz.report.matrix import Cell, Matrix, in_order, matrix
+from relaxfuzz.fuzz.report.passes import shares
+
+
+@pytest.fixture(scope="module")
+def made(report: Report) -> Matrix:
+    return matrix(report)
+
+
+def cell(made: Matrix, name: str, oracle: str) -> Cell:
+    (row,) = (row for row in (*made.rows, *made.others) if row.name == name)
+    return row.cells[[column.name for column in made.columns].index(oracle)]
+
+
+def test_rows_and_columns(made: Matrix) -> None:
+    assert [row.name for row in made.rows] == ["MyPass", "FuseOps", "default"]
+    assert [row.name for row in made.others] == ["FuseTIR", "LiftTransformParams"]
+    assert list(made.groups) == ["structural", "metamorphic", "evaluated", "executed"]
+    assert all(len(row.cells) == len(made.columns) for row in (*made.rows, *made.others))
+
+
+def test_findings(made: Matrix) -> None:
+    assert cell(made, "FuseOps", "crash") == Cell(new=1, known=0, asked=800)
+    assert cell(made, "FuseOps", "evaluated") == Cell(new=1, known=0, asked=760)
+    assert cell(made, "LiftTransformParams", "well-formed").known == 1
+
+
+def test_asked_and_not_asked(made: Matrix) -> None:
+    assert cell(made, "FuseOps", "mutation") == Cell(0, 0, 800), "tier 1 is asked at every check"
+    assert cell(made, "FuseOps", "json") == Cell(0, 0, 80)
+    assert cell(made, "FuseOps", "source") == Cell(0, 0, 0)
+    assert cell(made, "default", "exec-modes") == Cell(0, 0, 10)
+
+
+def test_reasons_for_silence(made: Matrix, report: Report) -> None:
+    assert cell(made, "FuseOps", "reference").silence == "the pass has no reference"
+    assert cell(made, "FuseOps", "exec-modes").silence == "asked of pipelines"
+    assert cell(made, "default", "idempotent").silence == "asked of each pass by itself"
+    stats = {"VMShapeLower": report.stats["FuseOps"]}
+    run = dataclasses.replace(report.runs[1], stats=stats)
+    lowered = matrix(dataclasses.replace(report, runs={1: run}))
+    told = cell(lowered, "VMShapeLower", "idempotent")
+    assert told.asked == 0
+    assert "(" in told.silence, "the contract's reason, and its source"
+
+
+def test_deaths_have_columns_where_they_were_met(report: Report) -> None:
+    entry = dataclasses.replace(report.entries[0], places=(("FuseOps", "segfault"),))
+    made = matrix(dataclasses.replace(report, entries=(entry,)))
+    assert [column.name for column in made.groups["died"]] == ["segfault"]
+    assert cell(made, "FuseOps", "segfault") == Cell(1, 0, 800)
+
+
+def test_order() -> None:
+    items = ["default", "FuseOps", "sequence", "Normalize", "Mine()", "FuseOps(fuse_opt_level=2)"]
+    assert in_order(items) == [
+        "Mine()", "Normalize", "FuseOps", "FuseOps(fuse_opt_level=2)", "sequence", "default",
+    ]  # fmt: skip
+
+
+def test_shares(report: Report) -> None:
+    mine, fuse, pipeline = shares(report)
+    assert (mine.name, fuse.name, pipeline.name) == ("MyPass()", "FuseOps", "default")
+    assert (fuse.checks, fuse.applied, fuse.changed, fuse.known) == (800, 0.8, 0.25, 0.05)
+    assert (fuse.avoided, fuse.rate, fuse.bugs) == (40, 200.0, 2)
+    assert mine.changed == 0
+    assert pipeline.changed is None
