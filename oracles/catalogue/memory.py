@@ -216,6 +216,18 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("StaticPlanBlockMemory()"),
         stages=(Stage.REWRITTEN, Stage.PLANNED),
         post=_planned,
+        exemptions=(
+            Exemption(
+                "attributes",
+                "relax.memory_plan_dynamic_func_output asks this pass for something, which it "
+                "does: then the attribute goes",
+                "src/relax/transform/static_plan_block_memory.cc reads it, nothing else does",
+                when=lambda mod, call: any(
+                    attr(func, "relax.memory_plan_dynamic_func_output") is not None
+                    for _, func in relax_functions(mod)
+                ),
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(
