@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from .conftest import Relaxfuzz
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -66,7 +67,7 @@ def commands() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workplace(tmp_path_factory: pytest.TempPathFactory, relaxfuzz: Relaxfuzz) -> Path:
     """A folder with the files that the pages speak of."""
     folder = tmp_path_factory.mktemp("docs")
     (folder / "corpus").symlink_to(ROOT / "corpus")
@@ -82,27 +83,16 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "mod = example(ir_modules(ops=['add'], max_functions=1), 0, 1)\n"
         "open('model.json', 'w').write(tvm.ir.save_json(mod))\n"
         "open('model.py', 'w').write(to_source(mod))\n"
-        "from relaxfuzz.fuzz.cli import main\n"
     )
     subprocess.run([sys.executable, "-c", model], cwd=folder, check=True, capture_output=True)
-    subprocess.run(
-        [str(BIN / "relaxfuzz"), "run", "ToNonDataflow", "--modules", "1"],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-    )
+    relaxfuzz("run", "ToNonDataflow", "--modules", "1", cwd=folder)
     (folder / "unknown.py").write_text(blocks(ROOT / "docs" / "findings.md", "python")[0])
-    subprocess.run(
-        [str(BIN / "relaxfuzz"), "check", "unknown.py", "LegalizeOps", "--no-known"],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-    )
+    relaxfuzz("check", "unknown.py", "LegalizeOps", "--no-known", cwd=folder)
     return folder
 
 
 @pytest.mark.parametrize("line", commands())
-def test_command(line: str, workplace: Path, tmp_path: Path) -> None:
+def test_command(line: str, workplace: Path, tmp_path: Path, relaxfuzz: Relaxfuzz) -> None:
     words = shlex.split(line)
     assert words[0] == "relaxfuzz", f"{line!r} is neither set-up nor a command of relaxfuzz"
     if len(words) == 2 and words[1] in ONE:
@@ -116,15 +106,7 @@ def test_command(line: str, workplace: Path, tmp_path: Path) -> None:
     if "--budget" in words:
         at = words.index("--budget")
         del words[at : at + 2]
-    run = subprocess.run(
-        [str(BIN / words[0]), *words[1:]],
-        cwd=workplace,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-        timeout=300,
-    )
+    run = relaxfuzz(*words[1:], cwd=workplace, env={"COLUMNS": "100"})
     assert run.returncode in FOUND_OR_NOT, run.stdout + run.stderr
 
 
