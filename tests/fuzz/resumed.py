@@ -1,0 +1,36 @@
+"""A campaign that goes on with the last one of its folder: `resumed.py OUT SEED MODULES [PASS]...`.
+
+A process of its own, to be killed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from relaxfuzz.fuzz.campaign import CampaignConfig
+from relaxfuzz.fuzz.commands.fuzzing import fuzz
+from relaxfuzz.fuzz.commands.session import Session, session
+from relaxfuzz.fuzz.events import Finished
+from relaxfuzz.fuzz.known import Choice
+from relaxfuzz.fuzz.subjects import Relaxations, subjects
+
+
+def go_on(made: Session, seed: int, modules: int, passes: Sequence[str]) -> Finished:
+    chosen = subjects(passes, Relaxations())
+    config = CampaignConfig(
+        seed=seed,
+        subjects=chosen,
+        modules=modules,
+        compositions=not passes,
+        avoid=made.expected.triggers(chosen),
+    )
+    return fuzz(config, made, command="test", named=(), resume=True)
+
+
+if __name__ == "__main__":
+    out, seed, modules, *passes = sys.argv[1:]
+    with session(Path(out), 2, Choice(), as_json=False) as made:
+        finished = go_on(made, int(seed), int(modules), passes)
+        made.conclude(finished.modules, finished.checks, finished.seconds)

@@ -1,0 +1,173 @@
+"""A campaign that is killed and goes on ends as one that nobody disturbed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaxfuzz.fuzz.commands import fuzzing
+from relaxfuzz.fuzz.commands.session import Session
+from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.known import Choice
+from relaxfuzz.fuzz.protocol import PassStats
+from relaxfuzz.fuzz.runs import Run
+from relaxfuzz.fuzz.store import DATABASE, Store
+from relaxfuzz.generators.tvm_api import versions
+
+HERE = Path(__file__).parent
+SCRIPT = HERE / "resumed.py"
+go_on = runpy.run_path(str(SCRIPT))["go_on"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+PASSES = (f"{HERE / 'user_passes.py'}:raises_on_exp", "DeadCodeElimination")
+SEED, MODULES = 5, 64
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_a_hurry() -> Iterator[None]:
+    """Little is reduced."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fuzzing, "LEAST_DRAIN", 0.5)
+        yield
+
+
+@contextmanager
+def opened(out: Path, pool: LocalPool) -> Iterator[Session]:
+    expected = Choice(shipped=False).load(versions()["tvm"])
+    with Store(out) as store:
+        made = Session(store, pool, Choice(), expected, as_json=False)
+        try:
+            yield made
+        finally:
+            made.display.close()
+
+
+def start(out: Path, seed: int, modules: int, *passes: str) -> subprocess.Popen[bytes]:
+    arguments = [sys.executable, str(SCRIPT), str(out), str(seed), str(modules), *passes]
+    return subprocess.Popen(
+        arguments, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """The driver and its zygote, as a machine that loses power does."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for pid in (process.pid, *map(int, children)):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+
+
+def run_of(out: Path) -> Run | None:
+    if not (out / DATABASE).exists():
+        return None
+    with Store(out, create=False) as store:
+        return next(iter(store.runs.all().values()), None)
+
+
+def ending(out: Path) -> dict[str, Any]:
+    """All of a folder that does not depend on the clock."""
+    with Store(out, create=False) as store:
+        assert store.pending() == []
+        assert store.runs.unfinished() is None
+        (run,) = store.runs.all().values()
+        confirmed = sorted(finding.id for finding in store.findings())
+        rows = sorted({store.rows.of(id) for id in run.found}, key=str)
+    assert run.finished
+    assert run.faults == ()
+    assert len(rows) == len(run.found), "a bug was told twice"
+    return {
+        "confirmed": confirmed,
+        "bugs": len(rows),
+        "modules": run.modules,
+        "checks": run.checks,
+        "stats": {name: timeless(stats) for name, stats in run.stats.items()},
+        "known": run.known_reports,
+        "knowns": run.knowns,
+    }
+
+
+def timeless(stats: PassStats) -> PassStats:
+    return dataclasses.replace(stats, seconds=0.0)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, pool: LocalPool) -> Path:
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    with opened(out, pool) as made:
+        go_on(made, SEED, MODULES, PASSES)
+    return out
+
+
+def test_a_killed_campaign_goes_on_and_loses_nothing(
+    tmp_path: Path, pool: LocalPool, undisturbed: Path
+) -> None:
+    out = tmp_path / "out"
+    process = start(out, SEED, MODULES, *PASSES)
+    while (run := run_of(out)) is None or not run.modules:
+        assert process.poll() is None
+        time.sleep(0.02)
+    kill(process)
+    run = run_of(out)
+    assert run is not None
+    assert 0 < run.modules < MODULES
+    assert not run.finished
+    with opened(out, pool) as made:
+        finished = go_on(made, SEED, MODULES, PASSES)
+    assert finished.modules == MODULES
+    told = ending(out)
+    assert told == ending(undisturbed)
+    assert told["confirmed"]
+
+
+def test_what_is_asked_for_has_to_be_the_same(
+    tmp_path: Path, pool: LocalPool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened(tmp_path / "out", pool) as made:
+        made.interrupt.stop.set()
+        for seed in (1, 1, 2):
+            assert go_on(made, seed, 16, PASSES[1:]).stopped
+        go_on(made, 2, 32, [])
+        runs = list(made.store.runs.all().values())
+    assert [run.seed for run in runs] == [1, 2, 2]
+    assert not any(run.finished for run in runs)
+    said = [line for line in capsys.readouterr().err.splitlines() if "a new campaign" in line]
+    assert said == [
+        "a new campaign, because the seed differs",
+        "a new campaign, because the passes and the number of modules and whether passes are put "
+        "together differ",
+    ]
+
+
+@pytest.mark.slow
+def test_five_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
+    random_ = random.Random(os.environ.get("RELAXFUZZ_KILLS", "1"))
+    outs = tmp_path / "undisturbed", tmp_path / "killed"
+    began = time.monotonic()
+    start(outs[0], 1, 300).communicate()
+    whole = time.monotonic() - began
+    kills = []
+    for _ in range(5):
+        process = start(outs[1], 1, 300)
+        try:
+            process.communicate(timeout=random_.uniform(0.05, 0.3) * whole)
+        except subprocess.TimeoutExpired:
+            kill(process)
+            run = run_of(outs[1])
+            kills.append(0 if run is None else run.modules)
+    last = start(outs[1], 1, 300)
+    last.communicate()
+    print(json.dumps({"seconds": whole, "modules at the kills": kills}))
+    assert len(kills) == 5
+    assert ending(outs[1]) == ending(outs[0])
