@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,31 @@ def test_the_reproducer_of_a_named_pass_runs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
     assert done.returncode == 1
     assert 'raise KeyError("relax.exp")' in done.stderr
+
+
+def test_a_pass_object_that_a_module_has_is_looked_into_elsewhere() -> None:
+    with pytest.raises(PassViolation) as raised:
+        check_pass(user_passes.REFUSES_EXP, chain("sin", "exp", "cos"))
+    text = str(raised.value)
+    assert "from user_passes import REFUSES_EXP" in raised.value.reproducer
+    assert re.search(r"R\.exp\(", text)
+    assert not re.search(r"R\.(sin|cos)\(", text), "minimized"
+    (path,) = Path(".relaxfuzz").glob("*.py")
+    assert f"relaxfuzz replay .relaxfuzz/{path.name}" in text
+    assert path.read_text() == raised.value.reproducer
+
+
+def test_what_a_pass_mutates_is_shown_as_it_was() -> None:
+    def grow(mod: tvm.IRModule, context: object) -> tvm.IRModule:
+        mod["again"] = mod["main"].without_attr("global_symbol")
+        return mod
+
+    mutates = tvm.transform.module_pass(grow, opt_level=0, name="Grows")
+    with pytest.raises(PassViolation) as raised:
+        check_pass(mutates, chain("exp"), oracles=["mutation"])
+    _, _, module = str(raised.value).partition("The module:")
+    assert "def main" in module
+    assert "def again" not in module
 
 
 @pytest.mark.parametrize("isolated", [False, True])

@@ -60,9 +60,27 @@ def marks() -> tvm.transform.Pass:
     return _pass("marks", transform)
 
 
+@tvm.transform.module_pass(opt_level=0)
+class Grows:
+    """Not idempotent either; named by its class, or by the pass."""
+
+    def transform_module(
+        self, mod: tvm.IRModule, context: tvm.transform.PassContext
+    ) -> tvm.IRModule:
+        count = int(mod.attrs["grown"]) if mod.attrs and "grown" in mod.attrs else 0
+        return mod.with_attr("grown", count + 1)
+
+
+grows = Grows()
+
+
 def factory_raises() -> tvm.transform.Pass:
     raise RuntimeError("no pass today")
 
 
 def gives_none() -> None:
     return None
+
+
+REFUSES_EXP = raises_on_exp()
+"""A pass that other processes can import."""
