@@ -13,23 +13,18 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...oracles.exhibit import Exhibit
 from ..display import counted, duration
 from ..finding import Finding
-from ..reproducer.account import promised, without_own_frames
+from ..reproducer.account import promised
 from . import code, plots
 from .data import Entry, Report, State
 from .matrix import matrix
 from .passes import RARE, shares
+from .told import NAMES, counts, happened, replay, reproducer
 from .visible import readable, shortened, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
-
-NAMES = {
-    State.NEW: "New",
-    State.SEEN: "Seen before",
-    State.KNOWN: "Known",
-    State.FIXED: "Fixed",
-}
 
 MEANING = {
     State.NEW: "the last run was the first to find them",
@@ -64,11 +59,13 @@ class Shown:
     source: str
     """Who makes the promise."""
     happened: str
-    compared: str
-    """The labels of the two sides of the difference."""
-    diff: Markup
+    sides: str
+    """What the two sides of the comparison are."""
+    compared: Markup
     module: Markup
     reproducer: Markup
+    replay: str
+    """The command that sees it again."""
     whole: bool
     """The reproducer is all there, to be copied."""
 
@@ -85,9 +82,9 @@ def html(report: Report) -> str:
             told[number] = (new + first, again + (not first))
     return page.render(
         report=report,
-        groups={state: [_shown(e) for e in report.of(state)] for state in State},
-        states={state: len(report.of(state)) for state in State},
-        names=NAMES,
+        groups={state: [_shown(e, report) for e in report.of(state)] for state in State},
+        states=counts(report),
+        names={state: name.capitalize() for state, name in NAMES.items()},
         meaning=MEANING,
         passes=sorted({name for entry in report.entries for name in entry.passes}),
         oracles=sorted({name for entry in report.entries for name in entry.oracles}),
@@ -108,40 +105,39 @@ def html(report: Report) -> str:
     )
 
 
-def _shown(entry: Entry) -> Shown:
+def _shown(entry: Entry, report: Report) -> Shown:
     finding = entry.shown
     nothing = Markup("")
     if finding is None:
-        return Shown(entry, "", "", "", "", nothing, nothing, nothing, whole=False)
-    text = _reproducer(entry)
+        return Shown(entry, "", "", "", "", nothing, nothing, nothing, "", whole=False)
+    text = reproducer(entry)
     exhibit = finding.exhibit
-    labels = f"{exhibit.left_label} → {exhibit.right_label}" if exhibit is not None else ""
+    module = finding.source or finding.module if exhibit is None else exhibit.module
     return Shown(
         entry,
         *promised(finding),
         _happened(finding),
-        labels,
-        code.diff(_hunks(exhibit.diff)) if exhibit is not None else nothing,
-        code.python(exhibit.module if exhibit is not None else finding.source or finding.module),
+        "" if exhibit is None else f"{exhibit.left_label} → {exhibit.right_label}",
+        nothing if exhibit is None else _compared(exhibit),
+        code.python(module),
         code.python(text),
+        replay(report, finding),
         whole=readable(text) == text,
     )
 
 
-def _hunks(diff: str) -> str:
-    """A unified diff without its head: the labels stand above."""
-    _, _, hunks = diff.partition("\n@@")
-    return f"@@{hunks}" if hunks else ""
-
-
-def _reproducer(entry: Entry) -> str:
-    path = entry.evidence[0].reproducer
-    return "" if path is None else path.read_text(encoding="utf-8", errors="replace")
+def _compared(exhibit: Exhibit) -> Markup:
+    """The difference; what there is of the left side, if not the module, where there is none."""
+    # The labels, which a difference begins with, stand above it.
+    _, _, hunks = exhibit.diff.partition("\n@@")
+    if hunks:
+        return code.diff(f"@@{hunks}")
+    return code.python("" if exhibit.left == exhibit.module else exhibit.left)
 
 
 def _happened(finding: Finding) -> str:
     """The oracle's account, unless the title has said it all."""
-    detail = "\n".join(without_own_frames(finding.detail.strip().split("\n")))
+    detail = happened(finding)
     return "" if detail == finding.title else detail
 
 
