@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
+WIDE = 160
+"""Columns of what is no terminal."""
 
 EVERY = 10.0
 """Seconds between two plain lines where there is no terminal."""
@@ -66,12 +70,28 @@ def display(console: Console) -> Display:
     return _Terminal(console) if console.is_terminal else _Plain(console)
 
 
+def results() -> Console:
+    """Where results go: as wide as the terminal, or wide enough for a file."""
+    return Console(width=None if sys.stdout.isatty() else WIDE)
+
+
+def columns(*names: str, whole: Collection[str] = (), numbers: Collection[str] = ()) -> Table:
+    """An empty table without lines.
+
+    Args:
+        whole: columns whose cells stay on one line; those of the others are folded.
+        numbers: columns that are flush right.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in names:
+        justify: JustifyMethod = "right" if name in numbers else "left"
+        table.add_column(name, no_wrap=name in whole, overflow="fold", justify=justify)
+    return table
+
+
 def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | None]]) -> None:
     """Print findings: pass, oracle, what went wrong and the reproducer's path below; sorted."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("pass", no_wrap=True)
-    table.add_column("oracle", no_wrap=True)
-    table.add_column("what went wrong, reproducer", overflow="fold")
+    table = columns("pass", "oracle", "what went wrong, reproducer", whole=("pass", "oracle"))
     for pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:3]):
         shown = "no file reproduces it; see `relaxfuzz replay`" if path is None else str(path)
         table.add_row(Text(pass_name), Text(oracle), Text(f"{title}\n").append(shown, style="dim"))

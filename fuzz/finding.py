@@ -12,13 +12,14 @@ from typing import Any
 from ..oracles.exhibit import Exhibit
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
+from .mistake import Mistake
 from .protocol import Identity, Origin
 
 FORMAT = 1
 """Version of the stored form; a reader refuses any other."""
 
 
-class UnknownFormat(ValueError):
+class UnknownFormat(Mistake):
     """A stored finding was written by a version of relaxfuzz that this one does not know."""
 
 

@@ -20,10 +20,10 @@ from ..oracles.keys import message
 from . import reproducer
 from .confirm import again
 from .executor import Executor
-from .finding import Finding, UnknownFormat
+from .finding import Finding
 from .mistake import Mistake
 from .runner import HUNG
-from .store import DATABASE, BadStore, Store
+from .store import DATABASE, Store
 
 
 class Status(enum.StrEnum):
@@ -86,14 +86,14 @@ def items(path: Path) -> Iterator[Item]:
         yield _file(path)
         return
     if (path / DATABASE).is_file():
-        with _open(path) as store:
-            for finding in _readable(store):
+        with Store(path, create=False) as store:
+            for finding in store.findings():
                 yield Item(path, finding)
         return
     if (path.parent / DATABASE).is_file():
-        with _open(path.parent) as store:
+        with Store(path.parent, create=False) as store:
             # In a list of findings the beginning of an id stands for it.
-            found = [f for f in _readable(store) if f.id.startswith(path.name)]
+            found = [f for f in store.findings() if f.id.startswith(path.name)]
             unseen = store.get(path.name)
         if not found and unseen is not None:
             found = [unseen]
@@ -195,17 +195,3 @@ def failure(code: int, stderr: str) -> str | None:
         return f"exit code {code}"
     kind, text = raised[0].rpartition(".")[2], message(raised[1])
     return f"{kind}: {text}" if text else kind
-
-
-def _open(folder: Path) -> Store:
-    try:
-        return Store(folder, create=False)
-    except BadStore as error:
-        raise Mistake(str(error)) from None
-
-
-def _readable(store: Store) -> Iterator[Finding]:
-    try:
-        yield from store.findings()
-    except UnknownFormat as error:
-        raise Mistake(str(error)) from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from . import rows, runs
 from .files import write_whole
 from .finding import Finding
+from .mistake import Mistake
 from .rows import Rows
 from .runs import Runs
 
@@ -40,7 +41,7 @@ CREATE TABLE IF NOT EXISTS pending (
 """
 
 
-class BadStore(Exception):
+class BadStore(Mistake):
     """The folder cannot serve as a store; the text says why in one sentence."""
 
 

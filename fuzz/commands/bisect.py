@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json as jsonlib
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..bisect import Bisection, Status, Trial, Verdict, item
-from ..display import display
+from ..display import columns, display, results
 from ..environments import choices
 from ..store import Store
 from ..subprocesses import Stopped, Subprocesses
@@ -93,13 +91,10 @@ def _summary(verdict: Verdict, asked: int) -> dict[str, object]:
 
 
 def _table(verdict: Verdict) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("tvm", overflow="fold")
-    table.add_column("status", no_wrap=True)
-    table.add_column("said", overflow="fold")
+    table = columns("tvm", "status", "said", whole=("status",))
     for trial in verdict.trials:
         table.add_row(Text(_name(trial)), str(trial.status), Text(trial.said))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    results().print(table)
 
 
 def _name(trial: Trial) -> str:

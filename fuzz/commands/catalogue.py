@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json as jsonlib
-import sys
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ...generators.choices import Choices
@@ -17,6 +14,7 @@ from ...generators.ops import table as operators
 from ...generators.stages import Stage
 from ...oracles.catalogue import LEFT_OUT, catalogue
 from ...oracles.contract import PassContract
+from ..display import columns, results
 from ..draw import entropy, example
 
 MODULES = 12
@@ -123,9 +121,7 @@ def _stages(contract: PassContract) -> str:
 
 
 def _print(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, name in enumerate(header):
-        table.add_column(name, no_wrap=number == 0, overflow="fold")
+    table = columns(*header, whole=header[:1])
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    results().print(table)

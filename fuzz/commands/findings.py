@@ -7,20 +7,17 @@ import difflib
 import json as jsonlib
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ...generators.tvm_api import load_json, versions
 from ...oracles.inspect import bindings_of
 from .. import reproducer
 from ..dedup.place import by_row, place
-from ..display import counted
+from ..display import columns, counted, results
 from ..executor import LocalPool
 from ..exhibit import Exhibit, exhibit
 from ..finding import Finding
@@ -28,7 +25,7 @@ from ..known import Choice, Expected
 from ..mistake import Mistake, near
 from ..reproducer import Form
 from ..rows import Member, Row
-from ..store import BadStore, Store
+from ..store import Store
 
 VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
 """What may be said of a row; all else is a note."""
@@ -81,7 +78,7 @@ def listing(folder: Path, chosen: Filter, *, json: bool) -> int:
     Raises:
         Mistake: no store, or nothing in it has what the filter names.
     """
-    with _opened(folder) as store:
+    with Store(folder, create=False) as store:
         rows = _unconfirmed(store) if chosen.unconfirmed else _rows(store)
         for option, names, attribute in (
             ("--pass", chosen.passes, "pass_name"),
@@ -115,7 +112,7 @@ def show(folder: Path, id: str, form: str) -> int:
     """
     if form not in (*Form, DIFF):
         raise Mistake(f"no format {form!r}{near(form, [*map(str, Form), DIFF])}")
-    with _opened(folder) as store:
+    with Store(folder, create=False) as store:
         rows = _rows(store)
         row, finding = _found(rows, id)
         if finding.id == row.row.id:  # a row stands for the finding that shows it best
@@ -147,7 +144,7 @@ def merge(folder: Path, ids: Sequence[str]) -> int:
     Raises:
         Mistake: no such id, or fewer than two rows.
     """
-    with _opened(folder) as store:
+    with Store(folder, create=False) as store:
         rows = _rows(store)
         into, *others = dict.fromkeys(_found(rows, id)[0].row.id for id in ids)
         if not others:
@@ -163,7 +160,7 @@ def split(folder: Path, id: str) -> int:
     Raises:
         Mistake: no such id, or it is alone already.
     """
-    with _opened(folder) as store:
+    with Store(folder, create=False) as store:
         row, finding = _found(_rows(store), id)
         if len(row.row.members) == 1:
             raise Mistake(f"{finding.id} is alone in its row already")
@@ -180,7 +177,7 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
     """
     if verdict:
         _verdict(verdict)
-    with _opened(folder) as store:
+    with Store(folder, create=False) as store:
         row, _ = _found(_rows(store), id)
         store.rows.judge(row.row.id, verdict=verdict, note=note)
         now = store.rows.get(row.row.id)
@@ -189,16 +186,6 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
 
 
 # Pieces
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[Store]:
-    try:
-        store = Store(folder, create=False)
-    except BadStore as error:
-        raise Mistake(str(error)) from None
-    with store:
-        yield store
 
 
 def _rows(store: Store) -> list[Listed]:
@@ -280,11 +267,9 @@ def _short(id: str, ids: Sequence[str]) -> str:
 
 
 def _table(rows: Sequence[Listed], ids: Sequence[str]) -> None:
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("id", "pass", "oracle", "reports", "bindings", "status", "what went wrong"):
-        number = name in ("reports", "bindings")
-        table.add_column(name, overflow="fold", justify="right" if number else "left")
+    console = results()
+    names = ("id", "pass", "oracle", "reports", "bindings", "status", "what went wrong")
+    table = columns(*names, numbers=("reports", "bindings"))
     for row in rows:
         note = f"\n{row.row.note}" if row.row.note else ""
         table.add_row(

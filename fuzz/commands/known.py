@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
-from ..display import display
+from ..display import columns, display, results
 from ..known import NO_LONGER, Choice, prune, verify
 from ..mistake import Mistake, near
 from ..replay import Outcome, Status
@@ -98,11 +97,8 @@ def _event(known: Known, outcome: Outcome | None, verified: bool) -> dict[str, o
 
 
 def _table(listed: Sequence[Known], outcomes: Mapping[Known, Outcome], verified: bool) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    if verified:
-        table.add_column("status", no_wrap=True)
-    table.add_column("known", overflow="fold")
-    table.add_column("what goes wrong", overflow="fold")
+    names = ("known", "what goes wrong")
+    table = columns(*(("status", *names) if verified else names), whole=("status",))
     # What has to be looked at comes last, where it is seen.
     rows = sorted(
         listed, key=lambda known: known in outcomes and outcomes[known].status not in STILL
@@ -110,4 +106,4 @@ def _table(listed: Sequence[Known], outcomes: Mapping[Known, Outcome], verified:
     for known in rows:
         row = (known.name, Text(known.what))
         table.add_row(*((_status(outcomes.get(known)), *row) if verified else row))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    results().print(table)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json as jsonlib
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, nullcontext
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from ..display import display
+from ..display import columns, display, results
 from ..executor import LocalPool
 from ..replay import EXPECTED, Outcome, Status, items, replay
 
@@ -77,11 +75,7 @@ def _event(outcome: Outcome) -> dict[str, object]:
 
 
 def _table(outcomes: Sequence[Outcome]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("status", no_wrap=True)
-    table.add_column("id", no_wrap=True)
-    table.add_column("finding", overflow="fold")
-    table.add_column("said", overflow="fold")
+    table = columns("status", "id", "finding", "said", whole=("status", "id"))
     # What has to be looked at comes last, where it is seen.
     order = list(Status)
     for outcome in sorted(outcomes, key=lambda o: (order.index(o.status), o.item.path)):
@@ -94,4 +88,4 @@ def _table(outcomes: Sequence[Outcome]) -> None:
             Text(outcome.item.name),
             Text(said),
         )
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    results().print(table)

@@ -21,7 +21,7 @@ from ...oracles.zoo import ZOO, Family, Specimen
 from ..display import display, duration
 from ..executor import LocalPool
 from ..mistake import Mistake, near
-from ..store import BadStore, Store
+from ..store import Store
 from ..zoo import Budget, Detection, hunt
 from .session import Interrupt
 
@@ -88,11 +88,7 @@ def _hunts(
             pools.put(pool)
 
     workers = min(request.workers, len(chosen))
-    try:
-        store = Store(request.out)
-    except BadStore as error:
-        raise Mistake(str(error)) from None
-    with store, ThreadPoolExecutor(workers) as threads:
+    with Store(request.out) as store, ThreadPoolExecutor(workers) as threads:
         made = [LocalPool(1) for _ in range(workers)]
         try:
             for pool in made:
@@ -167,6 +163,7 @@ def _print(detections: Sequence[Detection]) -> None:
             table.add_row(f"**{family}**", f"{right} of {len(mine)} right", "", "", "", "")
         for detection in mine:
             table.add_row(*map(Text, _cells(detection)))
+    # A folded row is no Markdown any more.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     totals = _totals(detections)
     print(
