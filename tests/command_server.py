@@ -1,7 +1,7 @@
 """Runs commands of relaxfuzz in forked processes, so that only the server pays for importing TVM.
 
 A line of JSON on stdin: arguments, folder, environment, files for stdout and stderr. A line on
-stdout: the exit code, negative for a signal. Run by the fixture `relaxfuzz`.
+stdout: the exit code, negative for a signal. Run by `commands.relaxfuzz`.
 """
 
 from __future__ import annotations

@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Relaxfuzz
+from .commands import relaxfuzz
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BIN = Path(sys.executable).parent
 
+EXAMPLE = ROOT / "docs" / "vendor_backend"
+"""A project whose files pages show in part; `test_vendor_backend` runs it."""
+
 FOUND_OR_NOT = {0, 1}
-ELSEWHERE = ("make ", "pip ")
-"""Commands that set up an environment; the continuous integration runs them."""
+ELSEWHERE = ("make ", "pip ", "python3 -m venv ", "mkdir ", "source ", "pytest --hypothesis")
+"""Commands that set up an environment, which the continuous integration does; and the tests of the
+example."""
 
 SMALL = {
     "run": "--modules 3 --workers 1 --seed 1 --out out",
@@ -35,12 +39,29 @@ def blocks(page: Path, kind: str) -> list[str]:
     return [text for found, text in BLOCK.findall(page.read_text()) if found == kind]
 
 
+def shown(code: str) -> Path | None:
+    """The file of the example that a snippet is a part of, by the name in its first line."""
+    first, _, _ = code.partition("\n")
+    file = EXAMPLE / first.removeprefix("# ")
+    return file if first.startswith("# ") and file.is_file() else None
+
+
+def test_parts_of_files() -> None:
+    parts = [code for page in PAGES for code in blocks(page, "python") if shown(code)]
+    assert parts
+    for code in parts:
+        file = shown(code)
+        assert file is not None
+        assert code.partition("\n")[2] in file.read_text(), f"{file} without {code}"
+
+
 @pytest.mark.parametrize(
     ("page", "code"),
     [
         pytest.param(page, code, id=f"{page.stem}-{i}")
         for page in PAGES
         for i, code in enumerate(blocks(page, "python"))
+        if shown(code) is None
     ],
 )
 def test_python(page: Path, code: str, tmp_path: Path) -> None:
@@ -67,11 +88,13 @@ def commands() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory, relaxfuzz: Relaxfuzz) -> Path:
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of."""
     folder = tmp_path_factory.mktemp("docs")
     (folder / "corpus").symlink_to(ROOT / "corpus")
     (folder / ".venv").symlink_to(sys.prefix)
+    for part in EXAMPLE.iterdir():
+        (folder / part.name).symlink_to(part)
     page = ROOT / "docs" / "check-your-own-pass.md"
     (folder / "my_passes.py").write_text(blocks(page, "python")[0])
     (folder / "unshaped.py").write_text(blocks(ROOT / "docs" / "explain.md", "python")[0])
@@ -92,8 +115,11 @@ def workplace(tmp_path_factory: pytest.TempPathFactory, relaxfuzz: Relaxfuzz) ->
 
 
 @pytest.mark.parametrize("line", commands())
-def test_command(line: str, workplace: Path, tmp_path: Path, relaxfuzz: Relaxfuzz) -> None:
+def test_command(line: str, workplace: Path, tmp_path: Path) -> None:
     words = shlex.split(line)
+    if words[0] == "pytest":
+        run_pytest(words[1:], workplace)
+        return
     assert words[0] == "relaxfuzz", f"{line!r} is neither set-up nor a command of relaxfuzz"
     if len(words) == 2 and words[1] in ONE:
         words.append(ONE[words[1]])
@@ -107,6 +133,19 @@ def test_command(line: str, workplace: Path, tmp_path: Path, relaxfuzz: Relaxfuz
         at = words.index("--budget")
         del words[at : at + 2]
     run = relaxfuzz(*words[1:], cwd=workplace, env={"COLUMNS": "100"})
+    assert run.returncode in FOUND_OR_NOT, run.stdout + run.stderr
+
+
+def run_pytest(words: list[str], workplace: Path) -> None:
+    """The plugin with few modules."""
+    for option, value in {"--relaxfuzz-modules": "3", "--relaxfuzz-budget": None}.items():
+        if option in words:
+            at = words.index(option)
+            del words[at : at + 2]
+        if value is not None:
+            words += [option, value]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    run = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
     assert run.returncode in FOUND_OR_NOT, run.stdout + run.stderr
 
 

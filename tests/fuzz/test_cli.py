@@ -17,6 +17,8 @@ from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.mistake import Mistake, parse_budget
 from relaxfuzz.fuzz.store import Store
 
+from ..commands import relaxfuzz
+
 USER = Path(__file__).with_name("user_passes.py")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "relaxfuzz.fuzz.cli"]
@@ -35,16 +37,6 @@ class Module:
             R.output(c)
         return c
 """
-
-
-def relaxfuzz(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=300,
-    )
 
 
 def events(text: str) -> list[dict[str, object]]:
@@ -192,12 +184,12 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
 
 def test_a_generated_module_shows_a_bug_in_a_users_pass(tmp_path: Path) -> None:
     done = relaxfuzz(
-        "run", f"{USER}:marks", "--modules", 3, "--seed", 1, "--out", tmp_path / "out",
+        "run", f"{USER}:grows", "--modules", 3, "--seed", 1, "--out", tmp_path / "out",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert "marks" in done.stdout
+    assert "grows" in done.stdout
     assert "idempotent" in done.stdout
-    (path,) = (tmp_path / "out" / "reproducers").glob("marks-idempotent-*.py")
+    (path,) = (tmp_path / "out" / "reproducers").glob("grows-idempotent-*.py")
     assert str(path) in done.stdout.replace("\n", "")
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,8 @@ from relaxfuzz.fuzz.executor import LocalPool, explain
 from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Died, Explain
 from relaxfuzz.oracles.explanation import Explanation
+
+from ..commands import relaxfuzz
 
 MODEL = """\
 from tvm.script import ir as I
@@ -62,19 +61,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def relaxfuzz(*words: str, columns: int = 100) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(Path(sys.executable).parent / "relaxfuzz"), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": str(columns)},
-    )
-
-
 @pytest.mark.usefixtures("folder")
 def test_the_page() -> None:
-    done = relaxfuzz("explain", "model.py")
+    done = relaxfuzz("explain", "model.py", env={"COLUMNS": "100"})
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "error: `R.add` cannot be lowered: the shape of `x` is not known"
@@ -149,7 +138,7 @@ def test_a_long_line_is_cut_around_the_mark(folder: Path) -> None:
         "R.add(x, y)", "R.add(weight_3, R.add(weight_3, R.add(weight_3, R.add(y, x))))"
     )
     (folder / "model.py").write_text(text)
-    lines = relaxfuzz("explain", "model.py", columns=NARROWEST).stdout.splitlines()
+    lines = relaxfuzz("explain", "model.py", env={"COLUMNS": str(NARROWEST)}).stdout.splitlines()
     assert any("…" in line and "def main" in line for line in lines)
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -23,6 +20,8 @@ from relaxfuzz.fuzz.protocol import PassStats, Subject
 from relaxfuzz.fuzz.replay import Status
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.passcall import PassCall
+
+from ..commands import relaxfuzz
 
 HERE = "0.27.0.post1"
 USER = Path(__file__).with_name("user_passes.py")
@@ -205,27 +204,16 @@ def test_triggers_are_those_of_the_pass(tmp_path: Path) -> None:
 # The command line
 
 
-def relaxfuzz(cwd: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "relaxfuzz.fuzz.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        timeout=300,
-    )
-
-
 def test_a_known_bug_is_no_reason_to_fail(tmp_path: Path) -> None:
     module = corpus.HERE / "found" / "lift-params-undefined-output.py"
     command = ("check", module, "LiftTransformParams", "--oracle", "well-formed", "--workers", 1)
-    run = relaxfuzz(tmp_path, *command, "--json")
+    run = relaxfuzz(*command, "--json", cwd=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     told = [json.loads(line) for line in run.stdout.splitlines()]
     assert [event["event"] for event in told] == ["known", "summary"]
     assert (told[0]["name"], told[0]["reports"]) == ("lift-params-undefined-output", 1)
     assert (told[1]["findings"], told[1]["known_reports"]) == (0, 1)
-    assert relaxfuzz(tmp_path, *command, "--no-known").returncode == 1
+    assert relaxfuzz(*command, "--no-known", cwd=tmp_path).returncode == 1
 
 
 def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
@@ -235,11 +223,11 @@ def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
         "        y = R.exp(x)\n        return y\n"
     )
     command = ("check", "model.py", f"{USER}:raises_on_exp", "--oracle", "crash", "--workers", 1)
-    assert relaxfuzz(tmp_path, *command, "--known-update").returncode == 1
+    assert relaxfuzz(*command, "--known-update", cwd=tmp_path).returncode == 1
     (one,) = knowns(tmp_path / "relaxfuzz-known")
     assert one.tvm.fails_on == (tvm.__version__,)
     assert one.reproducer is not None
-    assert relaxfuzz(tmp_path, *command).returncode == 0
+    assert relaxfuzz(*command, cwd=tmp_path).returncode == 0
 
 
 def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
@@ -260,11 +248,11 @@ def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
         "--json",
     )
     folder = ("--no-known", "--known", tmp_path)
-    run = relaxfuzz(tmp_path, *command, *folder)
+    run = relaxfuzz(*command, *folder, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     told = [json.loads(line) for line in run.stdout.splitlines()]
     assert [each["name"] for each in told if each["event"] == "known-fixed"] == ["gone"]
-    relaxfuzz(tmp_path, *command, *folder, "--known-prune")
+    relaxfuzz(*command, *folder, "--known-prune", cwd=tmp_path)
     assert not known(tmp_path / "gone.toml").tvm.expects_failure(tvm.__version__)
     assert not (tmp_path / "certain.toml").exists(), "asked for, it is verified as well"
     assert known(tmp_path / "another.toml").tvm.expects_failure(tvm.__version__)
@@ -273,16 +261,16 @@ def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
 def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
     made(tmp_path, "still", reproducer=FAILS)
     made(tmp_path, "gone", "0.26.0", reproducer=PASSES)
-    listed = relaxfuzz(tmp_path, "known", "AdjustMatmulOrder")
+    listed = relaxfuzz("known", "AdjustMatmulOrder", cwd=tmp_path)
     assert listed.returncode == 0
     assert "adjust-matmul-order-1d-operand" in listed.stdout
-    wrong = relaxfuzz(tmp_path, "known", "AdjustMatmulOrdr")
+    wrong = relaxfuzz("known", "AdjustMatmulOrdr", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "'AdjustMatmulOrder'" in wrong.stderr
     own = ("known", "--no-known", "--known", tmp_path, "--known-prune", "--workers", 1)
-    assert relaxfuzz(tmp_path, *own).returncode == 1
+    assert relaxfuzz(*own, cwd=tmp_path).returncode == 1
     assert "fixed in" in (tmp_path / "gone.toml").read_text()
-    again = relaxfuzz(tmp_path, *own)
+    again = relaxfuzz(*own, cwd=tmp_path)
     assert again.returncode == 0, again.stdout
     assert "1 known" in again.stdout
 
