@@ -21,6 +21,9 @@ from . import keys
 LONGEST = 64_000
 """Characters of one text."""
 
+LONGEST_LINE = 2_000
+"""Characters of one line: one expression of TensorIR can be longer than all the rest."""
+
 FEW = 16
 """Elements of a constant that are written out."""
 
@@ -42,13 +45,18 @@ what the module happens to hold, and tells a reader nothing."""
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
-    """The text, cut at a line's end where it is too long, with a last line that says so."""
-    text = text.strip("\n")
+    """The text with long lines cut, and cut at a line's end where it is too long; it says so."""
+    text = "\n".join(map(_line, text.strip("\n").split("\n")))
     if len(text) <= longest:
         return text
     kept = text[:longest].rpartition("\n")[0] or text[:longest]
     left = text[len(kept) :].strip("\n").count("\n") + 1
     return f"{kept}\n# ... {left} more line{'s' * (left != 1)}"
+
+
+def _line(line: str) -> str:
+    more = len(line) - LONGEST_LINE
+    return line if more <= 0 else f"{line[:LONGEST_LINE]}  # ... {more} more characters"
 
 
 def _plainly(mod: tvm.IRModule) -> str:
