@@ -6,33 +6,28 @@ import contextlib
 import hashlib
 import math
 import queue
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
 
 from ...corpus.knowns import Known
-from ...generators.tvm_api import versions
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
 from ..campaign import CampaignConfig
 from ..campaign import run as campaign
 from ..events import BlockDone, Fault, Finished, Found, Progress
-from ..executor import LocalPool
 from ..finding import Finding
 from ..known import Choice
 from ..protocol import Identity, PassStats, Subject, identity
-from ..store import Store
 from ..triage import Triage
 from . import failure
 from .items import Campaign, Shard, Told
-from .options import SETTINGS, Settings
-from .parts import Part, Parts
-from .session import PLAN, SPLIT, Plan
+from .parts import Part
+from .workplace import Workplace
 
 RESERVE = 0.25
 """Share of an item's time that is kept for findings that wait to be confirmed and reduced."""
@@ -43,61 +38,8 @@ GRACE, MOST_GRACE = 10.0, 60.0
 PATIENCE = 60.0
 """Seconds after that in which what was reduced is still made into reproducers."""
 
-LEAST = 1.0
-"""Seconds for a pass, however many there are."""
-
 EVERY = 1.0
 """Seconds between two times that an item writes down how far it is."""
-
-
-class Workplace:
-    """What the items of one process share: the zygote, the store, and the time."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        begin = time.monotonic()
-        self.settings: Settings = config.stash[SETTINGS]
-        self.plan: Plan = config.stash[PLAN]
-        sys.path.append(str(config.rootpath))  # where a repository's own packages are
-        self.store = Store(self.settings.out)
-        self.pool = LocalPool(1)
-        self.parts = Parts(self.settings.out, self.plan.session)
-        self.versions = versions()
-        self._done: set[str] = set()
-        self._spent = time.monotonic() - begin
-
-    @classmethod
-    def of(cls, config: pytest.Config) -> Workplace:
-        """That of this process, made for the first item."""
-        made = config.stash.get(_WORKPLACE, None)
-        if made is None:
-            made = config.stash[_WORKPLACE] = cls(config)
-            config.add_cleanup(made.close)
-        return made
-
-    def seconds(self, shard: Shard, passes: int) -> float | None:
-        """The time for an item: an equal part of what the items before it have left over."""
-        total = self.settings.seconds
-        if total is None:
-            return None
-        self._done.add(shard.spelling)
-        return max(LEAST, (total - self._spent) / max(1, passes - len(self._done) + 1))
-
-    @contextlib.contextmanager
-    def spending(self) -> Iterator[None]:
-        """What this takes, the items that come later do not have."""
-        begin = time.monotonic()
-        try:
-            yield
-        finally:
-            self._spent += time.monotonic() - begin
-
-    def close(self) -> None:
-        """Nothing is left running."""
-        self.pool.close()
-        self.store.close()
-
-
-_WORKPLACE = pytest.StashKey[Workplace]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +75,7 @@ def run(item: Campaign, subtests: pytest.Subtests) -> None:
             raise Told(failure.text(finding, place.store, item.shard, row, others))
 
     try:
-        with place.spending():
+        with place.clock.running():
             outcome = _Fuzzing(place, item, tell).run()
     except Told:
         return  # -x: the session ends with what was told last
@@ -162,8 +104,8 @@ class _Fuzzing:
         self._config = CampaignConfig(
             seed=seed_of(place.plan.seed, shard),
             subjects=(self._subject,),
-            seconds=place.seconds(shard, item.config.stash[SPLIT]),
-            modules=None if settings.modules is None else max(1, _part(settings.modules, shard)),
+            seconds=place.clock.share(shard.spelling),
+            modules=None if settings.modules is None else max(1, part_of(settings.modules, shard)),
             compositions=False,
             avoid=self._expected.triggers((self._subject,)),
         )
@@ -315,7 +257,7 @@ def seed_of(seed: int, shard: Shard) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{shard.number}".encode()).digest()[:4]) >> 1
 
 
-def _part(modules: int, shard: Shard) -> int:
+def part_of(modules: int, shard: Shard) -> int:
     """The modules of a shard; all shards together have all."""
     return modules * (shard.number + 1) // shard.count - modules * shard.number // shard.count
 

@@ -6,6 +6,7 @@ The command line wins. A path in pyproject.toml is relative to that file.
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -108,13 +109,23 @@ def settings(config: pytest.Config) -> Settings:
         pytest.UsageError: something that cannot be.
     """
     try:
-        chosen = dataclasses.replace(_pyproject(config.rootpath), **_command_line(config))
+        given = _command_line(config)
+        chosen = dataclasses.replace(_pyproject(config.rootpath), **given)
         _check(chosen)
     except Mistake as error:
         raise pytest.UsageError(f"relaxfuzz: {error}") from None
+    if "passes" not in given and _in_part(config):
+        chosen = dataclasses.replace(chosen, passes=())
     if chosen.seed is None:
         chosen = dataclasses.replace(chosen, seed=random.SystemRandom().randrange(2**31))
     return chosen
+
+
+def _in_part(config: pytest.Config) -> bool:
+    """Certain files or tests were named: whoever does that does not wait for a campaign."""
+    here = config.invocation_params.dir
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return named and not all((here / each).is_dir() for each in config.args)
 
 
 def _pyproject(root: Path) -> Settings:
@@ -139,11 +150,18 @@ def _pyproject(root: Path) -> Settings:
     found = read(rest, Settings, where)
     return dataclasses.replace(
         found,
-        promises=promises,
+        passes=tuple(_spelled(each, root) for each in found.passes),
+        promises={_spelled(each, root): table for each, table in promises.items()},
         out=root / found.out,
         known=_under(root, found.known),
         corpus=_under(root, found.corpus),
     )
+
+
+def _spelled(spelling: str, root: Path) -> str:
+    """A file in it is seen from where pytest runs."""
+    path, colon, name = spelling.rpartition(":")
+    return f"{os.path.relpath(root / path)}:{name}" if path.endswith(".py") and colon else spelling
 
 
 def _command_line(config: pytest.Config) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from ..files import write_whole
 from ..plain import plain, typed
 from ..protocol import PassStats
@@ -53,7 +55,8 @@ class Parts:
     def __init__(self, out: Path, session: str) -> None:
         """
         Args:
-            session: tells sessions apart that write into one store.
+            session: tells sessions apart that write into one store; begins with the id of the
+                process that started it.
         """
         self._folder = out / "sessions" / session
 
@@ -86,6 +89,14 @@ class Parts:
         """The items that report the same bug of other passes."""
         told = {path.read_text(encoding="utf-8") for path in (self._folder / row).glob("[!.]*")}
         return sorted(told - {item})
+
+    @classmethod
+    def sweep(cls, out: Path) -> None:
+        """Remove what sessions left that were killed; what they had found is pending."""
+        for folder in (out / "sessions").glob("*-*"):
+            pid = folder.name.partition("-")[0]
+            if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+                cls(out, folder.name).remove()
 
     def remove(self) -> None:
         """They have been put together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ def plan(config: pytest.Config, settings: Settings) -> Plan:
     shards = 1 if config.getoption("dist", "no") in WITHOUT_SHARDS else workers
     passes = tuple(dict.fromkeys(settings.passes))
     return Plan(
-        session=uuid.uuid4().hex[:12],
+        session=f"{os.getpid()}-{uuid.uuid4().hex[:8]}",
         seed=settings.seed,
         passes=passes,
         workers=workers,

@@ -43,6 +43,7 @@ def begin(config: pytest.Config, plan: Plan, subjects: Mapping[str, Subject]) ->
     )
     try:
         with Store(settings.out) as store:
+            Parts.sweep(settings.out)
             return store.runs.begin(run)
     except BadStore as error:
         raise Mistake(str(error)) from None
@@ -58,7 +59,7 @@ class Line:
     bugs: int
     knowns: int
     """Distinct root causes that are known."""
-    cut: tuple[str, ...]
+    cut: tuple[Part, ...]
     """Items that began and did not end, though their process lived."""
 
     @property
@@ -133,12 +134,13 @@ def tell(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
         found = number and lines[number - 1].bugs
         terminal.write_line(text, bold=number == 0, red=bool(found))
     for line in lines:
-        for warning in _warnings(line):
+        for warning in warnings_of(line):
             terminal.write_line(f"warning: {warning}", yellow=True)
     terminal.write_line(f"TVM {versions()['tvm']}, seed {plan.seed}, store {near(settings.out)}")
 
 
-def _warnings(line: Line) -> list[str]:
+def warnings_of(line: Line) -> list[str]:
+    """What a user should know of what was not tested."""
     found = []
     if line.modules and not line.stats.checks:
         found.append(
@@ -149,8 +151,10 @@ def _warnings(line: Line) -> list[str]:
         found.append(
             f"{line.spelling} changed none of the modules that it was given: little was tested"
         )
-    cut = (f"{item} was stopped before its time" for item in line.cut)
-    return [*found, *cut]
+    for part in line.cut:
+        waits = f"; {counted(len(part.waiting), 'finding')} for the next session to confirm"
+        found.append(f"{part.item} was stopped before its time{waits if part.waiting else ''}")
+    return found
 
 
 def _line(spelling: str, parts: Sequence[Part], lost: Collection[str], store: Store) -> Line:
@@ -161,7 +165,7 @@ def _line(spelling: str, parts: Sequence[Part], lost: Collection[str], store: St
         reduce(PassStats.__add__, (part.stats for part in parts)),
         len({store.rows.of(id) or id for id in found}),
         len({name for part in parts for name in part.knowns}),
-        tuple(p.item for p in parts if not p.finished and p.item not in lost),
+        tuple(part for part in parts if not part.finished and part.item not in lost),
     )
 
 

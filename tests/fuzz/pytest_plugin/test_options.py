@@ -1,0 +1,87 @@
+"""What can be asked of the plugin, and the mistakes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from relaxfuzz.fuzz.pytest_plugin.options import Settings, settings
+
+pytest_plugins = ["pytester"]
+
+Read = Callable[..., Settings]
+
+
+@pytest.fixture
+def read(pytester: pytest.Pytester) -> Read:
+    """The settings of a repository with this `[tool.relaxfuzz]`, and of this command line."""
+
+    def read(table: str, *arguments: str) -> Settings:
+        pytester.makepyprojecttoml(f"[tool.relaxfuzz]\n{table}")
+        return settings(pytester.parseconfig(*arguments))
+
+    return read
+
+
+def test_pyproject_says_it_and_the_command_line_says_it_better(
+    read: Read, pytester: pytest.Pytester
+) -> None:
+    table = 'passes = ["FuseOps"]\nbudget = "5m"\nseed = 3\nout = "found"\nknown = ["bugs"]'
+    plain = read(table)
+    assert (plain.passes, plain.seconds, plain.seed) == (("FuseOps",), 300.0, 3)
+    assert (plain.out, plain.known) == (pytester.path / "found", (pytester.path / "bugs",))
+    better = read(table, "--relaxfuzz=CSE", "--relaxfuzz-budget=10s", "--relaxfuzz-seed=0")
+    assert (better.passes, better.seconds, better.seed) == (("CSE",), 10.0, 0)
+
+
+def test_a_number_of_modules_is_a_budget(read: Read) -> None:
+    assert read("").seconds == 60.0
+    assert read("", "--relaxfuzz-modules=5").seconds is None
+    assert read("", "--relaxfuzz-modules=5", "--relaxfuzz-budget=9s").seconds == 9.0
+
+
+def test_a_session_without_a_seed_draws_one(read: Read) -> None:
+    assert read("").seed != read("").seed
+
+
+def test_who_names_a_test_does_not_wait_for_the_passes_of_pyproject(
+    read: Read, pytester: pytest.Pytester
+) -> None:
+    table = 'passes = ["FuseOps"]'
+    test = pytester.makepyfile(test_one="def test_one(): pass")
+    assert read(table, str(pytester.path)).passes == ("FuseOps",)
+    assert read(table, str(test)).passes == ()
+    assert read(table, f"{test}::test_one").passes == ()
+    assert read(table, str(test), "--relaxfuzz=CSE").passes == ("CSE",)
+
+
+def test_a_file_is_named_from_where_pyproject_is(
+    read: Read, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = pytester.mkdir("tests")
+    monkeypatch.chdir(folder)
+    table = 'passes = ["my/passes.py:make"]\n[tool.relaxfuzz.promises."my/passes.py:make"]\n'
+    found = read(f'{table}stages = ["raw"]')
+    assert found.passes == ("../my/passes.py:make",)
+    assert found.promises == {"../my/passes.py:make": {"stages": ["raw"]}}
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments", "told"),
+    [
+        ("pass = 'FuseOps'", (), r"\[tool.relaxfuzz\]: no setting 'pass'. Did you mean 'passes'"),
+        ("passes = 'FuseOps'", (), "expected passes to be a list but got 'FuseOps'"),
+        ("budget = 60", (), "expected budget to be a string but got 60"),
+        ("promises = 1", (), "expected promises to be tables by pass but got 1"),
+        ("seed = ", (), "pyproject.toml"),
+        ("", ("--relaxfuzz-budget=3x",), "but got --relaxfuzz-budget '3x'"),
+        ("", ("--relaxfuzz-modules=0",), "at least one module but got --relaxfuzz-modules 0"),
+        ("", ("--relaxfuzz-seed=-1",), "0 or more but got --relaxfuzz-seed -1"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(
+    read: Read, table: str, arguments: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(pytest.UsageError, match=told):
+        read(table, *arguments)
