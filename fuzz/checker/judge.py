@@ -107,7 +107,7 @@ def judge(
     if not subject.intact:
         return True, _mutation(subject, running)
     oracles: tuple[Oracle, ...] = () if idle else CHEAP
-    if semantics and not idle and contract.relation not in UNSEEN:
+    if semantics and not idle and contract.relation not in UNSEEN and not subject.exempt("values"):
         oracles += (evaluated.ORACLE,)
     oracles = tuple(oracle for oracle in oracles if not subject.exempt(oracle.name))
     if not oracles or not _applies(running, contract):

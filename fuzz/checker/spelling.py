@@ -51,12 +51,13 @@ def _homes(name: str) -> Iterator[str]:
 
     Passes and classes of passes come before functions, which may be anything.
     """
+    main = sys.modules.get("__main__")
     for is_home in (_is_pass, inspect.isfunction):
         for module, loaded in list(sys.modules.items()):
-            own = module.partition(".")[0] in ("tvm", "relaxfuzz", "__main__")
-            if not own and is_home(getattr(loaded, "__dict__", {}).get(name)):
+            own = module.partition(".")[0] in ("tvm", "relaxfuzz") or loaded is main
+            thing = getattr(loaded, "__dict__", {}).get(name)
+            if not own and is_home(thing) and _home(thing, module) == module:
                 yield f"{module}:{name}"
-        main = sys.modules.get("__main__")
         file = getattr(main, "__file__", None)
         if file is not None and is_home(vars(main).get(name)) and _guarded(Path(file)):
             yield f"{Path(file).resolve()}:{name}"
@@ -66,6 +67,11 @@ def _is_pass(thing: object) -> bool:
     return isinstance(thing, tvm.transform.Pass) or (
         inspect.isclass(thing) and issubclass(thing, tvm.transform.Pass)
     )
+
+
+def _home(thing: Any, found: str) -> str:
+    """Where a class or a function is from, not where it is imported to."""
+    return found if isinstance(thing, tvm.transform.Pass) else str(thing.__module__)
 
 
 def _guarded(file: Path) -> bool:

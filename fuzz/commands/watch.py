@@ -18,11 +18,11 @@ from rich.console import Console
 from ...generators.tvm_api import versions
 from .. import death
 from ..checker.child import LAST_WORDS
-from ..checker.log import CHECKED, Last, Told, findings, running
+from ..checker.log import CHECKED, PASSES, Last, Told, findings, running
 from ..checker.meeting import keep
 from ..confirm import DEATHS
 from ..display import counted, findings_table
-from ..executor import check
+from ..executor import ExecutorError, check
 from ..finding import Finding
 from ..held import Held
 from ..known import Choice
@@ -156,7 +156,11 @@ def _died_again(told: Told, made: Session) -> Told | None:
     if not _can_be_made(told.finding):
         return None
     job = Check(module=told.finding.module, calls=told.finding.calls)
-    for violation in check(made.pool, job):
+    try:
+        violations = check(made.pool, job)
+    except ExecutorError:  # the pass cannot be imported there
+        return None
+    for violation in violations:
         if violation.oracle in DEATHS:
             finding = Finding.of(
                 violation, module=job.module, versions=made.versions, calls=job.calls
@@ -167,13 +171,13 @@ def _died_again(told: Told, made: Session) -> Told | None:
 
 def _summary(folder: Path, code: int) -> str:
     how = f"ended with exit code {code}" if code >= 0 else f"died of {_signal(code)}"
+    if not (folder / PASSES).is_file():
+        return f"relaxfuzz: no pass ran; the program {how}."
     file = folder / CHECKED
     if not file.is_file():
         return f"relaxfuzz: the program {how}."
     counts = json.loads(file.read_text(encoding="utf-8"))
     checked, exempt = counts["checked"], counts["exempt"]
-    if not checked + exempt:
-        return f"relaxfuzz: no pass ran; the program {how}."
     others = f", of {exempt} others only that they leave their input alone" if exempt else ""
     return f"relaxfuzz: {counted(checked, 'run')} of passes checked{others}; the program {how}."
 

@@ -1,0 +1,280 @@
+"""The checker in real builds: each fault is named, and nothing else is."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, tirx
+from tvm.ir.instrument import pass_instrument
+
+import relaxfuzz
+from relaxfuzz import Checker, PassViolation
+from relaxfuzz.fuzz.store import Store
+from relaxfuzz.generators.tvm_api import load_json
+from relaxfuzz.oracles.contract import PassContract, Relation
+
+from . import build_faults
+from .build_faults import model, pipeline
+
+ROOT = Path(__file__).parents[3]
+ARCHIVE = Path(
+    os.environ.get("RELAXFUZZ_UPSTREAM_MODULES")
+    or ROOT.parent / "shared" / "upstream_modules.tar.xz"
+)
+SLICE = 60  # every so many modules of the archive
+
+
+def build(checker: Checker, *passes: tvm.transform.Pass, mod: tvm.IRModule | None = None) -> None:
+    with tvm.transform.PassContext(instruments=[checker]):
+        relax.build(mod or model(), "llvm", relax_pipeline=pipeline(*passes))
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle", "semantics"),
+    [
+        ("LosesBinding", "well-formed", False),
+        ("CountsInPlace", "mutation", False),
+        ("RenamesMain", "functions", False),
+        ("AddsParameter", "signature", False),
+        ("SubtractsForAdds", "evaluated", True),
+    ],
+)
+def test_a_fault_in_a_build_is_named(
+    name: str, oracle: str, semantics: bool, tmp_path: Path
+) -> None:
+    checker = Checker(semantics=semantics, out=tmp_path / "out")
+    with pytest.raises(PassViolation, match=rf"^{name} \(in my_pipeline > sequential") as caught:
+        build(checker, getattr(build_faults, name)())
+    (finding,) = checker.findings
+    assert (finding.pass_name, finding.oracle) == (name, oracle)
+    assert caught.value.violation == finding.violation
+    assert finding.confirmed, "no file was seen to fail"
+    with Store(tmp_path / "out") as store:
+        file = store.reproducer(finding)
+    assert file is not None
+    assert str(file) in str(caught.value)
+    assert caught.value.reproducer == file.read_text()
+    # What lies between the build's call and us is TVM's.
+    assert len(caught.traceback) <= 4
+
+
+def test_values_are_not_looked_at_unless_asked(tmp_path: Path) -> None:
+    checker = Checker(out=tmp_path / "out")
+    build(checker, build_faults.SubtractsForAdds())
+    assert not checker.findings
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("semantics", [False, True])
+def test_a_clean_build_is_silent(semantics: bool, tmp_path: Path) -> None:
+    checker = Checker(semantics=semantics, collect=True, out=tmp_path / "out")
+    for text in ("default", relax.get_default_pipeline(tvm.target.Target("llvm"))):
+        with tvm.transform.PassContext(instruments=[checker]):
+            relax.build(model(), "llvm", relax_pipeline=text)
+    assert not checker.findings
+    assert checker.checked["LegalizeOps"] == 2
+    assert checker.checked["VMShapeLower"] == 2
+    assert checker.exempt["tirx.MakePackedAPI"] == 2
+
+
+def test_real_modules_are_silent(tmp_path: Path) -> None:
+    if not ARCHIVE.exists():
+        pytest.skip(f"no archive of real modules at {ARCHIVE}")
+    built = 0
+    with tarfile.open(fileobj=io.BytesIO(ARCHIVE.read_bytes()), mode="r:xz") as archive:
+        names = sorted(name for name in archive.getnames() if name.endswith(".json"))
+        for name in names[::SLICE]:
+            file = archive.extractfile(name)
+            assert file is not None
+            if name.endswith("index.json"):
+                continue
+            try:
+                mod = load_json(file.read().decode())
+            except AttributeError:
+                continue  # uses an op that only a test of TVM defines
+            checker = Checker(collect=True, out=tmp_path / "out")
+            try:
+                with tvm.transform.PassContext(instruments=[checker]):
+                    relax.build(mod, "llvm")
+            except Exception:
+                continue
+            built += 1
+            told = [(f.pass_name, f.title) for f in checker.findings]
+            assert not told, name
+    assert built > 5
+
+
+def test_all_is_collected_where_asked(tmp_path: Path) -> None:
+    checker = Checker(collect=True, out=tmp_path / "out")
+    twice = [build_faults.AddsParameter(), build_faults.AddsParameter(), build_faults.RenamesMain()]
+    build(checker, *twice)
+    assert [f.pass_name for f in checker.findings] == ["AddsParameter", "RenamesMain"]
+
+
+def test_the_result_of_a_broken_pass_is_no_fault_of_the_next(tmp_path: Path) -> None:
+    checker = Checker(collect=True, out=tmp_path / "out")
+    with pytest.raises(tvm.error.InternalError):
+        build(checker, build_faults.LosesBinding())
+    assert [f.pass_name for f in checker.findings] == ["LosesBinding"]
+
+
+def test_what_is_known_of_tvm_does_not_stop_a_build(tmp_path: Path) -> None:
+    mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(0))})
+    annotate = tvm.tirx.transform.AnnotateEntryFunc()
+    checker = Checker(out=tmp_path / "out")
+    with tvm.transform.PassContext(instruments=[checker]):
+        annotate(mod)
+    assert [f.pass_name for f in checker.known] == ["AnnotateEntryFunc"]
+    assert not checker.findings
+    mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(0))})
+    strict = Checker(stop_at_known=True, out=tmp_path / "out")
+    with (
+        pytest.raises(PassViolation, match="AnnotateEntryFunc"),
+        tvm.transform.PassContext(instruments=[strict]),
+    ):
+        annotate(mod)
+
+
+def test_an_exception_goes_on_with_a_note(tmp_path: Path) -> None:
+    checker = Checker(out=tmp_path / "out")
+    with pytest.raises(KeyError, match="no such thing") as caught:
+        build(checker, build_faults.Raises())
+    (finding,) = checker.findings
+    assert (finding.pass_name, finding.oracle) == ("Raises", "crash")
+    first, second = caught.value.__notes__
+    assert first == "relaxfuzz: raised in Raises"
+    assert "Raises-crash-" in second
+
+
+def test_an_exception_of_nobodys_pass_has_no_note(tmp_path: Path) -> None:
+    checker = Checker(out=tmp_path / "out")
+    mod = model()
+
+    def script() -> None:
+        with tvm.transform.PassContext(instruments=[checker]):
+            with contextlib.suppress(KeyError):
+                build_faults.Raises()(mod)
+            relax.transform.ToNonDataflow()(mod)
+            raise KeyError("the script's own")
+
+    with pytest.raises(KeyError) as caught:
+        script()
+    assert not hasattr(caught.value, "__notes__")
+    assert not checker.findings
+    assert checker.checked == {"ToNonDataflow": 1}
+
+
+def test_a_pipeline_promises_what_all_of_its_passes_do(tmp_path: Path) -> None:
+    weights = model()
+    gvar, func = build_faults.main_of(weights)
+    weights[gvar] = func.with_attr("num_input", 1)
+
+    @tvm.transform.module_pass(opt_level=0)
+    def bundles(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        return relax.transform.BundleModelParams()(mod).with_attr("bundled", 1)
+
+    checker = Checker(out=tmp_path / "out")
+    with tvm.transform.PassContext(instruments=[checker]):
+        bundles(weights)
+    assert checker.checked == {"BundleModelParams": 1, "bundles": 1}
+
+
+def test_a_contract_says_what_a_pass_of_ones_own_does_not_promise(tmp_path: Path) -> None:
+    own = PassContract(
+        name="AddsParameter",
+        variants=lambda choices, mod: None,
+        relation=Relation.NEW_SIGNATURE,
+    )
+    checker = Checker(contracts={"AddsParameter": own}, out=tmp_path / "out")
+    build(checker, build_faults.AddsParameter())
+    assert not checker.findings
+
+
+def test_who_changes_the_input_between_the_passes_inside_is_named(tmp_path: Path) -> None:
+    @tvm.transform.module_pass(opt_level=0)
+    def meddles(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        gvar, func = build_faults.main_of(mod)
+        mod[gvar] = func.with_attr("seen", 1)
+        return relax.transform.ToNonDataflow()(mod)
+
+    checker = Checker(out=tmp_path / "out")
+    with (
+        pytest.raises(PassViolation, match=r"^meddles"),
+        tvm.transform.PassContext(instruments=[checker]),
+    ):
+        tvm.transform.Sequential([relax.transform.CanonicalizeBindings(), meddles])(model())
+    (finding,) = checker.findings
+    assert not finding.confirmed
+    gap = next((tmp_path / "out" / "reproducers").glob("meddles-*.py"))
+    assert "put your pass 'meddles' here" in gap.read_text()
+    # The module is the one before the change, although nobody had taken it down.
+    assert "seen" not in finding.module
+
+
+def test_other_instruments_and_threads_go_on_as_before(tmp_path: Path) -> None:
+    seen = []
+
+    @pass_instrument
+    class Lists:
+        def run_after_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
+            seen.append(str(info.name))
+
+    checker = Checker(collect=True, out=tmp_path / "out")
+
+    def work() -> None:
+        with tvm.transform.PassContext(instruments=[checker, Lists()]):
+            relax.transform.LegalizeOps()(model())
+            with tvm.transform.PassContext():
+                build_faults.AddsParameter()(model())
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen.count("LegalizeOps") == 2
+    assert checker.checked["LegalizeOps"] == 2
+    assert not checker.findings, "a context inside has instruments of its own"
+
+
+def test_large_constants_are_neither_read_nor_copied(tmp_path: Path) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 1 << 12), "float32"))
+    with builder.function("main", [x]):
+        weights = relax.const(np.zeros((1 << 12, 1 << 11), "float32"))
+        builder.emit_func_output(builder.emit(relax.op.matmul(x, weights)))
+    checker = Checker(collect=True, out=tmp_path / "out")
+    with tvm.transform.PassContext(instruments=[checker]):
+        build_faults.AddsParameter()(builder.finalize())
+    (finding,) = checker.findings
+    assert finding.module == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fault_of_ours_is_told_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from relaxfuzz.fuzz.checker import judge
+
+    def fails(*args: object, **options: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(judge, "judge", fails)
+    mod = model()
+    with (
+        pytest.warns(RuntimeWarning, match="(?s)relaxfuzz failed after ToNonDataflow.*ours"),
+        tvm.transform.PassContext(instruments=[Checker()]),
+    ):
+        relax.transform.ToNonDataflow()(mod)
+
+
+def test_it_is_public() -> None:
+    assert relaxfuzz.Checker is Checker
+    assert "relaxfuzz.fuzz.checker.checker" in sys.modules
