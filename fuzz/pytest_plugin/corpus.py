@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     """What was asked for on the command line is collected, whatever else is."""
     settings = config.stash[SETTINGS]
-    on_command_line = config.getoption("relaxfuzz_corpus") or config.getoption("relaxfuzz_known")
-    if not on_command_line and not _everything(config):
-        return
-    for path in (*settings.corpus, *settings.known):
+    everything = _everything(config)
+    chosen: list[Path] = []
+    if everything or config.getoption("relaxfuzz_corpus"):
+        chosen += settings.corpus
+    if everything or config.getoption("relaxfuzz_known"):
+        chosen += settings.known
+    for path in chosen:
         if not path.exists():
             raise pytest.UsageError(f"relaxfuzz: nothing is at '{path}', which is to be collected")
         if str(path) not in config.args:
@@ -122,6 +125,7 @@ class _OfCorpus(_Again):
     def runtest(self) -> None:
         from ...generators.tvm_api import versions
         from ..replay import Status
+        from .failure import near
 
         outcome = self.replay(self.path)
         if self.entry is not None:
@@ -136,7 +140,7 @@ class _OfCorpus(_Again):
             case Status.FIXED:
                 version = versions()["tvm"]
                 raise Told(
-                    f"[XPASS(strict)] fixed: change the header of {self.path}\n"
+                    f"[XPASS(strict)] fixed: change the header of {near(self.path)}\n"
                     f"It does not fail any more on TVM {version}: "
                     f"'tvm: fails on ...; fixed in {version}'"
                 )
@@ -151,7 +155,7 @@ class _OfKnown(_Again):
         from ...generators.tvm_api import versions
         from ..known import NO_LONGER
         from ..replay import Status
-        from .failure import reason
+        from .failure import near, reason
 
         try:
             said = known(self.path)
@@ -169,8 +173,9 @@ class _OfKnown(_Again):
         if gone and expected:
             raise Told(
                 f"[XPASS(strict)] fixed: {reason(said)}\n"
-                f"{said.reproducer} does not fail any more on TVM {version}: change {self.path}, "
-                f"or let `relaxfuzz known --known {self.path.parent} --known-prune` do it"
+                f"{near(said.reproducer)} does not fail any more on TVM {version}: change "
+                f"{near(self.path)}, or let "
+                f"`relaxfuzz known --known {near(self.path.parent)} --known-prune` do it"
             )
         if not gone:
             raise Told(f"{outcome.status}: {outcome.said}\n\n{_again(said.reproducer)}")
@@ -189,4 +194,6 @@ def _fingerprint(item: pytest.Item, fingerprint: tuple[str, ...]) -> None:
 
 
 def _again(path: Path) -> str:
-    return f"Run it alone: {sys.executable} {path}"
+    from .failure import near
+
+    return f"See it again: relaxfuzz replay {near(path)}"
