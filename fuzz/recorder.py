@@ -83,7 +83,7 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begu
                 config = dataclasses.replace(config, avoid=checkpoint.avoid)
                 recorder = Recorder(runs, id, begun, asked, config.avoid, checkpoint.known)
                 return Begun(config, recorder, checkpoint.state, None)
-            why_new = f"{' and '.join(differ)} differ{'s' * (len(differ) == 1)}"
+            why_new = f"the last one was asked otherwise: {', '.join(differ)}"
     recorder = Recorder(runs, runs.begin(run), run, asked, config.avoid, frozenset())
     recorder.checkpoint(State())
     return Begun(config, recorder, State(), why_new)

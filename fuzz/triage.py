@@ -13,7 +13,7 @@ from collections.abc import Callable
 from . import reproducer
 from .confirm import again
 from .dedup.place import place
-from .executor import Executor
+from .executor import Executor, ExecutorError
 from .exhibit import exhibit
 from .finding import Finding
 from .minimize.findings import Minimized, minimized
@@ -149,13 +149,14 @@ class Triage:
                     self._confirm(finding)
                 else:
                     self._finish(finding)
-            except Exception:
+            except Exception as error:
                 if self._stop:  # the workers are gone: somebody else goes on with it
                     continue
                 self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
                 if finding.confirmed:
                     self._tell(finding)
-                else:
+                elif not isinstance(error, ExecutorError):  # then the next session may do better
+                    self._store.put(finding)
                     self._store.settle(finding.id)
             finally:
                 self._queue.task_done()

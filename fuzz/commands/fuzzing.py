@@ -126,7 +126,7 @@ class _Fuzzing:
     def _greet(self, begun: Begun) -> None:
         session, config, state = self._session, self._config, self._state
         if begun.why_new is not None:
-            session.display.line(f"a new campaign, because {begun.why_new}")
+            session.display.line(f"a new campaign: {begun.why_new}")
         budget = (
             f"for {duration(config.seconds)}" if config.seconds else f"{config.modules} modules"
         )

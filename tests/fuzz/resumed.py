@@ -17,7 +17,9 @@ from relaxfuzz.fuzz.known import Choice
 from relaxfuzz.fuzz.subjects import Relaxations, subjects
 
 
-def go_on(made: Session, seed: int, modules: int, passes: Sequence[str]) -> Finished:
+def go_on(
+    made: Session, seed: int, modules: int, passes: Sequence[str], *, stop_at_first: bool = False
+) -> Finished:
     chosen = subjects(passes, Relaxations())
     config = CampaignConfig(
         seed=seed,
@@ -26,7 +28,7 @@ def go_on(made: Session, seed: int, modules: int, passes: Sequence[str]) -> Fini
         compositions=not passes,
         avoid=made.expected.triggers(chosen),
     )
-    return fuzz(config, made, command="test", named=(), resume=True)
+    return fuzz(config, made, command="test", named=(), resume=True, stop_at_first=stop_at_first)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ SCRIPT = HERE / "resumed.py"
 go_on = runpy.run_path(str(SCRIPT))["go_on"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 PASSES = (f"{HERE / 'user_passes.py'}:raises_on_exp", "DeadCodeElimination")
-SEED, MODULES = 5, 64
+SEED, MODULES = 5, 48
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,11 +69,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def run_of(out: Path) -> Run | None:
+def runs_of(out: Path) -> list[Run]:
     if not (out / DATABASE).exists():
-        return None
+        return []
     with Store(out, create=False) as store:
-        return next(iter(store.runs.all().values()), None)
+        return list(store.runs.all().values())
 
 
 def ending(out: Path) -> dict[str, Any]:
@@ -115,12 +115,11 @@ def test_a_killed_campaign_goes_on_and_loses_nothing(
 ) -> None:
     out = tmp_path / "out"
     process = start(out, SEED, MODULES, *PASSES)
-    while (run := run_of(out)) is None or not run.modules:
+    while not any(run.modules for run in runs_of(out)):
         assert process.poll() is None
         time.sleep(0.02)
     kill(process)
-    run = run_of(out)
-    assert run is not None
+    (run,) = runs_of(out)
     assert 0 < run.modules < MODULES
     assert not run.finished
     with opened(out, pool) as made:
@@ -144,10 +143,25 @@ def test_what_is_asked_for_has_to_be_the_same(
     assert not any(run.finished for run in runs)
     said = [line for line in capsys.readouterr().err.splitlines() if "a new campaign" in line]
     assert said == [
-        "a new campaign, because the seed differs",
-        "a new campaign, because the passes and the number of modules and whether passes are put "
-        "together differ",
+        "a new campaign: the last one was asked otherwise: the seed",
+        "a new campaign: the last one was asked otherwise: the passes, the number of modules, "
+        "whether passes are put together",
     ]
+
+
+def test_the_first_new_bug_may_end_it(tmp_path: Path, pool: LocalPool) -> None:
+    with opened(tmp_path / "out", pool) as made:
+        finished = go_on(made, SEED, 10_000, PASSES[:1], stop_at_first=True)
+        assert finished.stopped
+        assert made.triage.told
+    (first,) = runs_of(tmp_path / "out")
+    assert first.finished
+    assert first.found
+    assert first.modules < 10_000
+    with opened(tmp_path / "out", pool) as made:  # nothing is new the second time
+        finished = go_on(made, SEED, 16, PASSES[:1], stop_at_first=True)
+        assert not finished.stopped
+        assert made.triage.told
 
 
 @pytest.mark.slow
@@ -164,8 +178,7 @@ def test_five_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
             process.communicate(timeout=random_.uniform(0.05, 0.3) * whole)
         except subprocess.TimeoutExpired:
             kill(process)
-            run = run_of(outs[1])
-            kills.append(0 if run is None else run.modules)
+            kills.append(sum(run.modules for run in runs_of(outs[1])))
     last = start(outs[1], 1, 300)
     last.communicate()
     print(json.dumps({"seconds": whole, "modules at the kills": kills}))

@@ -79,6 +79,18 @@ def test_publish_writes_files_and_row(tmp_path: Path) -> None:
         assert store.get(FINDING.id) == published
 
 
+def test_what_is_pending_stays_so_until_it_is_settled(tmp_path: Path) -> None:
+    other = dataclasses.replace(FINDING, key=("other",))
+    with Store(tmp_path) as store:
+        for finding in (FINDING, other, FINDING):
+            store.pend(finding)
+    with Store(tmp_path) as store:
+        assert {finding.id for finding in store.pending()} == {FINDING.id, other.id}
+        store.settle(FINDING.id)
+        assert store.pending() == [other]
+        assert list(store.findings()) == []
+
+
 def test_file_name_is_safe() -> None:
     odd = dataclasses.replace(FINDING, pass_name="../a b/é", oracle="x:y")
     assert file_name(odd) == f".._a_b_-x_y-{odd.id}.py"

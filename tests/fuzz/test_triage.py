@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz import triage
-from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.executor import ExecutorError, LocalPool, check
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.protocol import Check
 from relaxfuzz.fuzz.store import Store
@@ -64,6 +64,7 @@ def test_a_finding_is_confirmed_reduced_and_reproduced(
     worker, told = work(finding, finding)
     (published,) = told
     assert worker.faults == []
+    assert store.pending() == []
     assert (published.id, published.confirmed, published.reduced) == (finding.id, True, True)
     assert "exp" in published.source
     assert "sin" not in published.source
@@ -90,6 +91,7 @@ def test_what_does_not_come_again_is_only_counted(
     worker, told = work(dataclasses.replace(finding, key=("not this",)))
     assert told == []
     assert worker.unconfirmed == 1
+    assert store.pending() == []
     assert list(store.findings()) == []
     assert len(list(store.findings(confirmed=False))) == 1
 
@@ -127,6 +129,33 @@ def test_a_fault_in_the_reduction_loses_no_finding(
     assert [kept.id for kept in store.findings()] == [finding.id]
 
 
+def test_what_a_former_process_has_told_is_not_told_again(
+    pool: LocalPool, store: Store, finding: Finding
+) -> None:
+    told: list[Finding] = []
+    worker = Triage(store, pool, told.append)
+    worker.recall(finding, told=True)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert told == []
+    assert worker.published == [finding]
+    assert store.pending() == []
+
+
+def test_without_workers_a_finding_stays_pending(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*arguments: object) -> None:
+        raise ExecutorError("the pool is closed")
+
+    monkeypatch.setattr(triage, "again", gone)
+    worker = Triage(store, pool, lambda finding: None)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert "the pool is closed" in worker.faults[0]
+    assert store.pending() == [finding]
+
+
 def test_a_step_of_a_list_is_told_apart(work: Work, finding: Finding) -> None:
     """The last of three passes fails: it alone is blamed, on the module that it was given."""
     calls = (PassCall("ToNonDataflow()"), PassCall("DeadCodeElimination()"), *finding.calls)
@@ -151,6 +180,7 @@ def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
         time.sleep(0.01)
     assert worker._later
     assert told == []
+    assert store.pending() == [finding]
     kept = store.get(finding.id)
     assert kept is not None
     assert (kept.confirmed, kept.reduced) == (True, False)
