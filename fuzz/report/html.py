@@ -46,6 +46,9 @@ LONGEST_WORDS = 400
 """Characters of a title, or of anything else that stands in a line of the page's own."""
 
 
+PRINTED = "\n# from tvm.script import"
+"""How a printed module begins."""
+
 MOST_REPORTS = 40
 """Findings of one entry that are named."""
 
@@ -136,8 +139,10 @@ def _compared(exhibit: Exhibit) -> Markup:
 
 
 def _happened(finding: Finding) -> str:
-    """The oracle's account, unless the title has said it all."""
+    """The oracle's account without the module, unless the title has said it all."""
     detail = happened(finding)
+    if finding.exhibit is not None:
+        detail = detail.partition(PRINTED)[0].rstrip()
     return "" if detail == finding.title else detail
 
 

@@ -20,8 +20,9 @@ TIERS = {1: "structural", 2: "metamorphic", 3: "evaluated", 4: "executed"}
 SEQUENCE = "sequence"
 """The schedule's name for random lists of passes."""
 
-ASKED_OF_LISTS = {"crash", "well-formed", "sequential", "lowering-complete"}
-"""Tier 1 of lists and pipelines; the rest is asked of the passes by themselves."""
+ASKED_OF_LISTS = {"crash", "well-formed", "sequential"}
+ASKED_OF_PIPELINES = {"crash", "well-formed", "lowering-complete", *OF_PIPELINES}
+"""The rest is asked of the passes by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +151,12 @@ def _cell(
 
 def _silence(name: str, oracle: Oracle, contract: PassContract | None) -> str:
     """Why an oracle is not asked about a pass."""
+    of_pipelines = oracle.name in OF_PIPELINES
     if not is_single(name):
-        apart = oracle.name not in (ASKED_OF_LISTS | OF_PIPELINES)
-        return "asked of each pass by itself" if apart and oracle.tier == 1 else ""
-    if oracle.name in OF_PIPELINES:
+        asked = ASKED_OF_LISTS if name == SEQUENCE else ASKED_OF_PIPELINES
+        silence = "asked of pipelines" if of_pipelines else "asked of single passes"
+        return "" if oracle.name in asked else silence
+    if of_pipelines:
         return "asked of pipelines"
     if oracle.name == "reference" and (contract is None or contract.reference is None):
         return "the pass has no reference"

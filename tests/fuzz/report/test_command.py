@@ -46,8 +46,8 @@ def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     for path, why in ((tmp_path, "Is a directory"), (tmp_path / "a" / "b" / "c", "No such file")):
-        with pytest.raises(Mistake, match=f"cannot write --html '{path}': {why}"):
-            run(folder, {"html": path})
+        with pytest.raises(Mistake, match=f"cannot write --markdown '{path}': {why}"):
+            run(folder, {"markdown": path})
 
 
 def test_an_extra_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,8 @@ def test_asked_and_not_asked(made: Matrix) -> None:
 def test_reasons_for_silence(made: Matrix, report: Report) -> None:
     assert cell(made, "FuseOps", "reference").silence == "the pass has no reference"
     assert cell(made, "FuseOps", "exec-modes").silence == "asked of pipelines"
-    assert cell(made, "default", "idempotent").silence == "asked of each pass by itself"
+    assert cell(made, "default", "idempotent").silence == "asked of single passes"
+    assert cell(made, "default", "evaluated").silence == "asked of single passes"
     stats = {"VMShapeLower": report.stats["FuseOps"]}
     run = dataclasses.replace(report.runs[1], stats=stats)
     lowered = matrix(dataclasses.replace(report, runs={1: run}))
