@@ -127,9 +127,9 @@ class Journal:
 
 
 def _plain(call: PassCall) -> tuple[object, ...]:
-    return (call.expr, dict(call.config), call.imports, call.factory)
+    return (call.expr, dict(call.config), call.imports, call.factory, call.like)
 
 
 def _call(plain: list[object]) -> PassCall:
-    expr, config, imports, factory = plain
-    return PassCall(expr, config, tuple(imports), factory)  # type: ignore[arg-type]  # JSON of `_plain`
+    expr, config, imports, factory, like = plain
+    return PassCall(expr, config, tuple(imports), factory, like)  # type: ignore[arg-type]  # JSON of `_plain`

@@ -52,9 +52,10 @@ def sampled(samples: Sequence[Sample], latest: Sample) -> tuple[Sample, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a run of `relaxfuzz run`, `nightly`, `check` or of the pytest plugin did.
+    """What a campaign of `relaxfuzz run`, of `nightly` or of the pytest plugin did.
 
-    Blocks that were not committed are not counted. A run that was interrupted and resumed is one.
+    A run that was interrupted and resumed is one. While it goes on, it stands where it could be
+    resumed: what blocks under way have done is not counted.
     """
 
     command: str

@@ -10,7 +10,9 @@ from relaxfuzz.fuzz.protocol import Place
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 
-CALL = PassCall("FuseOps(fuse_opt_level=2)", {"relax.FuseOps.max_depth": 4}, ("import x",), None)
+CALL = PassCall(
+    "FuseOps(fuse_opt_level=2)", {"relax.FuseOps.max_depth": 4}, ("import x",), None, "FuseOps"
+)
 
 
 def test_nothing_is_known_before_the_first_step() -> None:
