@@ -19,7 +19,7 @@ import pytest
 from ...corpus import Entry, entry
 from ..script import is_reproducer
 from .items import Told
-from .options import SETTINGS
+from .options import SETTINGS, in_part
 
 if TYPE_CHECKING:
     from ..replay import Outcome
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(trylast=True)  # when the settings have been read
 def pytest_configure(config: pytest.Config) -> None:
-    """What was asked for on the command line is collected, whatever else is."""
+    """What was asked for on the command line is collected, whatever else is.
+
+    What pyproject.toml lists belongs to the tests of the repository.
+    """
     settings = config.stash[SETTINGS]
-    everything = _everything(config)
+    everything = not in_part(config)
     chosen: list[Path] = []
     if everything or config.getoption("relaxfuzz_corpus"):
         chosen += settings.corpus
@@ -40,14 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"relaxfuzz: nothing is at '{path}', which is to be collected")
         if str(path) not in config.args:
             config.args.append(str(path))
-
-
-def _everything(config: pytest.Config) -> bool:
-    """No path was named: what pyproject.toml lists belongs to the tests of the repository."""
-    source, sources = config.args_source, pytest.Config.ArgsSource
-    return source is sources.TESTPATHS or (
-        source is sources.INVOCATION_DIR and config.invocation_params.dir == config.rootpath
-    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

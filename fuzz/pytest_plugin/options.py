@@ -114,14 +114,14 @@ def settings(config: pytest.Config) -> Settings:
         _check(chosen)
     except Mistake as error:
         raise pytest.UsageError(f"relaxfuzz: {error}") from None
-    if "passes" not in given and _in_part(config):
+    if "passes" not in given and in_part(config):
         chosen = dataclasses.replace(chosen, passes=())
     if chosen.seed is None:
         chosen = dataclasses.replace(chosen, seed=random.SystemRandom().randrange(2**31))
     return chosen
 
 
-def _in_part(config: pytest.Config) -> bool:
+def in_part(config: pytest.Config) -> bool:
     """Certain files or tests were named: whoever does that does not wait for a campaign."""
     here = config.invocation_params.dir
     named = config.args_source is pytest.Config.ArgsSource.ARGS
