@@ -26,6 +26,7 @@ ELSEWHERE = ("make ", "pip ", "python3 -m venv ", "mkdir ", "source ", "pytest -
 example."""
 
 SMALL = {
+    "nightly": "--modules 3 --workers 1 --seed 1 --out out",
     "run": "--modules 3 --workers 1 --seed 1 --out out",
     "zoo": "--modules 3 --workers 1 --seed 1 --out out",
 }
@@ -95,9 +96,10 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / ".venv").symlink_to(sys.prefix)
     for part in EXAMPLE.iterdir():
         (folder / part.name).symlink_to(part)
-    page = ROOT / "docs" / "check-your-own-pass.md"
-    (folder / "my_passes.py").write_text(blocks(page, "python")[0])
-    (folder / "unshaped.py").write_text(blocks(ROOT / "docs" / "explain.md", "python")[0])
+    for code in (code for page in PAGES for code in blocks(page, "python")):
+        name = re.match(r"# (\w+\.py)\n", code)
+        if name is not None and shown(code) is None:
+            (folder / name[1]).write_text(code)
     model = (
         "import tvm\n"
         "from relaxfuzz.fuzz.draw import example\n"
@@ -109,7 +111,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     subprocess.run([sys.executable, "-c", model], cwd=folder, check=True, capture_output=True)
     relaxfuzz("run", "ToNonDataflow", "--modules", "1", cwd=folder)
-    (folder / "unknown.py").write_text(blocks(ROOT / "docs" / "findings.md", "python")[0])
+    (folder / "nightly.toml").write_text('passes = ["ToNonDataflow"]\n')
     relaxfuzz("check", "unknown.py", "LegalizeOps", "--no-known", cwd=folder)
     return folder
 
@@ -144,7 +146,8 @@ def run_pytest(words: list[str], workplace: Path) -> None:
             del words[at : at + 2]
         if value is not None:
             words += [option, value]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    options = ["-q", "-p", "no:cacheprovider", "--ignore-glob=*test_*.py"]
+    command = [sys.executable, "-m", "pytest", *options, *words]
     run = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
     assert run.returncode in FOUND_OR_NOT, run.stdout + run.stderr
 
@@ -153,3 +156,9 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in index, page.name

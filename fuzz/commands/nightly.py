@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json as jsonlib
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -280,7 +281,11 @@ class _Phases:
         use = self._prune()
         report = self._gathered()
         for path, form in self._writers:
-            write_whole(path, form(report))
+            try:
+                write_whole(path, form(report))
+            except Exception:  # what the night has found is told all the same
+                self._session.fault(f"no report in {path}:\n{traceback.format_exc()}")
+                continue
             self._say(f"report: {path}", {"event": "report", "path": str(path)})
         self._say(f"disk: {use}", {"event": "disk", **plain(use)})
 
