@@ -7,21 +7,18 @@ import functools
 import hashlib
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...oracles.exhibit import Exhibit
 from ..display import counted, duration
-from ..finding import Finding
-from ..reproducer.account import promised
-from . import code, plots
-from .data import Entry, Report, State
+from . import plots
+from .data import Report, State
 from .matrix import matrix
 from .passes import RARE, shares
-from .told import NAMES, counts, happened, replay, reproducer
+from .shown import groups
+from .told import NAMES, counts
 from .visible import readable, shortened, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -46,46 +43,18 @@ LONGEST_WORDS = 400
 """Characters of a title, or of anything else that stands in a line of the page's own."""
 
 
-PRINTED = "\n# from tvm.script import"
-"""How a printed module begins."""
-
 MOST_REPORTS = 40
 """Findings of one entry that are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An entry, with what the page says of it."""
-
-    entry: Entry
-    promise: str
-    source: str
-    """Who makes the promise."""
-    happened: str
-    sides: str
-    """What the two sides of the comparison are."""
-    compared: Markup
-    module: Markup
-    reproducer: Markup
-    replay: str
-    """The command that sees it again."""
-    whole: bool
-    """The reproducer is all there, to be copied."""
 
 
 def html(report: Report) -> str:
     """The page."""
     style, script = (_text(name) for name in ("style.css", "script.js"))
     page = _environment().get_template("page.html")
-    told = dict.fromkeys(report.runs, (0, 0))
-    for entry in report.of(State.NEW, State.SEEN):
-        for number in entry.runs:
-            new, again = told[number]
-            first = number == entry.runs[0]
-            told[number] = (new + first, again + (not first))
+    told = _told(report)
     return page.render(
         report=report,
-        groups={state: [_shown(e, report) for e in report.of(state)] for state in State},
+        groups=groups(report),
         states=counts(report),
         names={state: name.capitalize() for state, name in NAMES.items()},
         meaning=MEANING,
@@ -108,42 +77,15 @@ def html(report: Report) -> str:
     )
 
 
-def _shown(entry: Entry, report: Report) -> Shown:
-    finding = entry.shown
-    nothing = Markup("")
-    if finding is None:
-        return Shown(entry, "", "", "", "", nothing, nothing, nothing, "", whole=False)
-    text = reproducer(entry)
-    exhibit = finding.exhibit
-    module = finding.source or finding.module if exhibit is None else exhibit.module
-    return Shown(
-        entry,
-        *promised(finding),
-        _happened(finding),
-        "" if exhibit is None else f"{exhibit.left_label} → {exhibit.right_label}",
-        nothing if exhibit is None else _compared(exhibit),
-        code.python(module),
-        code.python(text),
-        replay(report, finding),
-        whole=readable(text) == text,
-    )
-
-
-def _compared(exhibit: Exhibit) -> Markup:
-    """The difference; what there is of the left side, if not the module, where there is none."""
-    # The labels, which a difference begins with, stand above it.
-    _, _, hunks = exhibit.diff.partition("\n@@")
-    if hunks:
-        return code.diff(f"@@{hunks}")
-    return code.python("" if exhibit.left == exhibit.module else exhibit.left)
-
-
-def _happened(finding: Finding) -> str:
-    """The oracle's account without the module, unless the title has said it all."""
-    detail = happened(finding)
-    if finding.exhibit is not None:
-        detail = detail.partition(PRINTED)[0].rstrip()
-    return "" if detail == finding.title else detail
+def _told(report: Report) -> dict[int, tuple[int, int]]:
+    """How many bugs that are not expected each run told: for the first time, and again."""
+    told = dict.fromkeys(report.runs, (0, 0))
+    for entry in report.of(State.NEW, State.SEEN):
+        for number in entry.runs:
+            new, again = told[number]
+            first = number == entry.runs[0]
+            told[number] = (new + first, again + (not first))
+    return told
 
 
 def _versions(report: Report) -> dict[str, str]:

@@ -20,6 +20,7 @@ from relaxfuzz.corpus.versions import Claim
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
 from relaxfuzz.fuzz.report.html import html
+from relaxfuzz.fuzz.report.shown import groups
 from relaxfuzz.fuzz.report.visible import visible
 from relaxfuzz.fuzz.runs import Run
 from relaxfuzz.oracles.exhibit import Exhibit
@@ -159,6 +160,17 @@ def test_what_cannot_be_copied_whole_has_no_button(report: Report, tmp_path: Pat
         page = Page(html(dataclasses.replace(report, entries=(only,), runs={})))
         copies = [each for each in page.all("button") if each.attributes.get("class") == "copy"]
         assert len(copies) == buttons, text[:20]
+
+
+def test_too_much_code_is_left_out_at_the_end(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relaxfuzz.fuzz.report.shown.MOST_CODE", 1)
+    first, second, *_ = groups(report).values()
+    assert first[0].module
+    assert not first[0].cut
+    assert second[0].cut
+    assert "too much for one page" in Page(html(report)).all("body")[0].text
 
 
 # Hostile texts
