@@ -28,6 +28,7 @@ EVERY = 1.0
 """Seconds between two checkpoints, at least."""
 
 _ASKED = {
+    "command": "the command",
     "seed": "the seed",
     "subjects": "the passes",
     "seconds": "the time",
@@ -63,6 +64,7 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begu
     """
     asked = {
         **{field: plain(getattr(config, field)) for field in _ASKED if hasattr(config, field)},
+        "command": run.command,
         "versions": dict(run.versions),
         "relaxfuzz": version("relaxfuzz"),
     }

@@ -181,9 +181,15 @@ def test_another_campaign_begins_anew(store: Store, changes: dict[str, object], 
     assert len(store.runs.all()) == 2
 
 
-def test_another_tvm_begins_anew(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"versions": {"tvm": "2"}}, "version of TVM"), ({"command": "nightly"}, "the command")],
+)
+def test_another_tvm_or_command_begins_anew(
+    store: Store, changes: dict[str, object], why: str
+) -> None:
     fresh(store)
-    assert "version of TVM" in str(fresh(store, versions={"tvm": "2"}).why_new)
+    assert why in str(fresh(store, **changes).why_new)
 
 
 def test_who_goes_on_avoids_what_was_avoided(store: Store) -> None:
