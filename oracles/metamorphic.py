@@ -224,10 +224,11 @@ def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
     """The module and what comes back; where a pass is to blame, it is shown before and after it."""
     if violation.pass_name != TVMSCRIPT_ITSELF:
         return None
-    mod = keys.comparable(case.calls[0].run(case.mod))
+    (call,) = case.calls
+    mod = keys.comparable(call.run(case.mod))
     script = mod.script(show_meta=True)
     again = attempt(lambda mod: tvm.script.from_source(script), mod)
-    return Half("the module", mod), ran(again, "printed and parsed", "the parser of TVMScript")
+    return Half(f"after {call.name}", mod), ran(again, "printed and parsed", "the parser of TVMScript")
 
 
 def _json_halves(case: Case, violation: Violation) -> Halves | None:

@@ -23,6 +23,7 @@ from ..exhibit import Exhibit, exhibit
 from ..finding import Finding
 from ..known import Choice, Expected
 from ..mistake import Mistake, near
+from ..report.visible import visible
 from ..reproducer import Form
 from ..rows import Member, Row
 from ..store import Store
@@ -120,10 +121,10 @@ def show(folder: Path, id: str, form: str) -> int:
         print(_story(row, finding), file=sys.stderr)
         shown = _exhibit(store, finding)
         if form == DIFF:
-            print(shown.story)
+            print(visible(shown.story))
             return 0
         if shown.diff:
-            print(_begun(shown.diff), file=sys.stderr)
+            print(_begun(visible(shown.diff)), file=sys.stderr)
         path = store.reproducer(finding)
         if form == Form.SOURCE and path is not None:
             text = path.read_text(encoding="utf-8")

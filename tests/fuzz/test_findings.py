@@ -18,6 +18,7 @@ from relaxfuzz.fuzz.rows import BY_HAND
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.exhibit import Exhibit
 from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -157,6 +158,15 @@ def test_show_prints_what_was_compared(out: Path, findings: list[Finding]) -> No
     assert kept.exhibit is not None  # made once
     done = relaxfuzz("show", raised.id, "--out", out, "--format", "diff")
     assert f"raises_on_exp raises {raised.title}" in done.stdout
+
+
+def test_names_do_not_reach_the_terminal_as_commands(out: Path, findings: list[Finding]) -> None:
+    shown = Exhibit("m", "before", "x = 1", "after", "x\x1b[31m\ud800 = 1")
+    with Store(out, create=False) as store:
+        store.put(dataclasses.replace(findings[0], exhibit=shown))
+    done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.endswith("-x = 1\n+x␛[31m‹U+D800› = 1\n")
 
 
 def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Finding]) -> None:
