@@ -113,7 +113,15 @@ class Store:
         self.close()
 
     def put(self, finding: Finding) -> None:
-        """Add a finding, or replace the one with its id. Never turns confirmed into unconfirmed."""
+        """Add a finding, or replace the one with its id.
+
+        Confirmed never becomes unconfirmed, and what has a reproducer never loses it on the same
+        TVM: two processes may have found the same, and one of them is done with it.
+        """
+        known = self.get(finding.id)
+        done = known is not None and known.reproducer is not None and finding.reproducer is None
+        if done and known is not None and known.versions == finding.versions:
+            return
         if finding.confirmed:
             path = self.module(finding)
             write_whole(path, finding.source or finding.module)

@@ -79,6 +79,19 @@ def test_publish_writes_files_and_row(tmp_path: Path) -> None:
         assert store.get(FINDING.id) == published
 
 
+def test_what_one_process_is_done_with_another_does_not_undo(tmp_path: Path) -> None:
+    with Store(tmp_path) as store, Store(tmp_path, create=False) as other:
+        store.publish(dataclasses.replace(FINDING, source="mod = 1\n"), "raise SystemExit(1)\n")
+        other.put(FINDING)
+        found = other.get(FINDING.id)
+        assert found is not None
+        assert (found.source, store.reproducer(found) is None) == ("mod = 1\n", False)
+        assert store.module(found).read_text() == "mod = 1\n"
+        elsewhere = dataclasses.replace(FINDING, versions={"tvm": "0.28.0"})
+        other.put(elsewhere)
+        assert store.get(FINDING.id) == elsewhere
+
+
 def test_what_is_pending_stays_so_until_it_is_settled(tmp_path: Path) -> None:
     other = dataclasses.replace(FINDING, key=("other",))
     with Store(tmp_path) as store:
