@@ -26,25 +26,23 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Foreign:
 
 @pytest.fixture(scope="module")
 def session(repository: Foreign) -> subprocess.CompletedProcess[str]:
-    """Two workers of xdist, with randomly and timeout there, on three passes."""
+    """Three passes; pytest-randomly is there, and pytest-timeout, which leaves them alone."""
     passes = ("Raises", "Dies", "Keeps")
     return repository.pytest(
         *(part for name in passes for part in ("--relaxfuzz", f"my_pkg.passes:{name}")),
         f"--relaxfuzz-modules={MODULES}",
         "--relaxfuzz-seed=1",
         "--junitxml=junit.xml",
-        "--numprocesses=2",
-        "--dist=worksteal",
         "--timeout=1",
     )
 
 
-def test_a_bug_is_one_failure_however_many_shards_meet_it(
+def test_a_broken_promise_is_a_failed_subtest_and_a_segfault_too(
     session: subprocess.CompletedProcess[str],
 ) -> None:
     assert session.returncode == 1, session.stdout + session.stderr
     failed = re.findall(
-        r"^SUBFAILED\[(.*?)\] relaxfuzz::my_pkg.passes:(\w+)\[[12]/2\]", session.stdout, re.M
+        r"^SUBFAILED\[(.*?)\] relaxfuzz::my_pkg.passes:(\w+) ", session.stdout, re.M
     )
     assert sorted(failed) == [("crash", "Raises"), ("segfault", "Dies")], session.stdout
 
@@ -71,7 +69,7 @@ def test_what_was_done_is_summed_up(
     with Store(repository.folder / "relaxfuzz-out", create=False) as store:
         (run,) = store.runs.all().values()
         rows = {store.rows.of(id) for id in run.found}
-    assert (run.command, run.seed, run.workers, run.finished) == ("pytest", 1, 2, True)
+    assert (run.command, run.seed, run.workers, run.finished) == ("pytest", 1, 1, True)
     assert run.modules == 3 * MODULES
     assert set(run.stats) == {"Raises()", "Dies()", "Keeps()"}
     assert len(rows) == 2, "two bugs"
@@ -85,8 +83,7 @@ def test_junit_has_fingerprint_and_reproducer(
     found = {}
     for case in cases:
         for each in case.iter("property"):
-            pass_name = case.attrib["name"].partition("[")[0]
-            found[pass_name, each.attrib["name"]] = each.attrib["value"]
+            found[case.attrib["name"], each.attrib["name"]] = each.attrib["value"]
     oracle, name, *_ = json.loads(found["my_pkg.passes:Raises", "relaxfuzz.fingerprint"])
     assert (oracle, name) == ("crash", "Raises")
     assert Path(found["my_pkg.passes:Dies", "relaxfuzz.reproducer"]).is_file()
@@ -127,19 +124,3 @@ def test_collecting_needs_neither_tvm_nor_hypothesis(tmp_path: Path) -> None:
     fuzzing = repository.pytest(*collect, "--relaxfuzz=FuseOps")
     assert "relaxfuzz::FuseOps" in fuzzing.stdout
     assert "heavy: []" in fuzzing.stdout, fuzzing.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--relaxfuzz=FuseOp"], "No pass 'FuseOp' in tvm.relax.transform. Did you mean 'FuseOps'"),
-        (["--relaxfuzz-budget=3x"], "but got --relaxfuzz-budget '3x'"),
-    ],
-)
-def test_a_mistake_is_told_before_anything_runs(
-    repository: Foreign, arguments: list[str], told: str
-) -> None:
-    done = repository.pytest(*arguments)
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr

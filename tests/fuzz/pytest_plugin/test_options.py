@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from relaxfuzz.fuzz.pytest_plugin.options import Settings, settings
+from relaxfuzz.fuzz.pytest_plugin.session import prepare
 
 pytest_plugins = ["pytester"]
 
@@ -85,3 +86,10 @@ def test_a_mistake_is_told_with_its_place(
 ) -> None:
     with pytest.raises(pytest.UsageError, match=told):
         read(table, *arguments)
+
+
+def test_a_name_that_is_no_pass_is_told_before_anything_runs(pytester: pytest.Pytester) -> None:
+    config = pytester.parseconfigure("--relaxfuzz=FuseOp")
+    with pytest.raises(pytest.UsageError, match=r"No pass 'FuseOp' .* Did you mean 'FuseOps'"):
+        prepare(config)
+    assert not (pytester.path / "relaxfuzz-out").exists()

@@ -1,7 +1,8 @@
-"""A worker of xdist that is killed in mid-campaign: nothing is lost."""
+"""Campaigns in workers of xdist: their shards tell a bug once, and none that dies loses one."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,31 @@ def pytest_runtest_call(item):
 """Ends the worker as soon as it has found something and not told it."""
 
 
-@pytest.mark.slow
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("dist", ["load", "worksteal"])
+def test_a_bug_is_one_failure_though_both_shards_meet_it(tmp_path: Path, dist: str) -> None:
+    repository = foreign(tmp_path)
+    done = repository.pytest(
+        "--relaxfuzz=my_pkg.passes:Raises",
+        "--relaxfuzz-modules=32",
+        "--relaxfuzz-seed=1",
+        "--numprocesses=2",
+        f"--dist={dist}",
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    failed = re.findall(r"^SUBFAILED\[crash\] relaxfuzz::.*Raises\[[12]/2\]", done.stdout, re.M)
+    assert len(failed) == 1, done.stdout
+    assert done.stdout.count("Expected: ") == 1
+    with Store(repository.folder / "relaxfuzz-out", create=False) as store:
+        (finding,) = store.findings()
+        (run,) = store.runs.all().values()
+        assert store.reproducer(finding) is not None
+    assert run.workers == 2
+    assert run.modules == 32
+
+
 def test_what_a_killed_worker_had_found_is_told_by_the_controller(tmp_path: Path) -> None:
     repository = foreign(tmp_path)
     repository.write("conftest.py", KILLER)
