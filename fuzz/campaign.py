@@ -263,6 +263,7 @@ class _Campaign:
                 disabled=schedule.disabled(self._config.seed, number),
                 ops=focus.focus(guide.surest, self._config.seed, number, operators),
                 compositions=self._config.compositions,
+                yields=guide.yields,
                 avoid=self._config.avoid,
             )
             block = _Block(number, part, start + count)

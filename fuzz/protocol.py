@@ -107,6 +107,8 @@ class Block:
     """The operators that the modules are made of; none: all."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
+    yields: Mapping[str, float] = field(default_factory=dict)
+    """By item of the schedule: how much its checks are worth; none: as much as those of others."""
     checked: Mapping[str, int] = field(default_factory=dict)
     """Checks by item that another process did for this block before it died."""
     visited: Mapping[str, int] = field(default_factory=dict)

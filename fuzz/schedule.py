@@ -2,11 +2,13 @@
 dear oracles, the features that a block goes without.
 
 Everything here is a function of the seed, the block and what the block itself has checked so far,
-never of the clock or of other blocks: any number of workers checks the same.
+and of what blocks long before it have yielded, never of the clock: any number of workers checks the
+same.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +21,7 @@ from ..oracles import evaluated, semantics
 from ..oracles.contract import PassContract
 from ..oracles.oracle import Oracle
 from ..oracles.tiers import ORACLES
+from . import plateau
 from .draw import entropy
 from .protocol import Subject
 
@@ -78,11 +81,18 @@ class Item:
 
 
 def items(
-    subjects: Sequence[Subject], contracts: Mapping[str, PassContract], compositions: bool
+    subjects: Sequence[Subject],
+    contracts: Mapping[str, PassContract],
+    compositions: bool,
+    yields: Mapping[str, float] = {},
 ) -> list[Item]:
     """The items of a campaign; their shares sum up to 1.
 
     Dear passes get 1.2 % each, pipelines 0.4 %, sequences 3 %; cheap passes share the rest equally.
+    Then those get more that still yield.
+
+    Args:
+        yields: by item, see `plateau`.
     """
     costs = [contracts[subject.label].cost for subject in subjects]
     dear = [cost > DEAR * statistics.median(costs) for cost in costs]
@@ -104,7 +114,8 @@ def items(
         chosen += [
             Item(name, Kind.PIPELINE, PIPELINE, frozenset({Stage.RAW}), True) for name in PIPELINES
         ]
-    return chosen
+    shares = plateau.shares({item.name: item.share for item in chosen}, yields)
+    return [dataclasses.replace(item, share=shares[item.name]) for item in chosen]
 
 
 def neediest(items: Sequence[Item], checked: Mapping[str, int], random: Random) -> list[Item]:

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from . import plateau
 from .focus import Learned, horizon
 from .plain import plain, typed
 from .protocol import Identity, ModuleDone, PassStats
@@ -33,6 +34,8 @@ class Guide:
 
     surest: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By pass: the operators that matter to it."""
+    yields: Mapping[str, float] = field(default_factory=dict)
+    """By item of the schedule: how much its checks are worth, see `plateau`."""
 
 
 @dataclass(slots=True)
@@ -91,7 +94,8 @@ class State:
         self.blocks += 1
         self.seconds = seconds
         if horizon(2 * self.blocks) == self.blocks:
-            self.guides[self.blocks] = Guide(self.learned.surest())
+            yields = plateau.yields(self.stats, self.ended)
+            self.guides[self.blocks] = Guide(self.learned.surest(), yields)
         for past in [each for each in self.guides if each < horizon(self.blocks)]:
             del self.guides[past]
 

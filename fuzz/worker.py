@@ -179,7 +179,7 @@ class _Block:
         self._journal = journal
         self._say = say
         self._contracts = {subject.label: contract_of(subject) for subject in job.subjects}
-        self._items = schedule.items(job.subjects, self._contracts, job.compositions)
+        self._items = schedule.items(job.subjects, self._contracts, job.compositions, job.yields)
         self._strategy = ir_modules(without=job.disabled, ops=job.ops or None)
         self._ops: tuple[str, ...] = ()
         self._changed: dict[str, bool] = {}
