@@ -52,7 +52,7 @@ class Checker(Observer):
         self.findings: list[Finding] = []
         """What was found, each bug once."""
         self.known: list[Finding] = []
-        """What was met of the bugs that are known of this TVM, each once."""
+        """What was met of the bugs that are known of this TVM, each once and without a module."""
         self.collect = collect
         self.stop_at_known = stop_at_known
         self.out = Path(out)
@@ -81,15 +81,17 @@ class Checker(Observer):
 
     def _take(self, meeting: Meeting) -> Kept | None:
         """What is to be told of it; None where it is known, or was told before."""
-        finding = meeting.finding()
-        if finding.id in self._ids and self.collect:
-            return None
-        self._ids.add(finding.id)
-        if self.knowns_of(finding):
-            self.known.append(finding)
+        sketch = meeting.sketch()
+        seen = sketch.id in self._ids
+        self._ids.add(sketch.id)
+        if self.knowns_of(sketch):
+            if not seen:
+                self.known.append(sketch)
             if not self.stop_at_known:
                 return None
-        kept = keep(finding, self.out)
+        if seen and self.collect:
+            return None
+        kept = keep(meeting.finding(), self.out)
         if meeting.promised:
             self.findings.append(kept.finding)
         return kept

@@ -13,7 +13,6 @@ from ...oracles.contract import Exemption, PassContract, Relation
 from ...oracles.oracle import Oracle, Problem, Violation
 from ...oracles.passcall import PassCall
 from ...oracles.subject import Outcome, Subject, same_functions
-from . import again
 from .running import Running
 from .spelling import TENSOR_IR
 
@@ -137,10 +136,10 @@ def fault(
 
 
 def _mutation(subject: Subject, running: Running) -> Violation:
-    if not running.state.noted and (text := again.given(running)) is not None:
-        running.state.restore(text)
-    found = mutation.ORACLE.problems(subject) or (Problem.plain(mutation.WHAT),)
-    return found[0].blame(mutation.ORACLE.name, subject.call.name)
+    """Which place is changed can only be told where the module was taken down."""
+    found = mutation.ORACLE.problems(subject) if running.state.noted else ()
+    problem = found[0] if found else Problem.plain(mutation.WHAT)
+    return problem.blame(mutation.ORACLE.name, subject.call.name)
 
 
 def keeps_form(contract: PassContract) -> bool:

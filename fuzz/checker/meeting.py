@@ -16,6 +16,7 @@ from ..finding import Finding
 from ..held import Held
 from ..reproducer.account import seen
 from ..store import Store, file_name
+from . import again
 from .running import Running
 from .spelling import spelled
 
@@ -32,15 +33,19 @@ class Meeting:
     promised: bool = True
     """It is a finding; else nobody has said that the pass takes such a module."""
 
+    def sketch(self) -> Finding:
+        """The finding without the module: enough to see whether it is known."""
+        call = spelled(self.running.name, self.running.made, self.running.config)
+        return Finding.of(self.violation, module="", versions=versions(), calls=(call,))
+
     def finding(self) -> Finding:
-        """The module and the pass; without the module where that is too large to be written."""
+        """With the module as it was given; without it where that is too large to be written."""
         state = self.running.state
-        return Finding.of(
-            self.violation,
-            module=state.written() if state.portable else "",
-            versions=versions(),
-            calls=(spelled(self.running.name, self.running.made, self.running.config),),
-        )
+        if not state.portable:
+            return self.sketch()
+        if not state.noted and not state.intact and (text := again.given(self.running)) is not None:
+            state.restore(text)
+        return dataclasses.replace(self.sketch(), module=state.written())
 
 
 @dataclass(frozen=True)
