@@ -14,7 +14,7 @@ from .data import Entry, Report, State
 from .told import happened, replay, reproducer
 from .visible import readable
 
-MOST_CODE = 4_000_000
+MOST_CODE = 2_500_000
 """Characters of code in a page, highlighting included; entries behind that go without."""
 
 PRINTED = "\n# from tvm.script import"
