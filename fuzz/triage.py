@@ -165,6 +165,9 @@ class Triage:
         known = self._store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
             if known.reduced and self._store.reproducer(known) is not None:
+                if known.exhibit is None:  # an older relaxfuzz made none
+                    known = self._shown(known)
+                    self._store.put(known)
                 self._tell(known)
             else:  # what a former run had no time for
                 self._queue.put((NEXT, next(self._number), known))

@@ -97,7 +97,7 @@ def test_what_does_not_come_again_is_only_counted(
 
 
 def test_what_is_known_is_not_done_again(
-    work: Work, finding: Finding, monkeypatch: pytest.MonkeyPatch
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, (first,) = work(finding)
     monkeypatch.setattr(triage, "again", None)
@@ -105,6 +105,9 @@ def test_what_is_known_is_not_done_again(
     worker, (second,) = work(finding)
     assert worker.faults == []
     assert second == first
+    store.put(dataclasses.replace(first, exhibit=None))
+    _, (third,) = work(finding)
+    assert third == first == store.get(first.id)
 
 
 def test_a_file_that_does_not_fail_is_not_shown(
