@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from ..campaign import CampaignConfig
-from ..disk import Use, prune
+from ..disk import prune
 from ..display import counted, duration, findings_table
 from ..files import write_whole
 from ..known import Choice
@@ -204,7 +204,6 @@ class _Phases:
 
     def _fuzz(self) -> None:
         made, settings, subjects = self._session, self._plan.settings, self._plan.subjects
-        self._prune()
         before = self._run()
         if before is None or not before[1].finished:
             fuzz(
@@ -247,10 +246,12 @@ class _Phases:
         findings = [
             finding
             for id in self._night.unbisected
-            if (finding := made.store.get(id)) is not None and finding.first_bad is None
+            if (finding := made.store.get(id)) is not None
+            and finding.first_bad is None
+            and made.store.reproducer(finding) is not None
         ]
+        self._note(unbisected=tuple(finding.id for finding in findings))
         if not findings:
-            self._note(unbisected=())
             return
         self._say(
             f"{counted(len(findings), 'new finding')} to bisect, "
@@ -273,12 +274,12 @@ class _Phases:
                 f"{finding.id} {finding.pass_name}: {said}",
                 {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
             )
-        if self._night.unbisected:
+        if self._night.unbisected and not made.interrupt.stop.is_set():
             later = counted(len(self._night.unbisected), "finding")
             self._say(f"no time to bisect {later}: the next night does")
 
     def _report(self) -> None:
-        use = self._prune()
+        use = prune(self._session.store, self._plan.max_disk)
         report = self._gathered()
         for path, form in self._writers:
             try:
@@ -290,9 +291,6 @@ class _Phases:
         self._say(f"disk: {use}", {"event": "disk", **plain(use)})
 
     # Pieces
-
-    def _prune(self) -> Use:
-        return prune(self._session.store, self._plan.max_disk)
 
     def _gathered(self) -> Report:
         return gather(self._session.store, self._session.expected)
