@@ -72,8 +72,9 @@ class Campaign(pytest.Function):
         return made
 
     def reportinfo(self) -> tuple[object, int | None, str]:  # type: ignore[override]  # no line
-        """Its file is none."""
-        return self.path, None, self.name
+        """It has no file. The last part is a title, and must not look like the end of the id, in
+        which pytest takes dots for those between modules."""
+        return self.path, None, f"{FOLDER} {self.name}"
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
         """A finding tells its own story, without the frames of the plugin."""

@@ -59,9 +59,18 @@ KEY = "relaxfuzz"
 
 
 def plan(config: pytest.Config, settings: Settings) -> Plan:
-    """What is decided before anything is collected."""
+    """What is decided before anything is collected.
+
+    Raises:
+        pytest.UsageError: pytest is too old.
+    """
+    if not hasattr(pytest, "Subtests"):
+        raise pytest.UsageError(
+            f"relaxfuzz: expected pytest 9 or newer for --relaxfuzz but got {pytest.__version__}; "
+            "install relaxfuzz[pytest]"
+        )
     assert settings.seed is not None, "it is drawn when the settings are read"
-    workers = len(config.getoption("tx", None) or ()) or 1
+    workers = sum(map(_workers, config.getoption("tx", None) or ())) or 1
     shards = 1 if config.getoption("dist", "no") in WITHOUT_SHARDS else workers
     passes = tuple(dict.fromkeys(settings.passes))
     return Plan(
@@ -71,6 +80,12 @@ def plan(config: pytest.Config, settings: Settings) -> Plan:
         workers=workers,
         shards=shards,
     )
+
+
+def _workers(spec: str) -> int:
+    """How many workers of xdist an option such as `--tx 3*popen` asks for."""
+    times, star, _ = spec.partition("*")
+    return int(times) if star and times.isdecimal() else 1
 
 
 def told(plan: Plan) -> str:

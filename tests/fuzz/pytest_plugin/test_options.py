@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from relaxfuzz.fuzz.pytest_plugin.options import Settings, settings
-from relaxfuzz.fuzz.pytest_plugin.session import prepare
+from relaxfuzz.fuzz.pytest_plugin.session import PLAN, given, prepare, told
 
 pytest_plugins = ["pytester"]
 
@@ -93,3 +93,24 @@ def test_a_name_that_is_no_pass_is_told_before_anything_runs(pytester: pytest.Py
     with pytest.raises(pytest.UsageError, match=r"No pass 'FuseOp' .* Did you mean 'FuseOps'"):
         prepare(config)
     assert not (pytester.path / "relaxfuzz-out").exists()
+
+
+@pytest.mark.parametrize(
+    ("dist", "shards"), [("load", 2), ("worksteal", 2), ("loadfile", 1), ("loadscope", 1)]
+)
+def test_there_are_as_many_shards_as_workers_that_share_them(
+    pytester: pytest.Pytester, dist: str, shards: int
+) -> None:
+    config = pytester.parseconfigure("--relaxfuzz=FuseOps", "--tx=2*popen", f"--dist={dist}")
+    plan = config.stash[PLAN]
+    assert (plan.workers, plan.shards) == (2, shards)
+    assert given(told(plan)) == plan
+
+
+def test_an_older_pytest_is_told_to_be_one(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(pytest, "Subtests")
+    pytester.parseconfigure()
+    with pytest.raises(pytest.UsageError, match="expected pytest 9 or newer"):
+        pytester.parseconfigure("--relaxfuzz=FuseOps")
