@@ -81,16 +81,16 @@ def python(folder: Path, *args: str) -> tuple[int, str]:
     return run.returncode, run.stdout + run.stderr
 
 
-def fuzzed(folder: Path) -> tuple[int, str]:
+def fuzzed(folder: Path, examples: int) -> tuple[int, str]:
     """The ten lines, with fewer examples than a user would ask for."""
     test = folder / "test_offload.py"
-    test.write_text(test.read_text().replace("@given", "@settings(max_examples=12)\n@given"))
-    test.write_text(test.read_text().replace("import given", "import given, settings"))
+    text = test.read_text().replace("import given", "import given, settings")
+    test.write_text(text.replace("@given", f"@settings(max_examples={examples})\n@given"))
     return python(folder, "-m", "pytest", "-q", "--hypothesis-profile=relaxfuzz-pr", test.name)
 
 
 def test_the_bug_is_found(backend: Path) -> None:
-    code, told = fuzzed(backend)
+    code, told = fuzzed(backend, 30)
     assert code == 1, told
     assert "the result computes other values than the module" in told
     assert "(executed)" in told
@@ -103,7 +103,7 @@ def test_the_bug_is_found(backend: Path) -> None:
 
 def test_without_the_bug_all_is_silent(backend: Path) -> None:
     fix(backend)
-    code, told = fuzzed(backend)
+    code, told = fuzzed(backend, 12)
     assert code == 0, told
 
 
