@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -236,6 +238,18 @@ def test_what_is_shown_is_not_tried() -> None:
     assert set(tried[:-1]) == {True}
     assert tried[-1] is False
     assert not searching(), "outside of Hypothesis"
+
+
+def test_profiles_are_there_wherever_hypothesis_is() -> None:
+    code = (
+        "import sys, hypothesis\n"
+        "pr, nightly = map(hypothesis.settings.get_profile, "
+        "('relaxfuzz-pr', 'relaxfuzz-nightly'))\n"
+        "assert pr.derandomize and pr.database is None and pr.deadline is nightly.deadline is None\n"
+        "assert nightly.max_examples > pr.max_examples and not nightly.derandomize\n"
+        "assert not {'tvm', 'pytest'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def place(violation: Violation) -> str:
