@@ -15,6 +15,7 @@ from types import FrameType
 import tvm
 from tvm.ir.instrument import PassInstrument
 
+from ...oracles.catalogue import catalogue
 from ...oracles.contract import PassContract
 from ...oracles.passcall import PassCall
 from ..check_pass import PassViolation
@@ -130,8 +131,9 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
         contract = judge.contract_of(running, self.contracts)
         violation = None
         if not running.blamed:
-            # What only runs others is what they are, and they were judged.
-            idle = running.groups(mod)
+            # What only runs others is what they are, and they were judged; not so the parts of a
+            # pass of TVM.
+            idle = running.groups(mod) and running.name not in catalogue
             promised, violation = judge.judge(
                 running, _call(running), contract, mod, semantics=self.semantics, idle=idle
             )
@@ -142,7 +144,7 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
         if stack:
             outer = stack[-1]
             outer.gets(mod)
-            outer.freed |= running.freed | judge.frees(contract)
+            outer.freed |= judge.frees(contract)
             outer.blamed |= running.blamed or violation is not None
         if violation is not None:
             self.violated(Meeting(violation, running))

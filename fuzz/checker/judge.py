@@ -27,9 +27,10 @@ it inside does not keep it either."""
 
 CHEAP = (well_formed.ORACLE, interface.FUNCTIONS, interface.SIGNATURE, interface.ATTRIBUTES)
 
-LOWERING = frozenset({*KEPT, well_formed.ORACLE.name})
-"""What nobody promises of passes over PrimFuncs: they change how these are called, and from the
-first of them on TensorIR is in forms that its checker does not know."""
+UNPROMISED = frozenset({*KEPT, well_formed.ORACLE.name})
+"""What nobody promises of passes over PrimFuncs, which change how these are called, and from the
+first of which on TensorIR is in forms that its checker does not know; nor of the parts that only a
+pass of TVM runs, inside."""
 
 
 UNSEEN = (Relation.BOUND_PARAMS, Relation.BOUND_SIZES, Relation.LAZY_PARAMS)
@@ -73,10 +74,19 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
         return catalogue[running.name]
     strict = PassContract(name=running.name, variants=lambda choices, mod: None)
     freed = set(running.freed)
-    if running.name.startswith(TENSOR_IR) or not running.state.has_relax:
-        freed |= LOWERING
+    over_kernels = running.name.startswith(TENSOR_IR) or not running.state.has_relax
+    if over_kernels or _is_part(running):
+        freed |= UNPROMISED
     exemptions = (Exemption(name, "a pass inside does not keep it", "") for name in sorted(freed))
     return replace(strict, exemptions=tuple(exemptions))
+
+
+def _is_part(running: Running) -> bool:
+    """Nobody can run it but the pass of TVM around it, whose result tells."""
+    outer = running.outer
+    while outer is not None and outer.is_sequential and outer.name not in catalogue:
+        outer = outer.outer
+    return outer is not None and outer.name in catalogue
 
 
 def frees(contract: PassContract) -> set[str]:
