@@ -1,7 +1,8 @@
 """Examples of a strategy by number, fresh and independent of each other.
 
-With `under_hypothesis` the only file that touches Hypothesis' internals. `@given` mutates and repeats examples; a campaign
-wants each (seed, index) to be a new draw, the same in every process, at the cost of the draw alone.
+With `under_hypothesis` the only file that touches Hypothesis' internals. `@given` mutates and
+repeats examples; a campaign wants each (seed, index) to be a new draw, the same in every process,
+at the cost of the draw alone.
 """
 
 from __future__ import annotations
