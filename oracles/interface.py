@@ -141,7 +141,7 @@ def _signature(old: Any, new: Any) -> str | None:
 
 
 def _overstates(func: relax.Function) -> bool:
-    """A variable claims more than the operator says of its value: a pass may take back the claim."""
+    """A variable claims more than the operator says of its value: a pass may take that back."""
     builder = relax.BlockBuilder()
     for binding in bindings_of(func):
         value = binding.value
