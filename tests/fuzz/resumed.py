@@ -1,6 +1,6 @@
 """A campaign that goes on with the last one of its folder: `resumed.py OUT SEED MODULES [PASS]...`.
 
-A process of its own, to be killed.
+A process of its own, to be killed. Where passes are named, nothing is known of them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ def go_on(
 
 if __name__ == "__main__":
     out, seed, modules, *passes = sys.argv[1:]
-    with session(Path(out), 2, Choice(), as_json=False) as made:
+    with session(Path(out), 2, Choice(shipped=not passes), as_json=False) as made:
         finished = go_on(made, int(seed), int(modules), passes)
         made.conclude(finished.modules, finished.checks, finished.seconds)
