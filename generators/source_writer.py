@@ -121,7 +121,9 @@ class Writer:
         return value if isinstance(value, int) and -(2**31) <= value < 2**31 else None
 
     def array(self, i: Id, element: Callable[[Id], Doc] | None = None) -> Doc:
-        """An array as a list display."""
+        """An array as a list display, or the variable that a very deep one was given."""
+        if element is None and isinstance(named := self.docs[i], str):
+            return named
         return group("[", map(element or self.e, self.g.items(i)), "]")
 
     def mapping(self, i: Id) -> Doc:

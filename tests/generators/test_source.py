@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -276,6 +277,28 @@ def test_wide_and_deep_modules() -> None:
     for k in range(300):
         value = tirx.Add(tirx.Mul(value, tirx.IntImm("int32", k)), i)
     check(only(tirx.PrimFunc([i], tirx.Evaluate(value))))
+
+
+@pytest.mark.parametrize("deep", range(1, 4))
+def test_what_is_cut_off_for_its_depth_is_written_once(deep: int) -> None:
+    x, c, bb = tensor("x", 2), tensor("c", dtype="bool"), relax.BlockBuilder()
+
+    def nested(name: str, value: relax.Expr, branches: int) -> relax.Expr:
+        for depth in range(branches):
+            var = relax.Var(f"{name}{depth}", value.ty)
+            block = relax.BindingBlock([relax.VarBinding(var, value)])
+            both = relax.SeqExpr([block], var), relax.SeqExpr([], var)
+            value = bb.normalize(relax.If(c, *both))
+        return value
+
+    pair = relax.Tuple([x])
+    for branches in range(1, 4):
+        values = [nested("deep", bb.normalize(relax.op.exp(x)), deep), nested("s", pair, branches)]
+        bindings = [relax.VarBinding(relax.Var(f"v{i}", v.ty), v) for i, v in enumerate(values)]
+        body = relax.SeqExpr([relax.BindingBlock(bindings)], bindings[0].var)
+        text = to_source(only(relax.Function([x, c], body, x.ty)))
+        for name in re.findall(r"^(expr\w*) = ", text, re.MULTILINE):
+            assert len(re.findall(rf"\b{name}\b", text)) > 1, f"{name} is written again:\n{text}"
 
 
 @T.prim_func(s_tir=True)
