@@ -28,7 +28,7 @@ from ..nightly.origin import first_bad, over_after
 from ..plain import plain
 from ..report.data import Entry, Report, State, gather
 from ..runs import Run
-from ..store import BadStore, Store
+from ..store import Store
 from .fuzzing import fuzz
 from .report import PAGE, writer
 from .session import Session, session
@@ -79,10 +79,7 @@ def run(config: Path | None, options: Options, *, workers: int, json: bool) -> i
 
 def _night(chosen: Plan, workers: int, *, json: bool) -> int:
     settings = chosen.settings
-    try:
-        Store(settings.out).close()
-    except BadStore as error:
-        raise Mistake(str(error)) from None
+    Store(settings.out).close()
     writers = _writers(chosen)
     choice = Choice(folders=settings.known, shipped=settings.shipped_knowns)
     with (

@@ -21,8 +21,7 @@ from ..display import Display, counted, display, duration, findings_table
 from ..executor import LocalPool
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
-from ..mistake import Mistake
-from ..store import BadStore, Store
+from ..store import Store
 from ..triage import Triage
 
 MANY = 0.05
@@ -112,7 +111,7 @@ class Session:
 
         def tick() -> None:
             self.display.progress(
-                f"{self.triage.pending} findings to confirm and reduce, "
+                f"{counted(self.triage.pending, 'finding')} to confirm and reduce, "
                 f"{len(self.triage.published)} done"
             )
             if self.interrupt.now.is_set():
@@ -166,7 +165,7 @@ class Session:
             for name, share in shares.items():
                 self._print({"event": "pass", "pass": name, **dataclasses.asdict(share)})
             return
-        hidden = {name: s.known / s.checks for name, s in shares.items() if s.checks}
+        hidden = {name: min(1.0, s.known / s.checks) for name, s in shares.items() if s.checks}
         many = sorted((n for n, part in hidden.items() if part >= MANY), key=lambda n: -hidden[n])
         if many:
             told = ", ".join(f"{name} {hidden[name]:.0%}" for name in many)
@@ -282,11 +281,7 @@ def session(out: Path, workers: int, choice: Choice, *, as_json: bool) -> Iterat
         ExecutorError: the workers do not come up.
     """
     expected = choice.load(versions()["tvm"])
-    try:
-        store = Store(out)
-    except BadStore as error:
-        raise Mistake(str(error)) from None
-    with store, LocalPool(workers) as pool:
+    with Store(out) as store, LocalPool(workers) as pool:
         made = Session(store, pool, choice, expected, as_json=as_json)
         with made.interrupt.caught(), contextlib.closing(made.display):
             yield made

@@ -14,7 +14,7 @@ from ..check_pass import called, check_pass
 from ..held import Held
 from ..mistake import Mistake, near, parse_budget
 from ..settings import read
-from ..store import BadStore, Store
+from ..store import Store
 from ..subjects import Relaxations, oracles_of, stage_of, subjects
 from .byhand_campaign import Campaign
 from .options import TABLE, Settings
@@ -108,11 +108,7 @@ def fuzz(
     relaxations = _relaxations(pass_, options, promises)
     own = {} if relaxations == Relaxations() else {pass_: relaxations}
     (subject,) = subjects([pass_], Relaxations(), own)
-    try:
-        store = Store(settings.out)
-    except BadStore as error:
-        raise Mistake(str(error)) from None
-    with store:
+    with Store(settings.out) as store:
         done = Campaign(store, subject, settings, seed).run(
             None if options is None else options.oracles, seconds, modules
         )

@@ -13,10 +13,9 @@ import pytest
 
 from ...generators.tvm_api import versions
 from ..display import counted
-from ..mistake import Mistake
 from ..protocol import PassStats, Subject
 from ..runs import Run, Sample
-from ..store import BadStore, Store
+from ..store import Store
 from .failure import near
 from .options import SETTINGS
 from .parts import Part, Parts
@@ -41,12 +40,9 @@ def begin(config: pytest.Config, plan: Plan, subjects: Mapping[str, Subject]) ->
         versions=versions(),
         passes=tuple(subject.label for subject in subjects.values()),
     )
-    try:
-        with Store(settings.out) as store:
-            Parts.sweep(settings.out)
-            return store.runs.begin(run)
-    except BadStore as error:
-        raise Mistake(str(error)) from None
+    with Store(settings.out) as store:
+        Parts.sweep(settings.out)
+        return store.runs.begin(run)
 
 
 @dataclass(frozen=True, slots=True)
