@@ -137,19 +137,9 @@ class Recorder:
             knowns: distinct reports by the name of a known.
             faults: of the harness, so far.
         """
-        findings = sum(id_of(each) not in self.known for each in state.occurrences)
-        sample = Sample(state.seconds, state.modules, state.checks, findings)
         with self._lock:
             self._run = dataclasses.replace(
-                self._run,
-                seconds=state.seconds,
-                modules=state.modules,
-                checks=state.checks,
-                stats=dict(state.stats),
-                known_reports=self._known_reports(state.ended),
-                knowns=dict(knowns),
-                samples=sampled(self._run.samples, sample),
-                faults=tuple(faults),
+                self._so_far(state), knowns=dict(knowns), faults=tuple(faults)
             )
         if time.monotonic() - self._last >= EVERY:
             self.checkpoint(state)
@@ -176,17 +166,25 @@ class Recorder:
         """
         with self._lock:
             self._run = dataclasses.replace(
-                self._run,
-                seconds=finished.seconds,
-                modules=finished.modules,
-                checks=finished.checks,
-                stats=dict(finished.stats),
-                known_reports=self._known_reports(finished.ended),
+                self._so_far(finished),
                 fixed=tuple(fixed),
                 faults=tuple(faults),
                 finished=left is None,
             )
         self.checkpoint(left)
+
+    def _so_far(self, done: State | Finished) -> Run:
+        findings = sum(id_of(each) not in self.known for each in done.occurrences)
+        sample = Sample(done.seconds, done.modules, done.checks, findings)
+        return dataclasses.replace(
+            self._run,
+            seconds=done.seconds,
+            modules=done.modules,
+            checks=done.checks,
+            stats=dict(done.stats),
+            known_reports=self._known_reports(done.ended),
+            samples=sampled(self._run.samples, sample),
+        )
 
     def _known_reports(self, ended: Mapping[str, Mapping[Identity, int]]) -> dict[str, int]:
         counts = {

@@ -82,6 +82,8 @@ def ending(out: Path) -> dict[str, Any]:
         assert store.pending() == []
         assert store.runs.unfinished() is None
         (run,) = store.runs.all().values()
+        last = run.samples[-1]
+        assert (last.seconds, last.modules, last.checks) == (run.seconds, run.modules, run.checks)
         confirmed = sorted(finding.id for finding in store.findings())
         rows = sorted({store.rows.of(id) for id in run.found}, key=str)
     assert run.finished
