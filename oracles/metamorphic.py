@@ -228,7 +228,9 @@ def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
     mod = keys.comparable(call.run(case.mod))
     script = mod.script(show_meta=True)
     again = attempt(lambda mod: tvm.script.from_source(script), mod)
-    return Half(f"after {call.name}", mod), ran(again, "printed and parsed", "the parser of TVMScript")
+    return Half(f"after {call.name}", mod), ran(
+        again, "printed and parsed", "the parser of TVMScript"
+    )
 
 
 def _json_halves(case: Case, violation: Violation) -> Halves | None:
