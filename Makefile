@@ -5,13 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test lint types bench bench-minimize build clean
+.PHONY: fuzz test test-sessions lint types bench bench-minimize build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
 
 test: $(INSTALLED)
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow and not session"
+
+# Whole sessions as users have them: every command of the docs, pytest in foreign repositories.
+test-sessions: $(INSTALLED)
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "session and not slow"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -12,6 +12,8 @@ import pytest
 
 from .commands import relaxfuzz
 
+pytestmark = pytest.mark.session
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

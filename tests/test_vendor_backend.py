@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.session
+
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLE = DOCS / "vendor_backend"
 

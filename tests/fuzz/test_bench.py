@@ -20,6 +20,8 @@ from relaxfuzz.fuzz.bench.forks import in_fork, until
 from relaxfuzz.fuzz.bench.memory import Memory, slope
 from relaxfuzz.fuzz.bench.report import show
 
+pytestmark = pytest.mark.session
+
 
 def burn(seconds: float) -> None:
     end = time.process_time() + seconds

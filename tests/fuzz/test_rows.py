@@ -151,7 +151,7 @@ def test_a_store_without_rows_gets_them(tmp_path: Path) -> None:
         application = store._db.execute("PRAGMA application_id").fetchone()[0]
     (tmp_path / DATABASE).unlink()
     old = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
-    old.execute(SCHEMA)
+    old.executescript(SCHEMA)
     old.execute(f"PRAGMA application_id = {application}")
     old.execute("PRAGMA user_version = 1")
     values = (FINDING.id, "FuseOps", "crash", FINDING.title, 1, FINDING.to_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from pathlib import Path
@@ -47,8 +48,9 @@ def run_snippet(oracle: str, case: Case, *, ours: bool = False) -> None:
     exec(compile(text, f"<snippet of {oracle}>", "exec", dont_inherit=True), names)
 
 
+@functools.cache  # TVM registers a global function once
 def load_faults(file: Path) -> ModuleType:
-    """A file of passes, executed as a module of its own name."""
+    """A file of passes, executed as a module of its own name, once in a process."""
     spec = importlib.util.spec_from_file_location(f"relaxfuzz_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.nightly.config import Nightly, Reports, load
 
+pytestmark = pytest.mark.session
+
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "nightly.md").read_text()
 WORKFLOW = (DOCS / "relaxfuzz.yml").read_text()

@@ -16,6 +16,8 @@ from relaxfuzz.fuzz.store import Store
 
 from .foreign import Foreign, foreign
 
+pytestmark = pytest.mark.session
+
 MODULES = 12
 
 

@@ -12,6 +12,8 @@ import tvm
 
 from .foreign import Foreign, foreign
 
+pytestmark = pytest.mark.session
+
 HEADER = """\
 # {what}
 #
