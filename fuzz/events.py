@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
+from .finding import Finding
 from .protocol import Origin, PassStats, Place
 from .state import State
 
@@ -48,6 +49,22 @@ class Found:
     origin: Origin
     calls: tuple[PassCall, ...]
     pipeline: str | None
+
+    def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
+        """The value that is stored and seen again.
+
+        Args:
+            exempt: promises that the author of the pass said it does not make.
+        """
+        return Finding.of(
+            self.violation,
+            module=self.module,
+            versions=versions,
+            calls=self.calls,
+            pipeline=self.pipeline,
+            origin=self.origin,
+            exempt=exempt,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def hunt(
             seconds = time.monotonic() - began
             match event:
                 case Found() if event.violation.pass_name == specimen.name:
-                    finding = _finding(event, specimen)
+                    finding = event.finding(versions(), specimen.exempt)
                     if again(executor, finding, finding.module) is not None:
                         modules += event.origin.index + 1
                         found = finding
@@ -137,17 +137,6 @@ def _events(
     for modules, oracles in ((budget.modules, None), (few, tuple(ORACLES))):
         config = dataclasses.replace(config, seconds=None, modules=modules, oracles=oracles)
         yield from campaign(config, executor, stop)
-
-
-def _finding(found: Found, specimen: Specimen) -> Finding:
-    return Finding.of(
-        found.violation,
-        module=found.module,
-        versions=versions(),
-        calls=found.calls,
-        origin=found.origin,
-        exempt=specimen.exempt,
-    )
 
 
 def _reduced(finding: Finding, executor: Executor, store: Store, faults: list[str]) -> Finding:

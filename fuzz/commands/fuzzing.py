@@ -166,15 +166,8 @@ class _Fuzzing:
         return {known.name: count for known, count in self._session.expected.reports.items()}
 
     def _finding(self, found: Found) -> Finding:
-        return Finding.of(
-            found.violation,
-            module=found.module,
-            versions=self._session.versions,
-            calls=found.calls,
-            pipeline=found.pipeline,
-            origin=found.origin,
-            exempt=tuple(name for call in found.calls for name in self._exempt.get(call.name, ())),
-        )
+        exempt = (name for call in found.calls for name in self._exempt.get(call.name, ()))
+        return found.finding(self._session.versions, tuple(exempt))
 
 
 def _line(progress: Progress, session: Session) -> str:

@@ -115,15 +115,7 @@ class Campaign:
         for event in campaign(config, pool(), threading.Event()):
             match event:
                 case Found():
-                    finding = Finding.of(
-                        event.violation,
-                        module=event.module,
-                        versions=self._versions,
-                        calls=event.calls,
-                        pipeline=event.pipeline,
-                        origin=event.origin,
-                        exempt=self._subject.exempt,
-                    )
+                    finding = event.finding(self._versions, self._subject.exempt)
                     if not self._expected.take(finding):
                         self._triage.add(finding)
                 case Fault():

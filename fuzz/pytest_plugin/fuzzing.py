@@ -174,15 +174,7 @@ class _Fuzzing:
         raise AssertionError("a campaign ends with Finished")
 
     def _take(self, found: Found) -> None:
-        finding = Finding.of(
-            found.violation,
-            module=found.module,
-            versions=self._place.versions,
-            calls=found.calls,
-            pipeline=found.pipeline,
-            origin=found.origin,
-            exempt=self._subject.exempt,
-        )
+        finding = found.finding(self._place.versions, self._subject.exempt)
         if self._expected.take(finding):
             self._known.add(identity(found.violation))
         else:
