@@ -43,5 +43,5 @@ clean:
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[tvm,pytest,report]"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[tvm,pytest,report,cluster]"
 	touch $@

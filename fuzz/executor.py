@@ -1,19 +1,10 @@
-"""Where jobs run: an interface, so that a cluster can stand behind it, and the local pool."""
+"""Where jobs run: an interface, behind which the local pool stands, or a cluster."""
 
 from __future__ import annotations
 
-import contextlib
-import heapq
-import os
 import queue
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import IO, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from ..oracles.exhibit import Exhibit
 from ..oracles.explanation.trouble import Explanation
@@ -21,48 +12,28 @@ from ..oracles.oracle import Violation
 from . import death
 from .protocol import (
     LIMITS,
-    VERSION,
-    Block,
-    Cancel,
     Check,
     Checked,
-    Death,
     Died,
     Ended,
     Explain,
     Explained,
     Failed,
-    Forked,
     Job,
     Limits,
     Narrow,
     Narrowed,
     Origin,
-    ProtocolError,
-    Ready,
     Regenerate,
     Regenerated,
     Reply,
     Show,
     Shown,
-    Submit,
-    decode,
-    encode,
 )
 
 Sink = Callable[[Reply | None], None]
 """Gets what is said about a job, the last being `Ended` or `Died`; None: all that was said is void,
 the job starts again. Called in a thread of the executor: hand over, do not work."""
-
-RETRIES = 3
-"""A job is started so often again after its zygote, or it, was killed from outside."""
-
-ONE_THREAD: Mapping[str, str] = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "TVM_NUM_THREADS": "1",
-}
 
 
 class ExecutorError(Exception):
@@ -173,207 +144,3 @@ def _ask(
     if answer is None:
         raise ExecutorError(f"The executor was closed before it answered {type(job).__name__}")
     return answer
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A job that waits or runs."""
-
-    job: Job
-    sink: Sink
-    limits: Limits
-    retries: int = 0
-    pid: int | None = None
-
-
-class LocalPool:
-    """One zygote on this machine, with up to `workers` children at a time."""
-
-    def __init__(self, workers: int) -> None:
-        """Start the zygote and wait until it takes jobs.
-
-        Raises:
-            ExecutorError: it does not come up; the text holds what it wrote to stderr.
-        """
-        if workers < 1:
-            raise ValueError(f"Expected at least one worker but got {workers=}")
-        self._workers = workers
-        self._lock = threading.Lock()
-        self._entries: dict[int, _Entry] = {}
-        self._waiting: list[tuple[bool, int]] = []  # a heap: checks first, then by age
-        self._running: set[int] = set()
-        self._next = 0
-        self._closed = False
-        self._broken: str | None = None
-        self._ready = threading.Event()
-        self._start()
-        self._reader = threading.Thread(target=self._read, name="zygote reader", daemon=True)
-        self._reader.start()
-        self._ready.wait()
-        if self._broken is not None:
-            self.close()
-            raise ExecutorError(self._broken)
-
-    @property
-    def workers(self) -> int:
-        """Jobs that run at the same time."""
-        return self._workers
-
-    @property
-    def zygote(self) -> int:
-        """The zygote's process id."""
-        return self._process.pid
-
-    def __enter__(self) -> LocalPool:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
-    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
-        """See `Executor`."""
-        with self._lock:
-            if self._broken is not None or self._closed:
-                raise ExecutorError(self._broken or "the pool is closed")
-            self._next += 1
-            self._entries[self._next] = _Entry(job, sink, limits)
-            heapq.heappush(self._waiting, (isinstance(job, Block), self._next))
-            self._dispatch()
-            return self._next
-
-    def cancel(self, id: int) -> None:
-        """See `Executor`; a job that has ended already is left alone."""
-        with self._lock:
-            if id in self._running:
-                self._requests.put(encode(Cancel(id)))
-            elif (entry := self._entries.pop(id, None)) is not None:
-                self._waiting = [waiting for waiting in self._waiting if waiting[1] != id]
-                heapq.heapify(self._waiting)
-                entry.sink(Ended(id))
-
-    def close(self) -> None:
-        """See `Executor`."""
-        with self._lock:
-            self._closed = True
-            self._requests.put(None)
-        self._reader.join()
-
-    def _start(self) -> None:
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.zygote"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            # Passes come by import path: what the driver can import, the zygote can.
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            start_new_session=True,  # Ctrl-C is the driver's business
-        )
-        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(
-            target=_write, args=(self._process.stdin, self._requests), daemon=True
-        ).start()
-
-    def _dispatch(self) -> None:
-        while self._waiting and self._ready.is_set():
-            is_block, id = self._waiting[0]
-            # A check takes milliseconds, a block seconds: one does not wait for the other.
-            kinds = (isinstance(self._entries[i].job, Block) for i in self._running)
-            if sum(kind == is_block for kind in kinds) == self._workers:
-                return
-            heapq.heappop(self._waiting)
-            entry = self._entries[id]
-            self._running.add(id)
-            self._requests.put(encode(Submit(id, entry.job, entry.limits)))
-
-    def _read(self) -> None:
-        """The reader's thread: the replies of one zygote after the other."""
-        while True:
-            assert self._process.stdout is not None
-            try:
-                for line in self._process.stdout:
-                    self._hear(decode(line))  # type: ignore[arg-type]  # the zygote only replies
-            except ProtocolError:  # a pass has found the zygote's stdout
-                self._process.kill()
-            self._process.stdout.close()
-            self._process.wait()
-            with self._lock:
-                self._requests.put(None)
-                self._bury()
-                if self._closed or self._broken is not None:
-                    self._ready.set()
-                    self._give_up()
-                    return
-                self._ready.clear()
-                self._start()
-
-    def _hear(self, reply: Reply) -> None:
-        with self._lock:
-            if isinstance(reply, Ready):
-                assert reply.version == VERSION, reply
-                self._ready.set()
-                self._dispatch()
-                return
-            entry = self._entries[reply.id]
-            if isinstance(reply, Forked):
-                entry.pid = reply.pid
-            if isinstance(reply, Ended | Died):
-                self._running.remove(reply.id)
-                entry.pid = None
-            if isinstance(reply, Died) and reply.death is Death.KILLED:
-                self._again(reply.id, f"its process was killed with signal {-reply.code}")
-                self._dispatch()
-                return
-            if isinstance(reply, Ended | Died):
-                del self._entries[reply.id]
-                self._dispatch()
-        entry.sink(reply)
-
-    def _again(self, id: int, reason: str) -> None:
-        """Put a job back that ended through no fault of its own, as far as we know."""
-        entry = self._entries[id]
-        if entry.retries == RETRIES:
-            del self._entries[id]
-            entry.sink(Failed(id, f"Gave a job up after {RETRIES} retries: {reason}", None))
-            entry.sink(Ended(id))
-            return
-        entry.retries += 1
-        entry.sink(None)
-        heapq.heappush(self._waiting, (isinstance(entry.job, Block), id))
-
-    def _bury(self) -> None:
-        """The zygote has ended: nothing of it may stay."""
-        for id in sorted(self._running):
-            # The child dies with its zygote; what its pass has forked does not.
-            if (pid := self._entries[id].pid) is not None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
-            self._entries[id].pid = None
-        if not self._ready.is_set() and not self._closed:
-            self._stderr.seek(0)
-            said = self._stderr.read().decode(errors="replace").strip()
-            self._broken = f"The zygote did not come up (exit {self._process.returncode}):\n{said}"
-        self._stderr.close()
-        lost, self._running = sorted(self._running), set()
-        if not self._closed and self._broken is None:
-            for id in lost:
-                self._again(id, f"the zygote ended with {self._process.returncode}")
-
-    def _give_up(self) -> None:
-        """Tell those who wait that nothing more will come."""
-        self._waiting.clear()
-        for id, entry in sorted(self._entries.items()):
-            if self._broken is not None:
-                entry.sink(Failed(id, self._broken, None))
-            entry.sink(Ended(id))
-        self._entries.clear()
-
-
-def _write(stdin: IO[bytes], requests: queue.SimpleQueue[bytes | None]) -> None:
-    """A thread of its own: a zygote that writes to us while we write to it blocks nobody."""
-    with contextlib.suppress(BrokenPipeError):
-        while (request := requests.get()) is not None:
-            stdin.write(request)
-            stdin.flush()
-    with contextlib.suppress(BrokenPipeError):
-        stdin.close()

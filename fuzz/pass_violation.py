@@ -17,11 +17,12 @@ from ..oracles.oracle import Case
 from ..oracles.printed import printed
 from . import exhibit, reproducer
 from .confirm import DEATHS, again
-from .executor import ExecutorError, LocalPool
+from .executor import ExecutorError
 from .failure_text import headed, whole
 from .files import write_whole
 from .finding import Finding
 from .held import Held
+from .local_pool import LocalPool
 from .minimize.findings import minimized
 from .store import file_name
 

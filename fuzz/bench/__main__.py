@@ -15,7 +15,7 @@ import os
 from rich.console import Console
 
 from .. import schedule
-from ..executor import ONE_THREAD
+from ..local_pool import ONE_THREAD
 from .memory import memory, slope
 from .report import report, show
 

@@ -13,7 +13,7 @@ import psutil
 from ...oracles.catalogue import catalogue
 from .. import campaign
 from ..events import Finished
-from ..executor import LocalPool
+from ..local_pool import LocalPool
 from ..protocol import Subject
 
 MEGABYTE = 1 << 20

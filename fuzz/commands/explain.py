@@ -17,8 +17,9 @@ from ...oracles.explanation import CHECK, PIPELINES, Excerpt, Explanation, Kind,
 from ...oracles.passcall import BadSpelling, parse
 from ...oracles.pipelines import PIPELINES as CHECKED
 from .. import death
-from ..executor import LocalPool, explain
+from ..executor import explain
 from ..load import BadModule, load
+from ..local_pool import LocalPool
 from ..mistake import Mistake, near
 from ..probe import probe
 from ..protocol import Died, Explain, Limits

@@ -18,10 +18,10 @@ from ...oracles.inspect import bindings_of
 from .. import reproducer
 from ..dedup.place import by_row, place
 from ..display import columns, counted, results
-from ..executor import LocalPool
 from ..exhibit import Exhibit, exhibit
 from ..finding import Finding
 from ..known import Choice, Expected
+from ..local_pool import LocalPool
 from ..mistake import Mistake, near
 from ..report.visible import visible
 from ..reproducer import Form

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display import columns, display, results
-from ..executor import LocalPool
+from ..local_pool import LocalPool
 from ..replay import EXPECTED, Outcome, Status, items, replay
 
 

@@ -18,9 +18,9 @@ from rich.console import Console
 from ...generators.tvm_api import versions
 from ..dedup.place import by_row
 from ..display import Display, counted, display, duration, findings_table
-from ..executor import LocalPool
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
+from ..local_pool import LocalPool
 from ..store import Store
 from ..triage import Triage
 

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ...oracles.zoo import ZOO, Family, Specimen
 from ..display import display, duration
-from ..executor import LocalPool
+from ..local_pool import LocalPool
 from ..mistake import Mistake, near
 from ..store import Store
 from ..zoo import Budget, Detection, hunt

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ..executor import ExecutorError, LocalPool
+from ..executor import ExecutorError
 from ..finding import Finding
+from ..local_pool import LocalPool
 from ..store import Store
 from ..triage import Triage
 from . import failure

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from ...generators.tvm_api import versions
-from ..executor import LocalPool
+from ..local_pool import LocalPool
 from ..store import Store
 from .options import SETTINGS
 from .parts import Parts

@@ -12,7 +12,7 @@ from relaxfuzz.corpus.known.triggers import TRIGGERS
 from relaxfuzz.corpus.knowns import Known, knowns
 from relaxfuzz.fuzz.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.events import Finished
-from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import Subject
 from relaxfuzz.fuzz.schedule import avoids
 

@@ -15,7 +15,8 @@ import pytest
 from relaxfuzz.fuzz import executor
 from relaxfuzz.fuzz.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress, Started
-from relaxfuzz.fuzz.executor import LocalPool, Sink
+from relaxfuzz.fuzz.executor import Sink
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject, identity
 from relaxfuzz.fuzz.state import FAULTS, BadState, State
 from relaxfuzz.generators.stages import Stage

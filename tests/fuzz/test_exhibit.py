@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from relaxfuzz.fuzz.executor import LocalPool
 from relaxfuzz.fuzz.exhibit import Exhibit, exhibit
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.passcall import PassCall
 

@@ -10,7 +10,8 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz.commands.explain import NARROWEST, run
-from relaxfuzz.fuzz.executor import LocalPool, explain
+from relaxfuzz.fuzz.executor import explain
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Died, Explain
 from relaxfuzz.oracles.explanation import Explanation

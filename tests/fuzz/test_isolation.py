@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from relaxfuzz.fuzz import executor
-from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import Check, Limits
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall

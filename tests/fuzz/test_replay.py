@@ -11,8 +11,9 @@ import tvm
 
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.commands.replay import run as command
-from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.executor import check
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Check
 from relaxfuzz.fuzz.replay import Status, failure, items, replay

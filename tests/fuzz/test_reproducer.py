@@ -14,9 +14,10 @@ import tvm
 
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.confirm import again
-from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.executor import check
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.load import load
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import Check, Limits
 from relaxfuzz.fuzz.replay import Status, items, replay
 from relaxfuzz.fuzz.reproducer import way

@@ -20,8 +20,8 @@ import pytest
 
 from relaxfuzz.fuzz.commands import fuzzing
 from relaxfuzz.fuzz.commands.session import Session
-from relaxfuzz.fuzz.executor import LocalPool
 from relaxfuzz.fuzz.known import Choice
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import PassStats
 from relaxfuzz.fuzz.runs import Run
 from relaxfuzz.fuzz.store import DATABASE, Store

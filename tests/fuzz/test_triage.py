@@ -12,8 +12,9 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz import triage
-from relaxfuzz.fuzz.executor import ExecutorError, LocalPool, check
+from relaxfuzz.fuzz.executor import ExecutorError, check
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import Check
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.fuzz.triage import Triage

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from relaxfuzz.fuzz.cli import app
-from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.fuzz.zoo import Budget, hunt
 from relaxfuzz.oracles.zoo import ZOO, Family

@@ -14,8 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from relaxfuzz.fuzz import executor
-from relaxfuzz.fuzz.executor import ExecutorError, LocalPool
+from relaxfuzz.fuzz import executor, local_pool
+from relaxfuzz.fuzz.executor import ExecutorError
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import (
     Check,
     Checked,
@@ -100,7 +101,7 @@ def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
     own_pool: LocalPool, hanging: Check
 ) -> None:
     heard, _, child = running(own_pool, hanging)
-    for _ in range(executor.RETRIES):
+    for _ in range(local_pool.RETRIES):
         child.kill()
         assert heard.until(type(None)) is None
         forked = heard.until(Forked)
@@ -156,7 +157,7 @@ def test_closing_leaves_no_process(hanging: Check) -> None:
 
 DRIVER = """
 import sys, time
-from relaxfuzz.fuzz.executor import LocalPool
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import Check, Forked, Limits
 from relaxfuzz.oracles.passcall import PassCall
 pool = LocalPool(1)

@@ -9,10 +9,11 @@ from ....generators.tvm_api import load_json, versions
 from ....oracles.composition import contract_of
 from ... import reproducer
 from ...confirm import again
-from ...executor import ExecutorError, LocalPool, check
+from ...executor import ExecutorError, check
 from ...exhibit import exhibit
 from ...files import write_whole
 from ...finding import Finding
+from ...local_pool import LocalPool
 from ...minimize.findings import minimized
 from ...minimize.parallel import State
 from ...minimize.passlist import fewer_passes

@@ -10,8 +10,8 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz.dedup.place import by_row, place
-from relaxfuzz.fuzz.executor import LocalPool
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.fuzz.triage import Triage

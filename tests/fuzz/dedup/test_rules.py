@@ -19,8 +19,8 @@ from relaxfuzz import corpus
 from relaxfuzz.fuzz.dedup.evidence import Evidence
 from relaxfuzz.fuzz.dedup.place import by_row, crosscheck, place
 from relaxfuzz.fuzz.dedup.rules import RULES
-from relaxfuzz.fuzz.executor import LocalPool
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.generators.tvm_api import save_json
 from relaxfuzz.oracles.check import check

@@ -15,8 +15,9 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.executor import check
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.minimize import parallel
 from relaxfuzz.fuzz.minimize.findings import minimized
 from relaxfuzz.fuzz.minimize.parallel import Outcome, State, shrink

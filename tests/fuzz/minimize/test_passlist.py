@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import tvm
 
-from relaxfuzz.fuzz.executor import LocalPool, check
+from relaxfuzz.fuzz.executor import check
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.minimize.passlist import ddmin, fewer_passes
 from relaxfuzz.fuzz.protocol import Check
 from relaxfuzz.oracles.passcall import PassCall

@@ -11,9 +11,9 @@ import pytest
 from relaxfuzz.corpus import Entry
 from relaxfuzz.corpus.knowns import knowns
 from relaxfuzz.corpus.versions import claim
-from relaxfuzz.fuzz.executor import LocalPool
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.known import Expected
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.nightly.again import is_back, key, old, see
 from relaxfuzz.fuzz.replay import Item, Outcome, Status
 from relaxfuzz.fuzz.store import Store
