@@ -71,6 +71,8 @@ class CampaignConfig:
     """Only these; None: the usual ones, dear ones on a sample."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
+    modules_in_block: int = schedule.MODULES_IN_BLOCK
+    """More make a block take longer: less is said for each check, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a subject: triggers of known bugs, which half of the modules avoid."""
     limits: Limits = LIMITS
@@ -78,10 +80,10 @@ class CampaignConfig:
     def __post_init__(self) -> None:
         if not self.subjects:
             raise ValueError("Expected at least one pass to fuzz but got subjects=()")
-        for name in ("seconds", "modules"):
+        for name in ("seconds", "modules", "modules_in_block"):
             value = getattr(self, name)
             if value is not None and value <= 0:
-                raise ValueError(f"Expected a budget above 0 but got {name}={value!r}")
+                raise ValueError(f"Expected a number above 0 but got {name}={value!r}")
         if self.seconds is None and self.modules is None:
             raise ValueError("Expected a budget but got seconds=None, modules=None")
 
@@ -193,7 +195,7 @@ class _Campaign:
         self._tally = state
         """With what was done of the others, in the end."""
         self._replies: queue.SimpleQueue[tuple[_Block, Reply | None]] = queue.SimpleQueue()
-        blocks = enumerate(schedule.blocks(config.modules))
+        blocks = enumerate(schedule.blocks(config.modules, config.modules_in_block))
         self._todo = itertools.islice(blocks, state.blocks, None)
         self._next = next(self._todo, None)
         self._in_flight: deque[_Block] = deque()
@@ -372,4 +374,5 @@ class _Campaign:
                 for block in self._in_flight
                 if block.place is not None and not block.done
             ),
+            members=self._executor.members(),
         )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
+from .executor import Member
 from .finding import Finding
 from .protocol import Origin, PassStats, Place
 from .state import State
@@ -34,6 +35,8 @@ class Progress:
     distinct: int
     current: tuple[str, ...]
     """The pass (or "sequence", or pipeline) that each busy worker is at."""
+    members: tuple[Member, ...] = ()
+    """The workers of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)

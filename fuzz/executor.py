@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from ..oracles.exhibit import Exhibit
@@ -40,12 +41,33 @@ class ExecutorError(Exception):
     """The workers cannot be started or kept alive, or the harness failed in one; says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One worker of a cluster, and what it has done for us."""
+
+    name: str
+    """Its address, or what it was called when it was started."""
+    slots: int
+    """Jobs that it runs at the same time."""
+    blocks: int = 0
+    """Done."""
+    checks: int = 0
+    """In blocks that are done."""
+    seconds: float = 0.0
+    """Since it joined."""
+    current: tuple[str, ...] = ()
+    """The passes (or "sequence", or pipelines) that it is at."""
+
+
 class Executor(Protocol):
     """Runs each job in a process of its own, and survives whatever happens there."""
 
     @property
     def workers(self) -> int:
-        """Jobs that run at the same time."""
+        """Jobs that run at the same time, at least 1; more or fewer as workers join and leave."""
+
+    def members(self) -> tuple[Member, ...]:
+        """The workers of a cluster; none where the jobs run on this machine alone."""
 
     def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
         """Run a job as soon as a worker is free; checks do not wait for blocks. Returns its id.

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
-from .executor import ExecutorError, Sink
+from .executor import ExecutorError, Member, Sink
 from .protocol import (
     LIMITS,
     VERSION,
@@ -61,8 +62,11 @@ class _Entry:
 class LocalPool:
     """One zygote on this machine, with up to `workers` children at a time."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, path: Sequence[Path] = ()) -> None:
         """Start the zygote and wait until it takes jobs.
+
+        Args:
+            path: folders where modules of passes are looked for, before those of this process.
 
         Raises:
             ExecutorError: it does not come up; the text holds what it wrote to stderr.
@@ -70,6 +74,7 @@ class LocalPool:
         if workers < 1:
             raise ValueError(f"Expected at least one worker but got {workers=}")
         self._workers = workers
+        self._path = [str(folder) for folder in path]
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._waiting: list[tuple[bool, int]] = []  # a heap: checks first, then by age
@@ -90,6 +95,10 @@ class LocalPool:
     def workers(self) -> int:
         """Jobs that run at the same time."""
         return self._workers
+
+    def members(self) -> tuple[Member, ...]:
+        """See `Executor`."""
+        return ()
 
     @property
     def zygote(self) -> int:
@@ -138,7 +147,11 @@ class LocalPool:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             # Passes come by import path: what the driver can import, the zygote can.
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={
+                **os.environ,
+                **ONE_THREAD,
+                "PYTHONPATH": os.pathsep.join(filter(None, [*self._path, *sys.path])),
+            },
             start_new_session=True,  # Ctrl-C is the driver's business
         )
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

@@ -35,6 +35,7 @@ _ASKED = {
     "modules": "the number of modules",
     "oracles": "the oracles",
     "compositions": "whether passes are put together",
+    "modules_in_block": "the number of modules in a block",
     "limits": "the limits",
     "versions": "the version of TVM, or of what it stands on",
     "relaxfuzz": "the version of relaxfuzz",

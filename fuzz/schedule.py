@@ -173,10 +173,10 @@ def disabled(seed: int, block: int) -> tuple[Trait, ...]:
     return tuple(trait for trait in Trait if random.random() < SWARM)
 
 
-def blocks(modules: int | None) -> Iterator[tuple[int, int]]:
+def blocks(modules: int | None, size: int = MODULES_IN_BLOCK) -> Iterator[tuple[int, int]]:
     """First index and count of each block of a campaign; endless where `modules` is None."""
     start = 0
     while modules is None or start < modules:
-        count = MODULES_IN_BLOCK if modules is None else min(MODULES_IN_BLOCK, modules - start)
+        count = size if modules is None else min(size, modules - start)
         yield start, count
         start += count

@@ -1,0 +1,1 @@
+"""Campaigns on the workers of a Dask cluster; needs the extra `cluster`."""

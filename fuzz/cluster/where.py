@@ -1,0 +1,63 @@
+"""Which cluster a campaign runs on, as a user says it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..mistake import Mistake
+
+LOCAL = "local"
+"""The kind of cluster that relaxfuzz starts itself."""
+
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|inproc)://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A cluster that is there, or one to start."""
+
+    scheduler: str | None = None
+    """The address of its scheduler, or the path of its scheduler file."""
+    kind: str | None = None
+    """`LOCAL`: start one on this machine, and end it afterwards."""
+
+    def __post_init__(self) -> None:
+        """
+        Raises:
+            Mistake: both, or neither, or what is no address.
+        """
+        if self.scheduler is not None and self.kind is not None:
+            raise Mistake(
+                f"--scheduler {self.scheduler!r} and --cluster {self.kind!r} are two clusters: "
+                "choose one"
+            )
+        if self.kind is not None and self.kind != LOCAL:
+            raise Mistake(
+                f"expected --cluster {LOCAL} but got {self.kind!r}; a cluster that is there "
+                "already is named by --scheduler tcp://host:port"
+            )
+        address = self.scheduler
+        if address is None:
+            if self.kind is None:
+                raise Mistake("a cluster needs --scheduler ADDRESS or --cluster local")
+            return
+        if not _ADDRESS.fullmatch(address) and not Path(address).is_file():
+            hint = "no such file, and no address"
+            if re.fullmatch(r"[\w.-]+:\d+", address):
+                hint = f"did you mean 'tcp://{address}'?"
+            raise Mistake(
+                "expected --scheduler tcp://host:port, tls://host:port or a scheduler file but got "
+                f"{address!r}: {hint}"
+            )
+
+    @property
+    def file(self) -> Path | None:
+        """The scheduler file, where one is named."""
+        if self.scheduler is None or _ADDRESS.fullmatch(self.scheduler):
+            return None
+        return Path(self.scheduler)
+
+    def __str__(self) -> str:
+        return "a cluster on this machine" if self.scheduler is None else self.scheduler
