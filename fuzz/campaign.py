@@ -28,6 +28,7 @@ from .protocol import (
     Ended,
     Failed,
     Limits,
+    Lost,
     ModuleDone,
     Origin,
     PassStats,
@@ -95,6 +96,9 @@ def run(
     state: State | None = None,
 ) -> Generator[Event, None, None]:
     """Run a campaign; the last event is `Finished`. Closing it ends what is under way.
+
+    Where the workers are lost, what was found until then is told, `Finished` says that the campaign
+    was stopped, and then comes the error.
 
     With a budget of modules the events but `Progress` are the same for any number of workers, and
     for any number of breaks: blocks are committed in order, and each is a function of the seed, its
@@ -205,8 +209,12 @@ class _Campaign:
     def run(self) -> Generator[Event, None, None]:
         names = tuple(subject.name for subject in self._config.subjects)
         yield Started(self._config.seed, self._executor.workers, names)
+        lost: ExecutorError | None = None
         try:
-            yield from self._blocks()
+            try:
+                yield from self._blocks()
+            except ExecutorError as error:
+                lost = error
             self._cancel()
             self._tally = copy.deepcopy(self._state)
             while self._in_flight:
@@ -221,8 +229,10 @@ class _Campaign:
             dict(tally.stats),
             dict(tally.occurrences),
             {name: dict(counts) for name, counts in tally.ended.items()},
-            self._stop.is_set(),
+            self._stop.is_set() or lost is not None,
         )
+        if lost is not None:
+            raise lost
 
     def _blocks(self) -> Iterator[Event]:
         """Until the budget is used up; blocks that are not done then stay in flight."""
@@ -276,7 +286,11 @@ class _Campaign:
         def sink(reply: Reply | None) -> None:
             self._replies.put((block, reply))
 
-        block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
+        try:
+            block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
+        except ExecutorError:
+            block.done = True  # nobody says more about it
+            raise
 
     def _hear(self, block: _Block, reply: Reply | None) -> None:
         match reply:
@@ -286,6 +300,8 @@ class _Campaign:
                 block.place = reply.place
             case Ended():
                 block.done = True
+            case Lost():
+                raise ExecutorError(reply.why)
             case Died():
                 block.settled += [*block.heard, reply]
                 block.heard = []
@@ -310,6 +326,8 @@ class _Campaign:
                 if isinstance(reply, Died):
                     block.settled += [*block.heard, reply]
                     block.heard, block.done = [], True
+                elif isinstance(reply, Lost):
+                    block.done = True
                 else:
                     self._hear(block, reply)
 

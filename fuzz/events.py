@@ -95,7 +95,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The budget is used up, or the campaign was stopped. Always the last event."""
+    """The budget is used up, or the campaign was stopped, or its workers were lost. Always the last
+    event."""
 
     seconds: float
     modules: int
