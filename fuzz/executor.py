@@ -22,6 +22,7 @@ from .protocol import (
     Failed,
     Job,
     Limits,
+    Lost,
     Narrow,
     Narrowed,
     Origin,
@@ -33,8 +34,8 @@ from .protocol import (
 )
 
 Sink = Callable[[Reply | None], None]
-"""Gets what is said about a job, the last being `Ended` or `Died`; None: all that was said is void,
-the job starts again. Called in a thread of the executor: hand over, do not work."""
+"""Gets what is said about a job, the last being `Ended`, `Died` or `Lost`; None: all that was said
+is void, the job starts again. Called in a thread of the executor: hand over, do not work."""
 
 
 class ExecutorError(Exception):
@@ -161,6 +162,8 @@ def _ask(
             return reply
         if isinstance(reply, Failed):
             raise ExecutorError(reply.traceback)
+        if isinstance(reply, Lost):
+            raise ExecutorError(reply.why)
         if isinstance(reply, _ANSWERS) or reply is None:
             answer = reply
     if answer is None:

@@ -29,6 +29,7 @@ from .protocol import (
     Forked,
     Job,
     Limits,
+    Lost,
     ProtocolError,
     Ready,
     Reply,
@@ -248,9 +249,7 @@ class LocalPool:
         """Tell those who wait that nothing more will come."""
         self._waiting.clear()
         for id, entry in sorted(self._entries.items()):
-            if self._broken is not None:
-                entry.sink(Failed(id, self._broken, None))
-            entry.sink(Ended(id))
+            entry.sink(Ended(id) if self._broken is None else Lost(id, self._broken))
         self._entries.clear()
 
 

@@ -1,7 +1,8 @@
 """What the driver, the zygote and its children say to each other: dataclasses as JSON lines.
 
 The driver submits and cancels jobs. A child works on one job and says what it found; the zygote
-passes that on, and adds how the child ended. For every job the last message is `Ended` or `Died`.
+passes that on, and adds how the child ended. For every job the last message is `Ended` or `Died`,
+or `Lost` where there is no zygote any more.
 """
 
 from __future__ import annotations
@@ -470,6 +471,14 @@ class Died:
     """The end of what it wrote there; after a segfault TVM's C++ backtrace."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The executor is broken, see `ExecutorError`: the job is not done, whatever was said of it."""
+
+    id: int
+    why: str
+
+
 FromChild: TypeAlias = (
     Violated
     | StageDone
@@ -485,7 +494,7 @@ FromChild: TypeAlias = (
     | Shown
     | Failed
 )
-Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died
+Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died | Lost
 Message: TypeAlias = Request | Reply
 
 

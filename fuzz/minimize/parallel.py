@@ -12,7 +12,7 @@ from ...oracles import crash
 from ...oracles.oracle import Violation
 from .. import death
 from ..confirm import DEATHS, again, same
-from ..executor import Executor
+from ..executor import Executor, ExecutorError
 from ..finding import Finding
 from ..protocol import (
     LIMITS,
@@ -23,6 +23,7 @@ from ..protocol import (
     Failed,
     Identity,
     Limits,
+    Lost,
     Met,
     Reduce,
     Reply,
@@ -195,6 +196,8 @@ class _Race:
                 self._meet(violation, module)
             case Failed(_, text, _):
                 self.faults[text] = None
+            case Lost():
+                raise ExecutorError(reply.why)
             case Died():
                 self._bury(run, reply)
             case Ended() if not run.exhausted:

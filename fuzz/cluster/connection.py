@@ -1,0 +1,136 @@
+"""The way to a Dask cluster: one that is there, or one that is started here."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..mistake import Mistake
+from .where import Where
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ANSWER = 10.0
+"""Seconds that a scheduler has to answer."""
+
+EXTRA = "pip install 'relaxfuzz[cluster]'"
+
+
+class Connection:
+    """To one scheduler, whichever process that is: a new one may take an old one's place."""
+
+    def __init__(self, address: Callable[[], str], name: str) -> None:
+        """
+        Args:
+            address: asked each time, since a scheduler file may be written anew.
+            name: the cluster's, for people.
+
+        Raises:
+            OSError, ValueError: nothing answers there; or that is no address.
+        """
+        self._address = address
+        self.name = name
+        self.client = self._connect()
+
+    def renew(self) -> bool:
+        """Connect anew if the scheduler has gone and somebody answers now; true if so.
+
+        All that the old scheduler knew is forgotten.
+        """
+        with contextlib.suppress(Exception):
+            self.client.close(timeout=1)
+        try:
+            self.client = self._connect()
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def _connect(self) -> Client:
+        from distributed import Client
+
+        return Client(self._address(), timeout=ANSWER, set_as_default=False, name="relaxfuzz")
+
+
+@contextmanager
+def connect(where: Where, workers: int) -> Iterator[Connection]:
+    """Connect to a cluster; one that was started for it ends with it, and leaves nothing behind.
+
+    Args:
+        workers: processes of a cluster on this machine.
+
+    Raises:
+        Mistake: Dask is not installed, or nothing answers at that address.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise Mistake(f"{where} needs Dask ({error}): {EXTRA}") from None
+    # What users need to know is told by us; Dask tells much more, in the middle of the progress.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as stack:
+        if where.scheduler is None:
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="relaxfuzz-dask-", ignore_cleanup_errors=True)
+            )
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    local_directory=folder,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+            address = lambda: str(cluster.scheduler_address)  # noqa: E731
+        else:
+            address = lambda: _address(where)  # noqa: E731
+        try:
+            connection = Connection(address, str(where))
+        except (OSError, ValueError) as error:
+            raise Mistake(
+                f"no Dask scheduler answers at {where} ({_first_line(error)}): start one with "
+                "`dask scheduler`, and workers with `dask worker ADDRESS`"
+            ) from None
+        try:
+            yield connection
+        finally:
+            with contextlib.suppress(Exception):  # of a scheduler that has gone
+                connection.client.close(timeout=5)
+
+
+def _address(where: Where) -> str:
+    """
+    Raises:
+        ValueError: the scheduler file is none.
+        OSError: it cannot be read.
+    """
+    if where.file is None:
+        assert where.scheduler is not None
+        return where.scheduler
+    import json
+
+    try:
+        return str(json.loads(where.file.read_text(encoding="utf-8"))["address"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"expected a scheduler file of Dask but got '{where.file}'") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
+    """Ask a few times a second; whether it came true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.2)
+    return True

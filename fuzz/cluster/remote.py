@@ -1,0 +1,266 @@
+"""What runs in a Dask worker: it drives a zygote of its own, and gives it the jobs that come.
+
+A Dask worker never forks and never runs a pass. It has one pool for each campaign that it works
+for, with as many children as it has threads; a pool that has nothing to do for a while, because its
+driver is gone, ends by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import threading
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from distributed import get_worker
+
+from ..executor import ExecutorError
+from ..local_pool import LocalPool
+from ..protocol import (
+    Beat,
+    Died,
+    Ended,
+    Forked,
+    Reply,
+    StageDone,
+    Submit,
+    decode,
+    encode,
+)
+from . import fitness
+
+if TYPE_CHECKING:
+    from .shipment import Cargo
+
+IDLE = 30.0
+"""Seconds after which a pool without a job ends; the next job would start another one."""
+
+EVERY = 1.0
+"""Seconds between two signs of life of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A job, and what it takes to do it: a task of Dask."""
+
+    campaign: str
+    """Of which driver; also the topic of signs of life."""
+    submit: bytes
+    """`Submit` as a line of the protocol."""
+    about: Mapping[str, str]
+    """The driver's, see `fitness`."""
+    cargo: str | None
+    """The digest of what was shipped; None: nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that was said about a job."""
+
+    worker: str
+    """The address of the Dask worker."""
+    lines: bytes
+    """Lines of the protocol, compressed."""
+    seconds: float
+    """From the start of the job to its end."""
+    trouble: str | None = None
+    """Why this worker cannot do it; nothing was said then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """That a job is under way, and how far it is."""
+
+    id: int
+    worker: str
+    checks: int
+    """So far."""
+    item: str
+    """The pass (or "sequence", or pipeline) that it is at; or the step."""
+    beat: str | None
+    """`Beat` as a line of the protocol; None before the first."""
+
+
+def work(order: Order) -> Answer:
+    """Do one job, to its end."""
+    worker = get_worker()
+    began = time.monotonic()
+    differ = fitness.differences(order.about, fitness.about())
+    if differ:
+        return Answer(worker.address, b"", 0.0, ", ".join(differ))
+    cargo = None
+    if order.cargo is not None:
+        from .shipment import Cargo
+
+        cargo = Cargo.of(worker, order.cargo)
+    submit = decode(order.submit if cargo is None else cargo.inward(order.submit))
+    assert isinstance(submit, Submit), submit
+    try:
+        with _pools.use(order.campaign, worker.state.nthreads, cargo) as pool:
+            job = _Job(submit, worker, order.campaign)
+            job.run(pool)
+    except ExecutorError as error:
+        return Answer(worker.address, b"", time.monotonic() - began, str(error))
+    lines = b"".join(encode(dataclasses.replace(reply, id=submit.id)) for reply in job.replies)
+    if cargo is not None:
+        lines = cargo.outward(lines)
+    return Answer(worker.address, zlib.compress(lines, 1), time.monotonic() - began)
+
+
+def cancel(campaign: str, ids: Sequence[int]) -> None:
+    """End jobs of a campaign that run in this worker; each still gives its answer."""
+    for id in ids:
+        _pools.cancel(campaign, id)
+
+
+def release(campaign: str) -> None:
+    """End the pool of a campaign that is over."""
+    _pools.release(campaign)
+
+
+class _Job:
+    """A job under way."""
+
+    def __init__(self, submit: Submit, worker: Any, campaign: str) -> None:
+        self.replies: list[Any] = []
+        self._submit = submit
+        self._worker = worker
+        self._campaign = campaign
+        self._beat: Beat | None = None
+        self._told = 0.0
+
+    def run(self, pool: _Pool) -> None:
+        """
+        Raises:
+            ExecutorError: the pool cannot do it.
+        """
+        heard: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        id = pool.local.submit(self._submit.job, heard.put, limits=self._submit.limits)
+        pool.running[self._submit.id] = id
+        try:
+            self._tell()
+            while not self._over():
+                try:
+                    self._hear(heard.get(timeout=EVERY))
+                except queue.Empty:
+                    self._tell()
+                if time.monotonic() - self._told >= EVERY:
+                    self._tell()
+        finally:
+            del pool.running[self._submit.id]
+
+    def _over(self) -> bool:
+        return bool(self.replies) and isinstance(self.replies[-1], Ended | Died)
+
+    def _hear(self, reply: Reply | None) -> None:
+        if reply is None:
+            self.replies.clear()
+        elif isinstance(reply, Beat):
+            self._beat = reply
+        elif not isinstance(reply, Forked):
+            self.replies.append(reply)
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        id = self._submit.id
+        beat = None if self._beat is None else encode(dataclasses.replace(self._beat, id=id))
+        sign = Sign(
+            id,
+            self._worker.address,
+            sum(
+                stats.checks
+                for reply in self.replies
+                if isinstance(reply, StageDone)
+                for stats in reply.stats.values()
+            ),
+            "" if self._beat is None else self._beat.place.item or self._beat.place.step,
+            None if beat is None else beat.decode(),
+        )
+        self._worker.log_event(self._campaign, dataclasses.asdict(sign))
+
+
+@dataclass(slots=True, eq=False)
+class _Pool:
+    local: LocalPool
+    users: int = 0
+    idle: float = field(default_factory=time.monotonic)
+    """Since when it has had no job."""
+    running: dict[int, int] = field(default_factory=dict)
+    """The pool's ids of jobs, by the driver's."""
+
+    def __enter__(self) -> _Pool:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        _pools.give_back(self)
+
+
+class _Pools:
+    """The pools of this process, by campaign."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._starting = threading.Lock()
+        self._pools: dict[str, _Pool] = {}
+        self._timer: threading.Timer | None = None
+
+    def use(self, campaign: str, workers: int, cargo: Cargo | None) -> _Pool:
+        """
+        Raises:
+            ExecutorError: the zygote does not come up.
+        """
+        with self._starting:  # not twice; and nobody else waits for it
+            with self._lock:
+                pool = self._pools.get(campaign)
+            if pool is None:
+                path = () if cargo is None else cargo.path
+                pool = _Pool(LocalPool(workers, path=path))
+                with self._lock:
+                    self._pools[campaign] = pool
+            pool.users += 1
+        return pool
+
+    def give_back(self, pool: _Pool) -> None:
+        """A job is done; the last one of a campaign says so only by not coming back."""
+        with self._starting:
+            pool.users -= 1
+            pool.idle = time.monotonic()
+            if self._timer is None:
+                self._watch()
+
+    def cancel(self, campaign: str, id: int) -> None:
+        """A job that does not run here is left alone."""
+        with self._lock:
+            pool = self._pools.get(campaign)
+        if pool is not None and (here := pool.running.get(id)) is not None:
+            pool.local.cancel(here)
+
+    def release(self, campaign: str) -> None:
+        """End a campaign's pool, and what runs in it."""
+        with self._lock:
+            pool = self._pools.pop(campaign, None)
+        if pool is not None:
+            pool.local.close()
+
+    def _watch(self) -> None:
+        self._timer = threading.Timer(IDLE, self._sweep)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _sweep(self) -> None:
+        with self._starting:
+            latest = time.monotonic() - IDLE
+            for campaign, pool in list(self._pools.items()):
+                if not pool.users and pool.idle <= latest:
+                    self.release(campaign)
+            if self._pools:
+                self._watch()
+            else:
+                self._timer = None
+
+
+_pools = _Pools()
