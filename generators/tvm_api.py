@@ -38,7 +38,7 @@ def require_tvm() -> dict[str, str]:
 
     Raises TVMUnsupported with the remedy; warns once of a TVM newer than any tested.
     """
-    _refuse_bad_ffi()
+    refuse_bad_ffi()
     try:
         tvm = importlib.import_module("tvm")
     except Exception as error:
@@ -60,8 +60,11 @@ def require_tvm() -> dict[str, str]:
     return versions()
 
 
-def _refuse_bad_ffi() -> None:
-    """Refuse a pair of distributions known to crash, before either is loaded."""
+def refuse_bad_ffi() -> None:
+    """Refuse a pair of distributions known to crash, before either is loaded.
+
+    Raises TVMUnsupported with the remedy.
+    """
     tvm_version, ffi = _distribution("apache-tvm"), _distribution("apache-tvm-ffi")
     for base, bad in _BAD_FFI.items():
         if tvm_version is not None and _base(tvm_version) == base and ffi in bad:

@@ -614,7 +614,7 @@ def test_crashing_ffi_is_refused_with_the_pin(installed: dict[str, str]) -> None
     with pytest.raises(tvm_api.TVMUnsupported, match=r"apache-tvm-ffi==0\.1\.14\.post1"):
         tvm_api.require_tvm()
     installed["apache-tvm"] = "0.28.0"
-    tvm_api._refuse_bad_ffi()
+    tvm_api.refuse_bad_ffi()
 
 
 def test_old_and_new_tvm(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
