@@ -30,13 +30,18 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def finish(command: Callable[[], int]) -> None:
-    """Run a command to its exit code; the three kinds of failure never mix."""
+def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
+    """Run a command to its exit code; the three kinds of failure never mix.
+
+    Args:
+        tvm: it needs TVM; without one that works it is refused.
+    """
     from ...generators.tvm_api import TVMUnsupported, require_tvm
 
     try:
         with warnings.catch_warnings(record=True) as told:
-            require_tvm()
+            if tvm:
+                require_tvm()
         for warning in told:
             print(f"warning: {warning.message}", file=sys.stderr)
         code = command()
