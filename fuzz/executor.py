@@ -26,11 +26,13 @@ from .protocol import (
     Narrow,
     Narrowed,
     Origin,
+    Read,
     Regenerate,
     Regenerated,
     Reply,
     Show,
     Shown,
+    WasRead,
 )
 
 Sink = Callable[[Reply | None], None]
@@ -148,11 +150,24 @@ def show(executor: Executor, job: Show, *, limits: Limits = LIMITS) -> Exhibit |
     return answer.exhibit
 
 
-_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown)
+def read(executor: Executor, job: Read, *, limits: Limits = LIMITS) -> WasRead | Died:
+    """What came of reading a file in a fresh process; or how that died.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = _ask(executor, job, limits)
+    if isinstance(answer, Died):
+        return answer
+    assert isinstance(answer, WasRead), answer
+    return answer
+
+
+_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown, WasRead)
 
 
 def _ask(
-    executor: Executor, job: Check | Regenerate | Explain | Narrow | Show, limits: Limits
+    executor: Executor, job: Check | Regenerate | Explain | Narrow | Show | Read, limits: Limits
 ) -> Reply:
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     executor.submit(job, replies.put, limits=limits)

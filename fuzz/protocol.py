@@ -208,7 +208,20 @@ class Show:
     pipeline: str | None = None
 
 
-Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read a module file of the user's, see `module_file`; answered by `WasRead`."""
+
+    path: str
+    folder: str
+    """An empty one, where the module's JSON is left: it may be too large for a message."""
+    well_formed: bool = True
+    """Refuse a module that is not."""
+    seconds: float = 120.0
+    """For executing a Python file."""
+
+
+Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show | Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +413,15 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class WasRead:
+    """The answer to `Read`."""
+
+    id: int
+    problem: str | None
+    """Why the file gives no module, in one sentence; None: it does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
 
@@ -492,6 +514,7 @@ FromChild: TypeAlias = (
     | Exhausted
     | Narrowed
     | Shown
+    | WasRead
     | Failed
 )
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died | Lost

@@ -8,6 +8,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 import tvm
@@ -35,6 +36,7 @@ from .compiled import compile_once
 from .draw import entropy, example
 from .journal import Journal
 from .minimize.child import reduce
+from .module_file import read
 from .protocol import (
     Block,
     Check,
@@ -49,6 +51,7 @@ from .protocol import (
     Narrowed,
     Origin,
     PassStats,
+    Read,
     Reduce,
     Regenerate,
     Regenerated,
@@ -58,6 +61,7 @@ from .protocol import (
     StageDone,
     Subject,
     Violated,
+    WasRead,
 )
 from .schedule import Item, Kind
 
@@ -94,6 +98,10 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             mod = load_json(module)
             told = explain(mod, pipeline, file=file, locate=locate, journal=journal.step)
             say(Explained(id, told))
+        case Read(path, folder, well_formed, seconds):
+            journal.place(0, Stage.RAW, 0, "read")
+            problem = read(Path(path), Path(folder), well_formed=well_formed, seconds=seconds)
+            say(WasRead(id, problem))
 
 
 def warm_up() -> None:

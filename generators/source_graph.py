@@ -48,7 +48,7 @@ _INLINE_SCHEMAS = frozenset({"int", "float", "bool", "DataType", "Device"})
 _inline_fields: dict[str, frozenset[str]] = {}
 
 
-def _inline_fields_of(type_key: str) -> frozenset[str]:
+def inline_fields_of(type_key: str) -> frozenset[str]:
     """The fields that the JSON form writes in place; all others hold a node's index."""
     known = _inline_fields.get(type_key)
     if known is not None:
@@ -101,7 +101,7 @@ class Graph:
         content = self.data[i]
         if not isinstance(content, dict):
             return
-        inline = _inline_fields_of(self.kinds[i])
+        inline = inline_fields_of(self.kinds[i])
         for name, value in content.items():
             if name not in IGNORED_FIELDS:
                 yield name, value, name not in inline

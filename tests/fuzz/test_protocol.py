@@ -48,6 +48,7 @@ from relaxfuzz.fuzz.protocol import (
     Submit,
     Tried,
     Violated,
+    WasRead,
     decode,
     encode,
 )
@@ -122,6 +123,7 @@ MESSAGES: list[Message] = [
     Exhausted(5, 19),
     Narrowed(7, "{}", (CALL,), None),
     Shown(8, Exhibit("module", "before", "a", "after", "b")),
+    WasRead(9, "it is empty"),
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
     Ready(1, 4711, "0.27.0"),

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.load import execute
+from relaxfuzz.fuzz.module_file import execute
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.generators.tvm_api import load_json, save_json, versions
 from relaxfuzz.oracles.check import check

@@ -10,7 +10,7 @@ import tvm
 from tvm import s_tir, tirx
 
 from relaxfuzz.fuzz.draw import example
-from relaxfuzz.fuzz.load import execute
+from relaxfuzz.fuzz.module_file import execute
 from relaxfuzz.fuzz.minimize.kernels import kernels
 from relaxfuzz.fuzz.minimize.kernels_axes import drop_axes
 from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents

@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz.draw import example
-from relaxfuzz.fuzz.load import execute
+from relaxfuzz.fuzz.module_file import execute
 from relaxfuzz.fuzz.minimize.reduction import Edit, Spot
 from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
 from relaxfuzz.fuzz.minimize.search import Candidate, Search, digest, make, minimize, search
