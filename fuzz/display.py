@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console, Group, JustifyMethod
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -19,12 +19,22 @@ WIDE = 160
 EVERY = 10.0
 """Seconds between two plain lines where there is no terminal."""
 
+SELDOM = 60.0
+"""The same for lines that say more of the same."""
+
 
 class Display(Protocol):
-    """Shows progress; one line that is replaced, and lines that stay."""
+    """Shows progress: lines that are replaced, and lines that stay."""
 
     def progress(self, text: str) -> None:
         """What is going on now."""
+
+    def below(self, lines: Sequence[str], instead: str) -> None:
+        """More of what is going on, under the line of progress until something else is.
+
+        Args:
+            instead: what is said now and then where there is no terminal.
+        """
 
     def line(self, text: str, style: str = "") -> None:
         """Something that stays on the screen."""
@@ -37,9 +47,14 @@ class _Terminal:
     def __init__(self, console: Console) -> None:
         self._live = Live(Text(""), console=console, refresh_per_second=8, transient=True)
         self._live.start()
+        self._below: Sequence[str] = ()
 
     def progress(self, text: str) -> None:
-        self._live.update(Text(text, overflow="ellipsis", no_wrap=True))
+        cut = (Text(line, overflow="ellipsis", no_wrap=True) for line in (text, *self._below))
+        self._live.update(Group(*cut))
+
+    def below(self, lines: Sequence[str], instead: str) -> None:
+        self._below = lines
 
     def line(self, text: str, style: str = "") -> None:
         self._live.console.print(Text(text, style=style))
@@ -51,12 +66,17 @@ class _Terminal:
 class _Plain:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last = time.monotonic()
+        self._last = self._last_below = time.monotonic()
 
     def progress(self, text: str) -> None:
         if time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
             self.line(text)
+
+    def below(self, lines: Sequence[str], instead: str) -> None:
+        if lines and time.monotonic() - self._last_below >= SELDOM:
+            self._last_below = time.monotonic()
+            self.line(instead)
 
     def line(self, text: str, style: str = "") -> None:
         self._console.print(Text(text), soft_wrap=True)

@@ -11,6 +11,7 @@ from ..oracles.exhibit import Exhibit
 from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from . import death
+from .mistake import Told
 from .protocol import (
     LIMITS,
     Check,
@@ -40,7 +41,7 @@ Sink = Callable[[Reply | None], None]
 is void, the job starts again. Called in a thread of the executor: hand over, do not work."""
 
 
-class ExecutorError(Exception):
+class ExecutorError(Told):
     """The workers cannot be started or kept alive, or the harness failed in one; says why."""
 
 

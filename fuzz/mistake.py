@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterable
 
 
-class Mistake(Exception):
+class Told(Exception):
+    """The text says all that there is to say: a traceback would tell nobody more."""
+
+
+class Mistake(Told):
     """Something that the user asked for cannot be; the text says what, and what would do."""
 
 

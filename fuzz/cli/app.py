@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import typer
 
-from ..mistake import Mistake
+from ..mistake import Mistake, Told
 
 app = typer.Typer(
     name="relaxfuzz",
@@ -19,7 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Find bugs in the passes of Apache TVM's Relax.\n\n"
-    "Exit codes: 0 nothing new found, 1 findings, 2 your mistake, 3 a fault of relaxfuzz.",
+    "Exit codes: 0 nothing new found, 1 findings, 2 your mistake, 3 a fault of relaxfuzz, or its "
+    "workers were lost.",
 )
 
 
@@ -55,6 +56,9 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         # Whoever read our output has seen enough (`relaxfuzz passes | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except Told as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = 3
     except Exception:
         traceback.print_exc()
         print("This is a fault of relaxfuzz, not of a pass and not yours.", file=sys.stderr)

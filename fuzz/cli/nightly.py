@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .app import app, cores, finish
-from .options import Json, Workers
+from .options import Block, Cluster, Json, Scheduler, Workers
 
 
 @app.command(
@@ -36,6 +36,9 @@ def nightly(
         typer.Option(min=0, help="Default: the number of runs that the folder has seen."),
     ] = None,
     workers: Workers = None,
+    block: Block = None,
+    scheduler: Scheduler = None,
+    cluster: Cluster = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -75,6 +78,9 @@ def nightly(
             modules=modules,
             seed=seed,
             workers=workers,
+            block=block,
+            scheduler=scheduler,
+            cluster=cluster,
             until_first=until_first,
         )
         return command.run(config, options, workers=cores(), json=json)

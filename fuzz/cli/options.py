@@ -36,6 +36,31 @@ Out = Annotated[
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes at the same time. Default: one per core.")
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Fuzz on the workers of this Dask cluster: tcp://HOST:PORT, tls://HOST:PORT, or a "
+        "scheduler file. Needs 'relaxfuzz\\[cluster]'.",
+        show_default=False,
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local", help="Start a Dask cluster on this machine for it.", show_default=False
+    ),
+]
+Block = Annotated[
+    int | None,
+    typer.Option(
+        "--block",
+        min=1,
+        metavar="MODULES",
+        help="How many one process is for, and one task of a cluster. Default: 16.",
+        show_default=False,
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on stdout; progress on stderr.")
 ]

@@ -9,10 +9,12 @@ import typer
 from .app import app, cores, finish
 from .options import (
     OUT,
+    Block,
     ChangesAttributes,
     ChangesFunctions,
     ChangesSignature,
     ChangesValues,
+    Cluster,
     Json,
     KnownFolders,
     KnownPrune,
@@ -23,6 +25,7 @@ from .options import (
     Oracles,
     Out,
     Passes,
+    Scheduler,
     Stages,
     Workers,
 )
@@ -33,7 +36,8 @@ from .options import (
     "  relaxfuzz run\n\n"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
     "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
-    "  relaxfuzz run my_passes.py:make_pass --stage legalized --not-idempotent"
+    "  relaxfuzz run my_passes.py:make_pass --stage legalized --not-idempotent\n\n"
+    "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h"
 )
 def run(
     passes: Passes = None,
@@ -46,6 +50,9 @@ def run(
         int | None, typer.Option(min=0, help="The same seed gives the same modules.")
     ] = None,
     workers: Workers = None,
+    block: Block = None,
+    scheduler: Scheduler = None,
+    cluster: Cluster = None,
     oracle: Oracles = None,
     out: Out = OUT,
     json: Json = False,
@@ -64,6 +71,7 @@ def run(
     """Generate modules and check passes on them until the budget is used up."""
 
     def command() -> int:
+        from ..cluster.where import asked
         from ..commands import run as command
         from ..known import Choice
         from ..subjects import Relaxations
@@ -75,6 +83,8 @@ def run(
                 modules=modules,
                 seed=seed,
                 workers=workers or cores(),
+                block=block,
+                where=asked(scheduler, cluster),
                 oracles=tuple(oracle) if oracle else None,
                 out=out,
                 json=json,

@@ -30,25 +30,24 @@ class Where:
         """
         if self.scheduler is not None and self.kind is not None:
             raise Mistake(
-                f"--scheduler {self.scheduler!r} and --cluster {self.kind!r} are two clusters: "
-                "choose one"
+                f"scheduler {self.scheduler!r} and cluster {self.kind!r} are two: choose one"
             )
         if self.kind is not None and self.kind != LOCAL:
             raise Mistake(
-                f"expected --cluster {LOCAL} but got {self.kind!r}; a cluster that is there "
-                "already is named by --scheduler tcp://host:port"
+                f"expected cluster {LOCAL!r} but got {self.kind!r}; a cluster that is there "
+                "already is named by its scheduler: tcp://host:port"
             )
         address = self.scheduler
         if address is None:
             if self.kind is None:
-                raise Mistake("a cluster needs --scheduler ADDRESS or --cluster local")
+                raise Mistake("a cluster needs a scheduler, or to be 'local'")
             return
         if not _ADDRESS.fullmatch(address) and not Path(address).is_file():
             hint = "no such file, and no address"
             if re.fullmatch(r"[\w.-]+:\d+", address):
                 hint = f"did you mean 'tcp://{address}'?"
             raise Mistake(
-                "expected --scheduler tcp://host:port, tls://host:port or a scheduler file but got "
+                "expected tcp://host:port, tls://host:port or a scheduler file but got scheduler "
                 f"{address!r}: {hint}"
             )
 
@@ -61,3 +60,12 @@ class Where:
 
     def __str__(self) -> str:
         return "a cluster on this machine" if self.scheduler is None else self.scheduler
+
+
+def asked(scheduler: str | None, kind: str | None) -> Where | None:
+    """The cluster that was named; None: none was.
+
+    Raises:
+        Mistake: both, or what is no address.
+    """
+    return None if scheduler is None and kind is None else Where(scheduler, kind)

@@ -10,8 +10,10 @@ from ..campaign import CampaignConfig
 from ..campaign import run as campaign
 from ..display import counted, duration
 from ..events import BlockDone, Fault, Finished, Found, Progress
+from ..executor import ExecutorError
 from ..finding import Finding, id_of
 from ..known import shares
+from ..members import headcount, line, lines
 from ..recorder import Begun, begin
 from ..runs import Run
 from .session import Session
@@ -31,7 +33,9 @@ def fuzz(
 ) -> Finished:
     """Run a campaign to its end, and record it in the store.
 
-    What former sessions in this folder left unconfirmed is taken up.
+    What former sessions in this folder left unconfirmed is taken up. Where the workers are lost,
+    `session.lost` says why; what was found until then is confirmed all the same, and the run can
+    be gone on with.
 
     Args:
         command: who runs it, for the record.
@@ -39,15 +43,12 @@ def fuzz(
         resume: go on with the last run of the folder, if that was interrupted, and asked for the
             same. Why it does not is said in one line.
         stop_at_first: end as soon as the user has been told of a bug that no other run has told.
-
-    Raises:
-        ExecutorError: the workers cannot be kept alive.
     """
     run = Run(
         command=command,
         started=time.time(),
         seed=config.seed,
-        workers=session.pool.workers,
+        workers=session.executor.workers,
         versions=session.versions,
         passes=tuple(subject.label for subject in config.subjects),
     )
@@ -87,7 +88,9 @@ class _Fuzzing:
         until = time.monotonic() + seconds
         session.drain(seconds)
         session.remember()
-        fixed = session.review(named, until - time.monotonic())
+        fixed: tuple[str, ...] = ()
+        if session.lost is None:
+            fixed = session.review(named, until - time.monotonic())
         known = {each for each in finished.occurrences if id_of(each) in recorder.known}
         session.tell_shares(shares(finished, known))
         interrupted = finished.stopped and not self._is_enough
@@ -103,23 +106,29 @@ class _Fuzzing:
         session, recorder = self._session, self._recorder
         stop = threading.Event()
         finished: Finished | None = None
-        for event in campaign(self._config, session.pool, stop, self._state):
-            match event:
-                case Found():
-                    finding = self._finding(event)
-                    if session.report(finding):
-                        recorder.known.add(finding.id)
-                case BlockDone():
-                    self._state = event.state
-                    recorder.block(event.state, self._knowns(), session.faults)
-                case Progress():
-                    session.display.progress(_line(event, session))
-                case Fault():
-                    session.fault(event.text)
-                case Finished():
-                    finished = event
-            if session.interrupt.stop.is_set() or self._is_enough:
-                stop.set()
+        try:
+            for event in campaign(self._config, session.executor, stop, self._state):
+                match event:
+                    case Found():
+                        finding = self._finding(event)
+                        if session.report(finding):
+                            recorder.known.add(finding.id)
+                    case BlockDone():
+                        self._state = event.state
+                        recorder.block(event.state, self._knowns(), session.faults)
+                    case Progress(members=members):
+                        session.roster.see(members)
+                        session.display.below(lines(members), line(members))
+                        session.display.progress(_line(event, session))
+                    case Fault():
+                        session.fault(event.text)
+                    case Finished():
+                        finished = event
+                if session.interrupt.stop.is_set() or self._is_enough:
+                    stop.set()
+        except ExecutorError as error:
+            session.lose(str(error))
+        session.display.below((), "")
         assert finished is not None, "a campaign ends with Finished"
         return finished
 
@@ -130,10 +139,12 @@ class _Fuzzing:
         budget = (
             f"for {duration(config.seconds)}" if config.seconds else f"{config.modules} modules"
         )
+        members = session.executor.members()
+        workers = headcount(members) if members else counted(session.executor.workers, "worker")
         went = f", going on after {counted(state.modules, 'module')}" if state.blocks else ""
         session.display.line(
             f"relaxfuzz on TVM {session.versions['tvm']}: {len(config.subjects)} passes {budget}, "
-            f"seed {config.seed}, {session.pool.workers} workers{went}"
+            f"seed {config.seed}, {workers}{went}"
         )
 
     def _recall(self) -> None:
@@ -174,7 +185,9 @@ def _line(progress: Progress, session: Session) -> str:
     rate = progress.checks / progress.seconds if progress.seconds else 0.0
     findings = session.triage.told
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
+    # What each worker of a cluster is at stands in its own line.
+    rest = headcount(progress.members) if progress.members else " ".join(progress.current)
     return (
         f"{duration(progress.seconds)}  {progress.modules} modules  {rate:.0f} checks/s  "
-        f"{findings} findings{pending}  {' '.join(progress.current)}"
+        f"{findings} findings{pending}  {rest}"
     )

@@ -28,6 +28,7 @@ from ..nightly.origin import first_bad, over_after
 from ..plain import plain
 from ..report.data import Entry, Report, State, gather
 from ..runs import Run
+from ..schedule import MODULES_IN_BLOCK
 from ..store import Store
 from .fuzzing import fuzz
 from .report import PAGE, writer
@@ -70,11 +71,19 @@ def run(config: Path | None, options: Options, *, workers: int, json: bool) -> i
     folder = Path() if config is None else config.parent
     if folder.resolve() != Path.cwd():
         settings = within(settings, folder.absolute())
-        if options.out is not None:
-            options = dataclasses.replace(options, out=options.out.absolute())
+        options = _absolute(options)
     # Passes, too, are looked for from the folder of the file.
     with contextlib.chdir(folder):
         return _night(plan(settings, options, where), workers, json=json)
+
+
+def _absolute(options: Options) -> Options:
+    """What the command line names, it names from the folder where it was given."""
+    if options.out is not None:
+        options = dataclasses.replace(options, out=options.out.absolute())
+    if options.scheduler is not None and (file := Path(options.scheduler)).is_file():
+        options = dataclasses.replace(options, scheduler=str(file.absolute()))
+    return options
 
 
 def _night(chosen: Plan, workers: int, *, json: bool) -> int:
@@ -84,7 +93,9 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
     choice = Choice(folders=settings.known, shipped=settings.shipped_knowns)
     with (
         alone(settings.out, "relaxfuzz nightly"),
-        session(settings.out, settings.workers or workers, choice, as_json=json) as made,
+        session(
+            settings.out, settings.workers or workers, choice, as_json=json, where=chosen.where
+        ) as made,
     ):
         return _Phases(chosen, made, writers, json=json).run()
 
@@ -133,19 +144,21 @@ class _Phases:
             Phase.REPORT: self._report,
         }
         for phase, work in phases.items():
-            stopped = self._session.interrupt.stop.is_set()
+            stopped = self._session.stopped
             # What was found until then is told, whatever is left to do.
             if phase not in self._night.done and (not stopped or phase is Phase.REPORT):
                 work()
-                if not self._session.interrupt.stop.is_set():
+                if not self._session.stopped:
                     self._note(done=(*self._night.done, phase))
         return self._conclude()
 
     def _begun(self) -> Night:
         """The night that goes on, or a new one."""
         settings = self._plan.settings
-        # Reports may be asked for otherwise, and workers be more or fewer.
-        question = dataclasses.replace(settings, out=Path(), report=None, workers=None)
+        # Reports may be asked for otherwise, and workers be more or fewer, or elsewhere.
+        question = dataclasses.replace(
+            settings, out=Path(), report=None, workers=None, scheduler=None, cluster=None
+        )
         asked = digest(question, self._session.versions)
         last = recall(self._out)
         if last is not None and last.asked == asked and not last.over:
@@ -211,6 +224,7 @@ class _Phases:
                     modules=settings.modules,
                     oracles=self._plan.oracles,
                     compositions=not settings.passes,
+                    modules_in_block=settings.block or MODULES_IN_BLOCK,
                     avoid=made.expected.triggers(subjects),
                 ),
                 made,
@@ -219,7 +233,7 @@ class _Phases:
                 resume=before is not None,
                 stop_at_first=settings.until_first,
             )
-        if made.interrupt.stop.is_set():
+        if made.stopped:
             return
         self._tell_fixed()
         if self._plan.bisect:
@@ -330,6 +344,7 @@ class _Phases:
                 "seed": self._night.seed,
                 "faults": len(run.faults),
                 "over": self._night.over,
+                **made.ending(),
             }
             print(jsonlib.dumps(summary), flush=True)
         else:
@@ -338,7 +353,7 @@ class _Phases:
                 findings_table(console, [self._cells(entry) for entry in new])
                 console.print()
             console.print(self._sentence(new, seen, run), soft_wrap=True)
-        if run.faults or made.faults:
+        if run.faults or made.faults or made.lost is not None:
             return 3
         return 1 if new or self._night.back else 0
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..campaign import CampaignConfig
+from ..cluster.where import Where
 from ..known import Choice
 from ..mistake import parse_budget
+from ..schedule import MODULES_IN_BLOCK
 from ..subjects import Relaxations, oracles_of, subjects
 from .fuzzing import fuzz
 from .session import session
@@ -27,6 +29,8 @@ class Request:
     modules: int | None
     seed: int | None
     workers: int
+    block: int | None
+    where: Where | None
     oracles: tuple[str, ...] | None
     out: Path
     json: bool
@@ -52,9 +56,12 @@ def run(request: Request) -> int:
         modules=request.modules,
         oracles=oracles_of(request.oracles),
         compositions=not request.passes,
+        modules_in_block=request.block or MODULES_IN_BLOCK,
     )
     names = tuple(subject.name for subject in chosen) if request.passes else None
-    with session(request.out, request.workers, request.knowns, as_json=request.json) as made:
+    with session(
+        request.out, request.workers, request.knowns, as_json=request.json, where=request.where
+    ) as made:
         avoid = made.expected.triggers(chosen)
         config = dataclasses.replace(config, avoid=avoid)
         finished = fuzz(config, made, command="run", named=names)

@@ -9,18 +9,22 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
 
 from ...generators.tvm_api import versions
+from ..cluster.connection import connect
+from ..cluster.where import Where
 from ..dedup.place import by_row
 from ..display import Display, counted, display, duration, findings_table
+from ..executor import Executor
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
 from ..local_pool import LocalPool
+from ..members import Roster
 from ..store import Store
 from ..triage import Triage
 
@@ -58,6 +62,12 @@ class Session:
     ) -> None:
         self.store = store
         self.pool = pool
+        """The processes of this machine that confirm and reduce."""
+        self.executor: Executor = pool
+        """What campaigns run on."""
+        self.lost: str | None = None
+        """Why the workers of the campaign are gone for good."""
+        self.roster = Roster()
         self.expected = expected
         self._choice = choice
         self.faults: list[str] = []
@@ -71,6 +81,11 @@ class Session:
         """Called with each bug that the user is told, in a thread of the triage."""
         self.is_new: Callable[[Finding], bool] = lambda finding: True
         """Whether no other run in this folder has told a bug."""
+
+    @property
+    def stopped(self) -> bool:
+        """Nothing new is begun: the user said so, or the workers are gone."""
+        return self.interrupt.stop.is_set() or self.lost is not None
 
     def take_up(self) -> None:
         """Go on with what former sessions in this folder found and did not come to the end with.
@@ -100,6 +115,18 @@ class Session:
         """The harness failed: say it at once, go on."""
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
+
+    def news(self, text: str) -> None:
+        """Something happened to the workers of a cluster."""
+        if self._json:
+            self._print({"event": "cluster", "text": text})
+        else:
+            self.display.line(text)
+
+    def lose(self, text: str) -> None:
+        """The workers are gone for good: say it at once, end well."""
+        self.lost = text
+        self.display.line(text, style="bold red")
 
     def drain(self, seconds: float) -> None:
         """Let the triage finish; say how far it is."""
@@ -201,6 +228,7 @@ class Session:
                 "reports": len(findings),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
+                **self.ending(),
             }
             self._print(summary)
         else:
@@ -212,9 +240,23 @@ class Session:
             if len(findings) > len(rows):
                 found += f" ({counted(len(findings), 'report')})"
             console.print(self._sentence(found, modules, checks, seconds))
-        if self.faults:
+        if self.faults or self.lost is not None:
             return 3
         return 1 if rows else 0
+
+    def ending(self) -> dict[str, object]:
+        """What summaries tell of the workers."""
+        workers = [
+            {
+                "name": member.name,
+                "threads": member.slots,
+                "blocks": member.blocks,
+                "checks": member.checks,
+                "seconds": round(member.seconds, 1),
+            }
+            for member in self.roster.all
+        ]
+        return {"workers": workers, "lost": self.lost}
 
     def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
         """A row of the table: one finding stands for all of them."""
@@ -232,6 +274,8 @@ class Session:
             text += f" {self.triage.unconfirmed} did not come out again and are not shown."
         if self.faults:
             text += f" {counted(len(self.faults), 'fault')} of relaxfuzz, see above."
+        if self.lost is not None:
+            text += " The workers were lost before the end, see above."
         return text
 
     def _tell(self, finding: Finding) -> None:
@@ -273,15 +317,29 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
 
 
 @contextmanager
-def session(out: Path, workers: int, choice: Choice, *, as_json: bool) -> Iterator[Session]:
+def session(
+    out: Path, workers: int, choice: Choice, *, as_json: bool, where: Where | None = None
+) -> Iterator[Session]:
     """Open the store and start the workers; nothing is left behind at the end.
 
+    Args:
+        where: the cluster that campaigns run on; None: they run here.
+
     Raises:
-        Mistake: the folder cannot serve as a store, or another one holds no knowns.
+        Mistake: the folder cannot serve as a store, or another one holds no knowns; or the cluster
+            is not there, or not fit.
         ExecutorError: the workers do not come up.
     """
     expected = choice.load(versions()["tvm"])
-    with Store(out) as store, LocalPool(workers) as pool:
+    with ExitStack() as stack:
+        # Before anything is written, or takes time.
+        connection = None if where is None else stack.enter_context(connect(where, workers))
+        store, pool = stack.enter_context(Store(out)), stack.enter_context(LocalPool(workers))
         made = Session(store, pool, choice, expected, as_json=as_json)
-        with made.interrupt.caught(), contextlib.closing(made.display):
-            yield made
+        stack.enter_context(contextlib.closing(made.display))
+        if connection is not None:
+            from ..cluster.executor import ClusterExecutor
+
+            made.executor = stack.enter_context(ClusterExecutor(connection, tell=made.news))
+        stack.enter_context(made.interrupt.caught())
+        yield made

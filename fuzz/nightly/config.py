@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..cluster.where import Where, asked
 from ..disk import parse_size
 from ..environments import Choice, choices
 from ..mistake import Mistake, parse_budget
@@ -54,6 +55,9 @@ class Nightly:
     modules: int | None = None
     seed: int | None = None
     workers: int | None = None
+    block: int | None = None
+    scheduler: str | None = None
+    cluster: str | None = None
     until_first: bool = False
     corpus: tuple[Path, ...] = ()
     known: tuple[Path, ...] = ()
@@ -73,6 +77,9 @@ class Options:
     modules: int | None = None
     seed: int | None = None
     workers: int | None = None
+    block: int | None = None
+    scheduler: str | None = None
+    cluster: str | None = None
     until_first: bool | None = None
 
 
@@ -85,6 +92,8 @@ class Plan:
     oracles: tuple[str, ...] | None
     seconds: float | None
     """None: the number of modules ends it."""
+    where: Where | None
+    """The cluster that fuzzes; None: this machine."""
     bisect: tuple[Choice, ...]
     bisect_seconds: float
     max_disk: int
@@ -139,12 +148,19 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
     settings = dataclasses.replace(written, **given)
     if options.modules is not None and options.budget is None:
         settings = dataclasses.replace(settings, budget=None)
+    named = options.scheduler is not None or options.cluster is not None
+    if named:  # one cluster instead of the other
+        settings = dataclasses.replace(
+            settings, scheduler=options.scheduler, cluster=options.cluster
+        )
+    with nullcontext() if named else _at(where):
+        cluster = asked(settings.scheduler, settings.cluster)
     seconds = None
     if settings.budget is not None or settings.modules is None:
         with nullcontext() if "budget" in given else _at(where):
             option = "--budget" if "budget" in given else "budget ="
             seconds = parse_budget(BUDGET if settings.budget is None else settings.budget, option)
-    for name, least in (("modules", 1), ("seed", 0), ("workers", 1)):
+    for name, least in (("modules", 1), ("seed", 0), ("workers", 1), ("block", 1)):
         value = getattr(written, name)
         if value is not None and value < least:
             raise Mistake(f"{where}: expected {name} to be {least} or more but got {value}")
@@ -169,6 +185,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
             subjects=passes,
             oracles=oracles,
             seconds=seconds,
+            where=cluster,
             bisect=choices(settings.bisect, "bisect =") if settings.bisect else (),
             bisect_seconds=parse_budget(settings.bisect_budget, "bisect-budget ="),
             max_disk=parse_size(settings.max_disk, "max-disk ="),
