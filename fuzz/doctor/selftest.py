@@ -1,0 +1,143 @@
+"""The proof: a real campaign on passes with known faults, which must be found.
+
+An exam (see `ward`), with TVM: it goes on where the toolchain is fit.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import toolchain
+from .line import Line, Step, Verdict, ok, problem, warning
+
+if TYPE_CHECKING:
+    from ..executor import Executor
+    from ..zoo import Detection
+
+PART = "self-test"
+
+SEED = 0
+SECONDS = 40.0
+"""For each fault, on a busy machine; an idle one takes two to find it, and one or two more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A pass of the zoo, and what it must be found by."""
+
+    specimen: str
+    oracle: str
+    what: str
+
+    @property
+    def part(self) -> str:
+        """The name of its line."""
+        return f"{PART}: {self.what}"
+
+
+FAULTS = (
+    Fault("counts_in_place", "segfault", "a pass that dies"),
+    Fault("collapses_unit_reductions", "evaluated", "a pass that computes wrong values"),
+)
+"""Both are found in their first few modules. One needs isolation, the other the evaluator."""
+
+
+def lines(workers: str) -> Iterator[Line | Step]:
+    """The toolchain, the zygote, the faults."""
+    for message in toolchain.lines():
+        yield message
+        if isinstance(message, Line) and message.verdict is Verdict.PROBLEM:
+            return
+    from ..executor import ExecutorError
+    from ..local_pool import LocalPool
+
+    yield Step("zygote", "run `python -m relaxfuzz.fuzz.zygote </dev/null`, which says why")
+    began = time.monotonic()
+    try:
+        pool = LocalPool(min(int(workers), len(FAULTS)))
+    except ExecutorError as error:
+        *_, last = str(error).splitlines()
+        yield problem("zygote", last, "see the problems above; else report it")
+        return
+    with pool:
+        yield zygote(pool.zygote, time.monotonic() - began)
+        yield Step(PART, "see the problems and warnings above; else report it")
+        yield from hunts(FAULTS, pool)
+
+
+def zygote(pid: int, seconds: float) -> Line:
+    """The zygote is up."""
+    import psutil
+
+    rss = psutil.Process(pid).memory_info().rss
+    return ok("zygote", f"up in {seconds:.1f} s, {rss >> 20} MB")
+
+
+def hunts(
+    faults: tuple[Fault, ...], executor: Executor, *, seconds: float = SECONDS
+) -> Iterator[Line]:
+    """Look for the faults, both at the same time."""
+    from ...oracles.zoo import ZOO
+    from ..store import Store
+    from ..zoo import Budget, hunt
+
+    stop = threading.Event()
+    budget = Budget(seed=SEED, seconds=seconds)
+    with (
+        tempfile.TemporaryDirectory(prefix="relaxfuzz-doctor-") as folder,
+        Store(Path(folder) / "out") as store,
+        ThreadPoolExecutor(len(faults)) as threads,
+    ):
+        found = [
+            threads.submit(hunt, ZOO[fault.specimen], budget, executor, store, stop)
+            for fault in faults
+        ]
+        try:
+            for fault, future in zip(faults, found, strict=True):
+                yield judged(fault, future.result())
+        finally:
+            stop.set()
+
+
+def judged(fault: Fault, detection: Detection) -> Line:
+    """What a hunt says of the environment."""
+    finding = detection.finding
+    tried = f"{detection.modules} modules, {detection.seconds:.1f} s"
+    advice = "see the problems and warnings above; where there are none, report it"
+    if finding is None:
+        value = f"not found in {tried}"
+        if detection.unconfirmed:
+            value += f"; did not come out again: {detection.unconfirmed[0]}"
+        if detection.faults:
+            *_, last = detection.faults[0].strip().splitlines()
+            value += f"; fault of relaxfuzz: {last}"
+        return problem(fault.part, value, advice)
+    if finding.oracle != fault.oracle:
+        return problem(
+            fault.part,
+            f"expected {fault.oracle} but found {finding.oracle}: {finding.title}",
+            advice,
+        )
+    if detection.faults:
+        *_, last = detection.faults[0].strip().splitlines()
+        return problem(fault.part, f"found; fault of relaxfuzz: {last}", advice)
+    if detection.reproducer is None:
+        return problem(fault.part, f"found in {tried}, but no reproducer of it fails", advice)
+    if not finding.reduced:
+        return warning(
+            fault.part,
+            f"found in {tried}, but not reduced in time",
+            "wait until the machine is less busy",
+        )
+    return ok(
+        fault.part,
+        f"found in {tried}, confirmed, reduced to {detection.bindings} binding"
+        f"{'s' * (detection.bindings != 1)}, its reproducer fails",
+    )
