@@ -12,6 +12,7 @@ import gc
 import os
 import queue
 import runpy
+import select
 import selectors
 import signal
 import subprocess
@@ -19,10 +20,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+from .prctl import die_with_parent
+
 HUNG = 124
 """Exit code given for a file that does not end; that of timeout(1)."""
 
 START_SECONDS = 120.0
+
+RETRIES = 3
+"""A file is executed so often again after its runner was killed from outside."""
+
+
+class RunnerDied(Exception):
+    """It has ended, with this exit code, before it answered."""
 
 
 class Runner:
@@ -44,18 +54,21 @@ class Runner:
         """The exit code of a file, negative for a signal; `HUNG` where it takes longer.
 
         Raises:
-            BrokenPipeError, ValueError: the runner has died; this one is of no more use.
+            RunnerDied: this one is of no more use.
         """
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{path.absolute()}\t{stderr}\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(f"{path.absolute()}\t{stderr}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise RunnerDied(self._process.wait()) from None
         return self._answer(seconds)
 
     def close(self) -> None:
         """Kill it, and what it is executing."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        with self._process:
+        with contextlib.suppress(BrokenPipeError), self._process:
             pass
 
     def _answer(self, seconds: float) -> int:
@@ -64,7 +77,9 @@ class Runner:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             if not selector.select(seconds):
                 return HUNG
-        return int(self._process.stdout.readline())
+        if not (answer := self._process.stdout.readline()):
+            raise RunnerDied(self._process.wait())
+        return int(answer)
 
 
 class Runners:
@@ -74,7 +89,17 @@ class Runners:
         self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
 
     def run(self, path: Path, seconds: float) -> tuple[int, str]:
-        """Exit code (see `Runner.run`) and stderr of a Python file."""
+        """Exit code (see `Runner.run`) and stderr of a Python file.
+
+        Raises:
+            RunnerDied: each of several runners was killed.
+        """
+        for _ in range(RETRIES):
+            with contextlib.suppress(RunnerDied):
+                return self._run(path, seconds)
+        return self._run(path, seconds)
+
+    def _run(self, path: Path, seconds: float) -> tuple[int, str]:
         try:
             runner = self._idle.get_nowait()
         except queue.Empty:
@@ -102,6 +127,9 @@ def _execute(path: str, stderr: str) -> None:
     """In the child: the file as a script; never returns."""
     code = 1
     try:
+        die_with_parent()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.dup2(os.open(stderr, os.O_WRONLY | os.O_APPEND), 2)
         sys.argv = [path]
         sys.path[0] = os.path.dirname(path)
@@ -116,6 +144,18 @@ def _execute(path: str, stderr: str) -> None:
         os._exit(code)
 
 
+def _ended(pid: int, requests: int, wakeup: int) -> int:
+    """The exit code of a child. Where whoever asked dies meanwhile, it dies, and so do we."""
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        ready, _, _ = select.select([requests, wakeup], [], [])
+        if requests in ready:  # nobody asks before we answered: this is the end of the file
+            os.killpg(0, signal.SIGKILL)
+        os.read(wakeup, 4096)
+
+
 def main() -> None:
     """Serve until stdin ends."""
     requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
@@ -126,13 +166,16 @@ def main() -> None:
     import tvm  # noqa: F401
 
     gc.freeze()
+    wakeup, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker)
     print(0, file=replies, flush=True)
     for line in requests:
         pid = os.fork()
         if pid == 0:
             _execute(*line.rstrip("\n").split("\t"))
-        _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), file=replies, flush=True)
+        print(_ended(pid, requests.fileno(), wakeup), file=replies, flush=True)
 
 
 if __name__ == "__main__":

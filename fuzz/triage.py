@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import queue
+import tempfile
 import threading
 import time
 import traceback
@@ -16,6 +17,7 @@ from .dedup.place import place
 from .executor import Executor, ExecutorError
 from .exhibit import exhibit
 from .finding import Finding
+from .lost import DiskLost, is_lost, watched
 from .minimize.findings import Minimized, minimized
 from .minimize.parallel import State
 from .minimize.passlist import fewer_passes
@@ -71,6 +73,7 @@ class Triage:
         self._lock = threading.Lock()
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._stop = False
+        self._lost: DiskLost | None = None
         self._threads: list[threading.Thread] = []
         # The rest of the machine belongs to the campaign until that is over.
         self._employ(max(1, executor.workers // 2))
@@ -111,6 +114,9 @@ class Triage:
         """Finish all that is pending; after this time nothing is reduced any more.
 
         `tick` is called a few times a second; an exception of it ends the waiting.
+
+        Raises:
+            DiskLost: see `check`.
         """
         with self._lock:
             self._deadline = time.monotonic() + seconds
@@ -122,11 +128,26 @@ class Triage:
         try:
             while self.pending and not self._stop:
                 tick()
+                self.check()
                 time.sleep(0.1)
         finally:
-            self._stop = True
+            self.stop()
             for thread in self._threads:
                 thread.join(timeout=None if not self.pending else 5)
+        self.check()
+
+    def check(self) -> None:
+        """See that the threads can go on.
+
+        Raises:
+            DiskLost: one of them could not write what it has to keep.
+        """
+        if self._lost is not None:
+            raise self._lost
+
+    def stop(self) -> None:
+        """Begin nothing any more; what is pending stays so in the store."""
+        self._stop = True
 
     def hurry(self) -> None:
         """Reduce nothing any more, only confirm and reproduce."""
@@ -139,27 +160,37 @@ class Triage:
             thread.start()
 
     def _work(self) -> None:
-        while not self._stop:
+        while not self._stop and self._lost is None:
             try:
                 priority, _, finding = self._queue.get(timeout=0.2)
             except queue.Empty:
                 continue
             try:
-                if priority == FIRST:
-                    self._confirm(finding)
-                else:
-                    self._finish(finding)
-            except Exception as error:
-                if self._stop:  # the workers are gone: somebody else goes on with it
-                    continue
-                self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
-                if finding.confirmed:
-                    self._tell(finding)
-                elif not isinstance(error, ExecutorError):  # then the next session may do better
-                    self._store.put(finding)
-                    self._store.settle(finding.id)
+                with watched(tempfile.gettempdir()):
+                    self._serve(priority, finding)
+            except DiskLost as error:
+                self._lost = error
+            except Exception:
+                if not self._stop:
+                    self.faults.append(traceback.format_exc())
             finally:
                 self._queue.task_done()
+
+    def _serve(self, priority: int, finding: Finding) -> None:
+        try:
+            if priority == FIRST:
+                self._confirm(finding)
+            else:
+                self._finish(finding)
+        except Exception as error:
+            if self._stop or is_lost(error):  # somebody else goes on with it
+                raise
+            self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            if finding.confirmed:
+                self._tell(finding)
+            elif not isinstance(error, ExecutorError):  # then the next session may do better
+                self._store.put(finding)
+                self._store.settle(finding.id)
 
     def _confirm(self, finding: Finding) -> None:
         known = self._store.get(finding.id)
@@ -209,7 +240,9 @@ class Triage:
         """With its exhibit: what is read later must not have to run a pass."""
         try:
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
-        except Exception:  # it is a help, and the finding is no less true
+        except Exception as error:  # it is a help, and the finding is no less true
+            if is_lost(error):
+                raise
             self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
             return finding
 
@@ -254,7 +287,9 @@ class Triage:
         """Publish a bug once, whatever number of findings show it."""
         try:
             row = place(self._store, finding, self._executor)
-        except Exception:
+        except Exception as error:
+            if is_lost(error):
+                raise
             self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
             row = finding.id
         with self._lock:

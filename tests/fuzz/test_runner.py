@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from relaxfuzz.fuzz.runner import HUNG, Runners
@@ -53,3 +57,39 @@ def test_a_neighbour_is_imported_from_beside_the_file(runners: Runners, tmp_path
     path = tmp_path / "file.py"
     path.write_text("import sys, neighbour\nsys.exit(neighbour.answer)")
     assert runners.run(path, 60)[0] == 42
+
+
+def test_a_runner_that_is_killed_is_replaced(runners: Runners, tmp_path: Path) -> None:
+    """What kills for lack of memory does not ask whom."""
+    killing, once = tmp_path / "kill.py", tmp_path / "once"
+    killing.write_text(
+        "import os, pathlib, sys\n"
+        f"once = pathlib.Path({str(once)!r})\n"
+        "if not once.exists():\n"
+        "    once.touch()\n"
+        "    os.kill(os.getppid(), 9)\n"
+        "sys.exit(5)\n"
+    )
+    assert runners.run(killing, 60)[0] == 5
+
+
+def test_what_it_executes_ends_with_whoever_asked(tmp_path: Path) -> None:
+    hanging, started = tmp_path / "hang.py", tmp_path / "started"
+    hanging.write_text(
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(started)!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    asking = (
+        "import pathlib, relaxfuzz.fuzz.runner as runner\n"
+        f"runner.Runners().run(pathlib.Path({str(hanging)!r}), 600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", asking]) as process:
+        while not (started.exists() and started.read_text()):
+            time.sleep(0.01)
+        child = psutil.Process(int(started.read_text()))
+        parent = child.parent()
+        process.kill()
+    psutil.wait_procs([child, *filter(None, [parent])], timeout=60)
+    assert not child.is_running()
+    assert parent is None or not parent.is_running()
