@@ -20,6 +20,7 @@ from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
 from ..generators.tvm_api import RENAMED
+from .elsewhere import as_there
 from .oracle import Problem
 
 LONGEST = 200
@@ -31,19 +32,19 @@ READ = 3_000
 
 def exception(error: BaseException) -> Problem:
     """What an exception is known by: its type, its normalized text, the place that raised it."""
-    kind = type(error).__name__
+    kind, said = type(error).__name__, as_there(str(error))
     if isinstance(error, AttributeError):
         # The attribute's name is one of the compiler's source; the object's class is an accident.
-        text = re.sub(r"'[\w.]+' object", "object", str(error))
+        text = re.sub(r"'[\w.]+' object", "object", said)
     else:
-        text = message(str(error))
+        text = message(said)
     file, line, function = origin(error)
     if _REVISITS.search("\n".join(_lines(error))) and "relax/op/" in file:
         # Which operator refuses the operands that a pass gave it is an accident.
         text, file = REFUSED, ""
     return Problem(
-        title=f"{kind}: {headline(str(error))}" if text else f"{kind} in {function}",
-        detail="".join(traceback.format_exception(error)).rstrip(),
+        title=f"{kind}: {headline(said)}" if text else f"{kind} in {function}",
+        detail=as_there("".join(traceback.format_exception(error))).rstrip(),
         key=(kind, text, f"{file}:{line}" if file else ""),
         fingerprint=(kind, text or function),
     )
@@ -178,6 +179,8 @@ _GENERIC = re.compile(
 def origin(error: BaseException) -> tuple[str, int, str]:
     """File, line and function of the innermost frame that says something; empty where none does."""
     frames = list(traceback.extract_tb(error.__traceback__))
+    for frame in frames:
+        frame.filename = as_there(frame.filename)
     entry = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
     inside = frames[entry[0] + 1 :] if entry else frames
     known = [

@@ -34,7 +34,7 @@ from ..protocol import (
 from . import fitness
 
 if TYPE_CHECKING:
-    from .shipment import Cargo
+    from .cargo import Cargo
 
 IDLE = 30.0
 """Seconds after which a pool without a job ends; the next job would start another one."""
@@ -94,7 +94,7 @@ def work(order: Order) -> Answer:
         return Answer(worker.address, b"", 0.0, ", ".join(differ))
     cargo = None
     if order.cargo is not None:
-        from .shipment import Cargo
+        from .cargo import Cargo
 
         cargo = Cargo.of(worker, order.cargo)
     submit = decode(order.submit if cargo is None else cargo.inward(order.submit))

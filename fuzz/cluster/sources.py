@@ -1,0 +1,234 @@
+"""The files that a Python file of the user's needs: found by reading it, nothing is executed.
+
+What it imports is looked for in the user's own folders, as Python would: beside the file, in the
+current folder, in those of PYTHONPATH, and in folders that the file names. What is installed is
+installed on workers, too, and only its name is noted.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+CHECKED = frozenset({"relaxfuzz", "tvm", "tvm_ffi", "numpy", "hypothesis"})
+"""Their versions are compared elsewhere; they are never sent, wherever they lie."""
+
+LOADERS = frozenset({"import_module", "__import__"})
+"""Functions whose first argument is the name of a module."""
+
+
+def own_folders() -> tuple[Path, ...]:
+    """The current folder, and what PYTHONPATH adds: where a user's own modules are found."""
+    named = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    folders = (Path.cwd(), *(Path(os.path.abspath(name)) for name in named))
+    return tuple(dict.fromkeys(each for each in folders if each.is_dir() and not _is_bought(each)))
+
+
+class Sources:
+    """What some files need, all in all."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """
+        Args:
+            folders: the user's own, see `own_folders`.
+        """
+        self._folders = tuple(folders)
+        self._seen: set[Path] = set()
+        self.files: dict[Path, tuple[int, ...]] = {}
+        """To send; and the bytes at which they name a folder or file by its absolute path."""
+        self.roots: dict[Path, None] = {}
+        """The user's own folders in which a module was found."""
+        self.installed: dict[str, None] = {}
+        """Installed packages that the files cannot be loaded without."""
+
+    def add_file(self, path: Path) -> None:
+        """A file that is executed, and what it needs."""
+        self._read(path, (), path.parent, (path.parent, *self._folders))
+
+    def add_module(self, name: str) -> None:
+        """A module, by its dotted name, and what it needs."""
+        self._import(name, self._folders, is_needed=True)
+
+    def _import(self, name: str, folders: Sequence[Path], *, is_needed: bool) -> Path | None:
+        """The folder of the user's in which a module is found; None where it is in none."""
+        first = name.partition(".")[0]
+        if first in CHECKED or first in sys.builtin_module_names:
+            return None
+        found = next((each for each in folders if self._take(each, name, folders)), None)
+        if found is None and first not in sys.stdlib_module_names and _is_installed(first):
+            if is_needed:
+                self.installed[first] = None
+            return None
+        if found is None:  # packages without an __init__.py come last, as they do for Python
+            spaces = (each for each in folders if (each / first).is_dir())
+            found = next((each for each in spaces if self._descend(each, name, folders)), None)
+        if found in self._folders:
+            self.roots[found] = None
+        return found
+
+    def _take(self, root: Path, name: str, folders: Sequence[Path]) -> bool:
+        """A module that lies in this folder, with the packages around it."""
+        first = name.partition(".")[0]
+        if not self._take_one(root / first, root, folders):
+            return False
+        self._descend(root, name, folders)
+        return True
+
+    def _descend(self, root: Path, name: str, folders: Sequence[Path]) -> bool:
+        """What is inside of a package, down to the module; whether there is anything."""
+        parts = name.split(".")
+        bases = [root.joinpath(*parts[:depth]) for depth in range(2, len(parts) + 1)]
+        taken = [self._take_one(base, root, folders) for base in bases]
+        return any(taken)
+
+    def _take_one(self, base: Path, root: Path, folders: Sequence[Path]) -> bool:
+        """A package with all that is in it, or a module."""
+        if (base / "__init__.py").is_file():
+            self._take_all(base)
+            self._load(base / "__init__.py", root, folders)
+            return True
+        for suffix in EXTENSION_SUFFIXES:
+            if (file := base.with_name(base.name + suffix)).is_file():
+                self.files.setdefault(file, ())
+                return True
+        file = base.with_name(base.name + ".py")
+        if file.is_file():
+            self._load(file, root, folders)
+        return file.is_file()
+
+    def _take_all(self, package: Path) -> None:
+        """Its data, too: a table beside the code is read from there."""
+        if any(each in self._seen for each in (package, *package.parents)):
+            return
+        self._seen.add(package)
+        for folder, names, files in os.walk(package):
+            names[:] = sorted(n for n in names if not n.startswith(".") and n != "__pycache__")
+            for name in sorted(files):
+                if not name.startswith(".") and not name.endswith(".pyc"):
+                    self.files.setdefault(Path(folder, name), ())
+
+    def _load(self, file: Path, root: Path, folders: Sequence[Path]) -> None:
+        self._read(file, file.relative_to(root).parts[:-1], root, folders)
+
+    def _read(
+        self, file: Path, package: tuple[str, ...], root: Path, folders: Sequence[Path]
+    ) -> None:
+        """Take a Python file in, and what it needs.
+
+        Args:
+            package: the parts of the name of its package; none: it is in none.
+            root: the folder that its outermost package lies in.
+        """
+        if file in self._seen:
+            return
+        self._seen.add(file)
+        self.files[file] = ()
+        text = file.read_bytes()
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):  # whoever executes it says so
+            return
+        named = list(_paths(tree, file.parent))
+        at_once = {id(node) for node in _at_once(tree.body)}
+        beside = [path for _, path in named if path.is_dir()]
+        used: set[Path] = set()
+        for node in ast.walk(tree):
+            for name in _imported(node, package):
+                is_inside = bool(package) and name.partition(".")[0] == package[0]
+                where = (root,) if is_inside else (*folders, *beside)
+                found = self._import(name, where, is_needed=id(node) in at_once)
+                used |= {found} if found is not None else set()
+        at: set[int] = set()
+        for literal, path in named:
+            if path.suffix == ".py" and path.is_file():
+                self.add_file(path)
+            elif path.is_file() and any(map(path.is_relative_to, (file.parent, *self._folders))):
+                self.files.setdefault(path, ())
+            if path in self.files or path in used:
+                at |= _absolute(text, literal)
+        self.files[file] = tuple(sorted(at))
+
+
+def _imported(node: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
+    """The modules that a piece of code imports, by their absolute names."""
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=module, names=names, level=level):
+            above = package[: len(package) - level + 1] if level else ()
+            base = ".".join([*above, *([module] if module else [])])
+            if base:
+                yield base
+                # What is imported from a package may be a module of it.
+                yield from (f"{base}.{alias.name}" for alias in names if alias.name != "*")
+        case ast.Call(
+            func=ast.Name(id=function) | ast.Attribute(attr=function),
+            args=[ast.Constant(value=str(name)), *_],
+        ) if function in LOADERS and re.fullmatch(r"\w+(\.\w+)*", name):
+            yield name
+
+
+def _at_once(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The imports without which a file cannot be loaded: not those that it can do without."""
+    for statement in statements:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                yield statement
+            case ast.If(test=test, body=body, orelse=orelse):
+                if "TYPE_CHECKING" not in ast.unparse(test):
+                    yield from _at_once([*body, *orelse])
+            case ast.With(body=body) | ast.ClassDef(body=body):
+                yield from _at_once(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    """A text in a program."""
+
+    text: str
+    line: int
+    column: int
+    """In bytes."""
+
+
+def _paths(tree: ast.AST, beside: Path) -> Iterator[tuple[_Literal, Path]]:
+    """The texts of a program that name files or folders of the user's: beside it, or here."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if text:
+                for folder in dict.fromkeys((beside, Path.cwd())):
+                    path = Path(os.path.normpath(folder / text))
+                    with suppress(OSError, ValueError):  # a text that can be no name
+                        if not _is_bought(path) and (path.is_file() or path.is_dir()):
+                            yield _Literal(text, node.lineno, node.col_offset), path
+                            break
+
+
+def _absolute(text: bytes, literal: _Literal) -> set[int]:
+    """Where a literal's absolute path begins; nowhere, where it is relative, or spelled oddly."""
+    if not os.path.isabs(literal.text):
+        return set()
+    lines = text.splitlines(keepends=True)
+    start = sum(map(len, lines[: literal.line - 1])) + literal.column
+    slash = text.find(b"/", start, start + len("rb'''/"))
+    return {slash} if slash >= 0 and text.startswith(literal.text.encode(), slash) else set()
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _is_bought(path: Path) -> bool:
+    """It belongs to what is installed, not to the user's own."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
