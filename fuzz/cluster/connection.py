@@ -71,8 +71,7 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         import distributed
     except ImportError as error:
         raise Mistake(f"{where} needs Dask ({error}): {EXTRA}") from None
-    # What users need to know is told by us; Dask tells much more, in the middle of the progress.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _silence()
     with contextlib.ExitStack() as stack:
         if where.scheduler is None:
             folder = stack.enter_context(
@@ -103,6 +102,13 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that has gone
                 connection.client.close(timeout=5)
+
+
+def _silence() -> None:
+    """What users need to know is told by us; Dask tells much more, amidst the progress."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _address(where: Where) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
+import importlib
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -30,6 +32,16 @@ def about() -> Mapping[str, str]:
         **versions(),
         "python": python,
     }
+
+
+async def introduced() -> Mapping[str, str]:
+    """`about`, on a worker whose event loop must not wait for TVM to be imported."""
+    return await asyncio.to_thread(_prepared)
+
+
+def _prepared() -> Mapping[str, str]:
+    importlib.import_module(f"{__package__}.remote")  # the first task finds it there
+    return about()
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
