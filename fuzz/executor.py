@@ -56,7 +56,7 @@ class Member:
     blocks: int = 0
     """Done."""
     checks: int = 0
-    """In blocks that are done."""
+    """In blocks that are done, or under way."""
     seconds: float = 0.0
     """Since it joined."""
     current: tuple[str, ...] = ()
