@@ -25,6 +25,7 @@ import tvm
 from ..generators.tvm_api import load_json, save_json
 from ..oracles.well_formed import flaw
 from .apart import OUT_OF_MEMORY, Fence, apart
+from .mistake import Mistake
 from .node_graph import BadGraph, examine
 from .readable import sentence
 from .runner import HUNG
@@ -51,7 +52,7 @@ _PACKED = {
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
-class BadModule(Exception):
+class BadModule(Mistake):
     """The file gives no well-formed module; the text says why in one sentence."""
 
 

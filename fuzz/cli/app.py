@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 import typer
 
+from ..lost import watched
 from ..mistake import Mistake, Told
+from ..readable import visible
 
 app = typer.Typer(
     name="relaxfuzz",
@@ -45,9 +47,10 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
                 require_tvm()
         for warning in told:
             print(f"warning: {warning.message}", file=sys.stderr)
-        code = command()
+        with watched():  # a full disk, wherever it was met
+            code = command()
     except (Mistake, TVMUnsupported) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible(str(error))}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -57,7 +60,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Told as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible(str(error))}", file=sys.stderr)
         code = 3
     except Exception:
         traceback.print_exc()

@@ -18,7 +18,7 @@ from ...oracles.passcall import BadSpelling, parse
 from ...oracles.pipelines import PIPELINES as CHECKED
 from .. import death
 from ..executor import explain
-from ..load import BadModule, load
+from ..load import inspect, load
 from ..local_pool import LocalPool
 from ..mistake import Mistake, near
 from ..probe import probe
@@ -41,13 +41,10 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
         ExecutorError: the harness failed.
     """
     chosen = _pipeline(pipeline)
-    try:
-        text = load(module, well_formed=False)
-    except BadModule as error:
-        raise Mistake(str(error)) from None
     file = str(module) if module.suffix == ".py" else None
-    job = Explain(module=text, pipeline=chosen, file=file)
+    inspect(module)
     with LocalPool(1) as pool:
+        job = Explain(module=load(module, pool, well_formed=False), pipeline=chosen, file=file)
         answer = explain(pool, job, limits=LIMITS)
         if isinstance(answer, Died) and _step(answer).startswith(_LOCATE):
             # The step fails without dying; a part of the module is what it does not survive.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..finding import Finding
-from ..load import BadModule, load
+from ..load import load
 from ..mistake import Mistake
 from ..replay import items, module_of
 from ..store import DATABASE
@@ -52,10 +52,7 @@ def given(path: Path, *, well_formed: bool = True) -> Given:
         return _finding(path, folder.parent / path.name.split(".")[0].rpartition("-")[2])
     if (folder / DATABASE).is_file() and not path.is_file():
         return _finding(path, path)
-    try:
-        module = load(path, well_formed=well_formed)
-    except BadModule as error:
-        raise Mistake(str(error)) from None
+    module = load(path, well_formed=well_formed)
     return Given(path, module, hashlib.sha256(path.read_bytes()).hexdigest()[:16])
 
 
