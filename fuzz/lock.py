@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from .lost import watched
 from .mistake import Mistake
 
 LOCK = "lock.json"
@@ -25,24 +26,31 @@ def alone(folder: Path, command: str) -> Iterator[None]:
         command: what is going on, for those who are refused meanwhile.
 
     Raises:
-        Mistake: somebody else holds it; the text says who, and since when.
+        Mistake: somebody else holds it, and the text says who, and since when; or nothing can be
+            written there.
+        DiskLost: see `watched`.
     """
-    # Not truncated: what is in it is of whoever holds it.
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+    path = folder / LOCK
+    try:
+        # Not truncated: what is in it is of whoever holds it.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+    with open(descriptor, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Mistake(
                 f"{_holder(file)} works in '{folder}': wait for it, or choose another folder"
             ) from None
-        file.truncate()
-        json.dump({"command": command, "pid": os.getpid(), "since": time.time()}, file)
-        file.flush()
+        about = {"command": command, "pid": os.getpid(), "since": time.time()}
+        with watched(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(about).encode(), 0)
         yield
 
 
-def _holder(file: IO[str]) -> str:
+def _holder(file: IO[bytes]) -> str:
     try:
         about = json.load(file)
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["since"]))

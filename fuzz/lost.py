@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from .mistake import Told
 
-class DiskLost(sqlite3.OperationalError):
+
+class DiskLost(Told, sqlite3.OperationalError):
     """What has to be kept cannot be written any more; says where, and why.
 
     What was written before is whole. Whoever meets it ends: what it could not write is pending in
@@ -34,7 +36,7 @@ _NUMBERS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.
 
 
 @contextmanager
-def watched(what: Path | str) -> Iterator[None]:
+def watched(what: Path | str | None = None) -> Iterator[None]:
     """Errors of the disk in here are told as such.
 
     Args:
@@ -46,7 +48,8 @@ def watched(what: Path | str) -> Iterator[None]:
         if isinstance(error, DiskLost) or not is_lost(error):
             raise
         name = getattr(error, "filename", None) or what
-        raise DiskLost(f"cannot write '{name}': {getattr(error, 'strerror', error)}") from error
+        named = "" if name is None else f" '{name}'"
+        raise DiskLost(f"cannot write{named}: {getattr(error, 'strerror', error)}") from error
 
 
 def is_lost(error: Exception) -> bool:

@@ -97,16 +97,18 @@ class Triage:
         self._store.pend(finding)
         self._queue.put((FIRST, next(self._number), finding))
 
-    def recall(self, finding: Finding, told: bool) -> None:
-        """Take a finding that a former process was done with.
+    def recall(self, finding: Finding, *, told: bool, done: bool) -> None:
+        """Take a finding that a former process confirmed.
 
         Args:
-            told: so is the bug that it shows.
+            told: the bug that it shows was told.
+            done: it is not pending. A process may have died in between.
         """
         row = self._store.rows.of(finding.id) or finding.id
         with self._lock:
-            self._seen.add(finding.id)
-            self.published.append(finding)
+            if done:
+                self._seen.add(finding.id)
+                self.published.append(finding)
             if told:
                 self._told.add(row)
 

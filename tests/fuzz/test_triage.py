@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from relaxfuzz.fuzz import triage
 from relaxfuzz.fuzz.executor import ExecutorError, check
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.lost import DiskLost
 from relaxfuzz.fuzz.protocol import Check
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.fuzz.triage import Triage
@@ -138,12 +140,44 @@ def test_what_a_former_process_has_told_is_not_told_again(
 ) -> None:
     told: list[Finding] = []
     worker = Triage(store, pool, told.append)
-    worker.recall(finding, told=True)
+    worker.recall(finding, told=True, done=True)
     worker.add(finding)
     worker.drain(60, lambda: None)
     assert told == []
     assert worker.published == [finding]
     assert store.pending() == []
+
+
+def test_what_was_told_before_its_process_died_is_told_once(
+    pool: LocalPool, store: Store, finding: Finding
+) -> None:
+    """It is still pending: the process had no time to note that it is done with."""
+    told: list[Finding] = []
+    store.put(dataclasses.replace(finding, confirmed=True))
+    worker = Triage(store, pool, told.append)
+    worker.recall(finding, told=True, done=False)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert told == []
+    assert [each.id for each in worker.published] == [finding.id]
+    assert store.pending() == []
+    assert store.reproducer(worker.published[0]) is not None
+
+
+def test_a_full_disk_ends_it_and_leaves_what_is_pending(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/reproducer.py")
+
+    monkeypatch.setattr(triage.reproducer, "failing", full)
+    worker = Triage(store, pool, lambda finding: None)
+    worker.add(finding)
+    with pytest.raises(DiskLost, match=r"cannot write '/tmp/reproducer\.py': No space left"):
+        worker.drain(60, lambda: None)
+    assert worker.faults == []
+    assert worker.published == []
+    assert [each.id for each in store.pending()] == [finding.id]
 
 
 def test_without_workers_a_finding_stays_pending(
