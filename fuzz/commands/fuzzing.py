@@ -43,6 +43,9 @@ def fuzz(
         resume: go on with the last run of the folder, if that was interrupted, and asked for the
             same. Why it does not is said in one line.
         stop_at_first: end as soon as the user has been told of a bug that no other run has told.
+
+    Raises:
+        DiskLost: what is found cannot be kept any more.
     """
     run = Run(
         command=command,
@@ -106,8 +109,10 @@ class _Fuzzing:
         session, recorder = self._session, self._recorder
         stop = threading.Event()
         finished: Finished | None = None
+        events = campaign(self._config, session.executor, stop, self._state)
         try:
-            for event in campaign(self._config, session.executor, stop, self._state):
+            for event in events:
+                session.triage.check()
                 match event:
                     case Found():
                         finding = self._finding(event)
@@ -128,6 +133,8 @@ class _Fuzzing:
                     stop.set()
         except ExecutorError as error:
             session.lose(str(error))
+        finally:
+            events.close()
         session.display.below((), "")
         assert finished is not None, "a campaign ends with Finished"
         return finished
@@ -152,12 +159,12 @@ class _Fuzzing:
         session, run, state = self._session, self._recorder.run, self._state
         session.expected.recall(run.knowns, self._recorder.known)
         session.faults += run.faults
-        others = {finding.id for finding in session.store.pending()} | self._recorder.known
+        pending = {finding.id for finding in session.store.pending()}
         for id in dict.fromkeys([*run.found, *map(id_of, state.occurrences)]):
             finding = session.store.get(id)
-            if finding is not None and finding.confirmed and id not in others:
+            if finding is not None and finding.confirmed and id not in self._recorder.known:
                 told = id in run.found
-                session.triage.recall(finding, told)
+                session.triage.recall(finding, told=told, done=id not in pending)
                 if told and self._is_new(finding):
                     self._first.set()
 
