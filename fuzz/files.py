@@ -11,11 +11,14 @@ PART = ".part"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file; when this returns, it is on the disk."""
+    """Write a text file; when this returns, it is on the disk.
+
+    What no UTF-8 can be (a lone surrogate) is written as Python spells it in a literal.
+    """
     path.parent.mkdir(exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

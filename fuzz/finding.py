@@ -5,21 +5,30 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..oracles.exhibit import Exhibit
 from ..oracles.oracle import Violation
 from ..oracles.passcall import PassCall
 from .mistake import Mistake
+from .plain import counted, parse, typed
 from .protocol import Identity, Origin
 
 FORMAT = 1
 """Version of the stored form; a reader refuses any other."""
 
 
-class UnknownFormat(Mistake):
+FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
+"""What a reproducer may be called: it lies in one folder of the store, and nowhere else."""
+
+
+class BadFinding(Mistake):
+    """A text that should be a stored finding is none; says why."""
+
+
+class UnknownFormat(BadFinding):
     """A stored finding was written by a version of relaxfuzz that this one does not know."""
 
 
@@ -116,26 +125,34 @@ class Finding:
 
     @classmethod
     def from_json(cls, text: str) -> Finding:
-        """Read the stored form.
+        """Read the stored form, which may come from anybody. Nothing in it is executed.
 
         Raises:
             UnknownFormat: it was written in another format version.
+            BadFinding: it is no finding, or no value that a finding can have.
         """
-        data: dict[str, Any] = json.loads(text)
-        version = data.pop("format", None)
-        if version != FORMAT:
-            raise UnknownFormat(
-                f"Expected a finding in format {FORMAT} but got format={version!r}; "
-                "read it with the relaxfuzz version that wrote it"
+        try:
+            data = parse(text)
+            if not isinstance(data, dict):
+                raise ValueError(f"expected an object but got {text[:40]!r}")
+            version = data.pop("format", None)
+            if version != FORMAT or isinstance(version, bool):
+                raise UnknownFormat(
+                    f"Expected a finding in format {FORMAT} but got format={version!r:.40}; "
+                    "read it with the relaxfuzz version that wrote it"
+                )
+            counted([data.get("seed"), data.get("index")])
+            made: Finding = typed(data, cls)
+        except ValueError as error:
+            raise BadFinding(f"no finding: {error}") from None
+        if "tvm" not in made.versions:
+            raise BadFinding("no finding: versions does not say that of tvm")
+        if made.reproducer is not None and not FILE_NAME.fullmatch(made.reproducer):
+            raise BadFinding(
+                f"no finding: expected the name of a Python file but got "
+                f"reproducer={made.reproducer[:80]!r}"
             )
-        for name in ("key", "fingerprint", "disabled", "ops", "exempt"):
-            data[name] = tuple(data.get(name, ()))
-        data["calls"] = tuple(
-            PassCall(**{**call, "imports": tuple(call["imports"])}) for call in data["calls"]
-        )
-        if data.get("exhibit") is not None:
-            data["exhibit"] = Exhibit(**data["exhibit"])
-        return cls(**data)
+        return made
 
 
 def id_of(identity: Identity) -> str:

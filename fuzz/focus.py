@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 from .draw import entropy
+from .plain import typed
 from .protocol import ModuleDone
 
 FIRST = 8
@@ -36,6 +37,9 @@ CHOSEN = (1, 2, 3)
 """How many of them a block takes."""
 OTHERS = 3
 """Operators besides, so that there are other values to work on."""
+
+_Rows = Mapping[str, tuple[int, ...]]
+"""By item: modules, and of those the ones with each operator."""
 
 
 def horizon(number: int) -> int:
@@ -105,12 +109,21 @@ class Learned:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Learned:
-        """Read what `plain` gave."""
+        """Read what `plain` gave.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else, or counts that cannot be.
+        """
         made = cls()
-        for counts, rows in ((made.checked, data["checked"]), (made.changed, data["changed"])):
-            for item, (modules, *with_op) in rows.items():
-                held = {op: n for op, n in zip(data["ops"], with_op, strict=True) if n}
+        ops = typed(data["ops"], tuple[str, ...])
+        for counts, name in ((made.checked, "checked"), (made.changed, "changed")):
+            for item, (modules, *with_op) in typed(data[name], _Rows).items():
+                held = {op: n for op, n in zip(ops, with_op, strict=True) if n}
                 counts[item] = _Counts(modules, Counter(held))
+        for item, changed in made.changed.items():
+            checked = made.checked[item]
+            if not 0 < changed.modules <= checked.modules or not changed.with_op <= checked.with_op:
+                raise ValueError(f"more of {item} was changed than checked")
         return made
 
 

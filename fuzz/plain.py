@@ -1,17 +1,36 @@
-"""Dataclasses as plain JSON data, and back by the types that their fields declare."""
+"""Dataclasses as plain JSON data, and back by the types that their fields declare.
+
+What is read may come from anybody: it is of the declared types, or refused.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
 import functools
+import json
+import math
+import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 KIND = "kind"
 """Where a value may be one of several dataclasses, this key names which one."""
+
+LARGEST = 1 << 128
+"""No number that is read is as large: what is computed from it stays finite."""
+
+SMALL = 1_000_000
+"""Characters of a text whose structure cannot be too much."""
+
+STRUCTURE = 8_000_000
+"""Characters of a text outside of its strings: each three may become an object of 64 bytes."""
+
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+
+Reader = Callable[[Any], Any]
 
 
 def plain(value: Any, tagged: tuple[type, ...] = ()) -> Any:
@@ -33,31 +52,167 @@ def plain(value: Any, tagged: tuple[type, ...] = ()) -> Any:
     return value
 
 
+def parse(text: str) -> Any:
+    """JSON data of a text that may come from anybody.
+
+    Raises:
+        ValueError: it is no JSON, nested too deeply, or of so many pieces that it would fill the
+            memory.
+    """
+    if len(text) > SMALL and len(_STRING.sub("", text)) > STRUCTURE:
+        raise ValueError("has too many pieces")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
 def typed(data: Any, kind: Any) -> Any:
     """JSON data as a value of this type.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is none.
+        ValueError: it is none; the text says where, and what is there instead.
     """
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        several = [each for each in arguments if each is not types.NoneType]
-        if data is None or len(several) == 1:
-            return None if data is None else typed(data, several[0])
-        data = dict(data)
-        return typed(data, {each.__name__: each for each in several}[data.pop(KIND)])
-    if origin is tuple:
-        return tuple(typed(element, arguments[0]) for element in data)
-    if origin is not None and issubclass(origin, Mapping):
-        return {key: typed(element, arguments[1]) for key, element in data.items()}
-    if dataclasses.is_dataclass(kind):
-        hints = _hints(typing.cast("type", kind))
-        return kind(**{name: typed(element, hints[name]) for name, element in data.items()})  # type: ignore[operator]  # a class, not an instance
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return kind(data)
+    try:
+        return _reader(kind)(data)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def counted(data: Any) -> Any:
+    """The data, in which every number counts something or is a time.
+
+    Raises:
+        ValueError: a number is negative, or no number.
+    """
+    todo = [data]
+    while todo:
+        match todo.pop():
+            case dict() as each:
+                todo += each.values()
+            case list() as each:
+                todo += each
+            case bool() | str() | None:
+                pass
+            case number if not 0 <= number < 1 << 63:
+                raise ValueError(f"expected no negative or immense number but got {number!r:.40}")
     return data
 
 
 @functools.cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return typing.get_type_hints(kind)
+def _reader(kind: Any) -> Reader:
+    """What makes values of a type from JSON data."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _union([each for each in arguments if each is not types.NoneType])
+    if origin is tuple:
+        return _sequence(arguments)
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping(_reader(arguments[1]))
+    if dataclasses.is_dataclass(kind):
+        return _record(typing.cast("type", kind))
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return kind
+    return _LEAVES[kind]
+
+
+def _union(several: list[Any]) -> Reader:
+    """One of several dataclasses that says which one it is; or of one type; or nothing."""
+    if len(several) == 1:
+        one = _reader(several[0])
+        return lambda data: None if data is None else one(data)
+    readers = {each.__name__: _reader(each) for each in several}
+
+    def read(data: Any) -> Any:
+        if data is None:
+            return None
+        fields = dict(_of(dict, data))
+        name = fields.pop(KIND, None)
+        if name not in readers:
+            raise _unexpected(f"one of {', '.join(readers)}", name)
+        return readers[name](fields)
+
+    return read
+
+
+def _sequence(arguments: tuple[Any, ...]) -> Reader:
+    if arguments[-1] is Ellipsis:
+        one = _reader(arguments[0])
+        return lambda data: tuple(map(one, _of(list, data)))
+    several = [_reader(each) for each in arguments]
+
+    def read(data: Any) -> Any:
+        if len(_of(list, data)) != len(several):
+            raise _unexpected(f"a list of {len(several)}", data)
+        return tuple(one(each) for one, each in zip(several, data, strict=True))
+
+    return read
+
+
+def _mapping(one: Reader) -> Reader:
+    return lambda data: {key: one(value) for key, value in _of(dict, data).items()}
+
+
+def _record(kind: type) -> Reader:
+    hints = typing.get_type_hints(kind)
+    readers = {field.name: _reader(hints[field.name]) for field in dataclasses.fields(kind)}
+
+    def read(data: Any) -> Any:
+        values = {}
+        for name, value in _of(dict, data).items():
+            if name not in readers:
+                raise _unexpected(f"a {kind.__name__}", data)
+            try:
+                values[name] = readers[name](value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        try:
+            return kind(**values)
+        except TypeError:
+            lacks = ", ".join(name for name in readers if name not in values)
+            raise ValueError(f"{kind.__name__} without {lacks}") from None
+
+    return read
+
+
+def _of(kind: type, data: Any) -> Any:
+    if type(data) is not kind:  # a bool is an int
+        raise _unexpected(_NAMES[kind], data)
+    return data
+
+
+def _integer(data: Any) -> int:
+    if type(data) is not int or not -LARGEST < data < LARGEST:
+        raise _unexpected("a whole number", data)
+    return data
+
+
+def _float(data: Any) -> float:
+    if type(data) not in (int, float) or not math.isfinite(data) or not abs(data) < LARGEST:
+        raise _unexpected("a number", data)
+    return float(data)
+
+
+def _unexpected(wanted: str, data: Any) -> ValueError:
+    return ValueError(f"expected {wanted} but got {_brief(data)}")
+
+
+def _brief(data: Any) -> str:
+    """What was there, whatever its size and depth."""
+    if isinstance(data, dict | list):
+        return f"{'an object' if isinstance(data, dict) else 'a list'} of {len(data)}"
+    if isinstance(data, int) and abs(data) >= LARGEST:
+        return "an immense number"
+    return repr(data[:40] if isinstance(data, str) else data)
+
+
+_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
+
+_LEAVES: Mapping[Any, Reader] = {
+    str: functools.partial(_of, str),
+    bool: functools.partial(_of, bool),
+    int: _integer,
+    float: _float,
+    Any: lambda data: data,
+    object: lambda data: data,
+}

@@ -19,7 +19,7 @@ from typing import Any
 from .campaign import CampaignConfig
 from .events import Finished
 from .finding import Finding, id_of
-from .plain import plain, typed
+from .plain import parse, plain, typed
 from .protocol import Identity
 from .runs import Run, Runs, Sample, sampled
 from .state import BadState, State
@@ -218,8 +218,13 @@ class _Checkpoint:
         """
         head, _, state = text.partition("\n")
         try:
-            asked, avoid, known = json.loads(head)
-            read = typed(avoid, Mapping[str, tuple[str, ...]])
-        except (ValueError, TypeError, AttributeError) as error:
+            asked, avoid, known = parse(head)
+            read = cls(
+                typed(asked, Mapping[str, Any]),
+                typed(avoid, Mapping[str, tuple[str, ...]]),
+                frozenset(typed(known, tuple[str, ...])),
+                State(),
+            )
+        except (ValueError, TypeError) as error:
             raise BadState("what was written of it cannot be read") from error
-        return cls(asked, read, frozenset(known), State.from_json(state))
+        return dataclasses.replace(read, state=State.from_json(state))

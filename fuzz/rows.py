@@ -34,6 +34,8 @@ CREATE TABLE IF NOT EXISTS judgements (
 ) STRICT;
 """
 
+TABLES = frozenset({"members", "causes", "apart", "judgements"})
+
 BY_HAND = "merged by hand"
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .plain import plain, typed
+from .plain import counted, parse, plain, typed
 from .protocol import PassStats
 
 SCHEMA = """
@@ -22,6 +22,9 @@ CREATE TABLE IF NOT EXISTS runs (
 
 SAMPLES = 256
 """At most so many of a run are kept."""
+
+LATEST = 2.5e11
+"""Seconds since 1970 that calendars can tell."""
 
 INTERVAL = 0.5
 """Seconds between two samples of a short run."""
@@ -90,6 +93,8 @@ class Runs:
     def __init__(self, db: sqlite3.Connection, lock: threading.RLock) -> None:
         self._db = db
         self._lock = lock
+        self.unread: dict[int, str] = {}
+        """By id: why a run could not be read when it was asked for."""
 
     def begin(self, run: Run) -> int:
         """Enter a run; its id. Nobody can go on with an earlier one any more."""
@@ -115,20 +120,29 @@ class Runs:
             )
 
     def all(self) -> dict[int, Run]:
-        """Every run by its id."""
+        """Every run by its id. Those that cannot be read are left out, and noted in `unread`."""
         with self._lock:
-            found = self._db.execute("SELECT id, run FROM runs ORDER BY id").fetchall()
-        return {id: _decode(text) for id, text in found}
+            ids = self._db.execute("SELECT id FROM runs ORDER BY id").fetchall()
+            found = {id: self._read(id) for (id,) in ids}
+        return {id: run for id, run in found.items() if run is not None}
 
     def unfinished(self) -> tuple[int, Run, str] | None:
         """The last run, if it can go on: its id, and the state that it was saved with."""
         with self._lock:
-            found = self._db.execute(
-                "SELECT id, run, state FROM runs ORDER BY id DESC LIMIT 1"
-            ).fetchone()
-        if found is None or found[2] is None:
+            found = self._db.execute("SELECT id, state FROM runs ORDER BY id DESC LIMIT 1")
+            last = found.fetchone()
+            if last is None or last[1] is None:
+                return None
+            run = self._read(last[0])
+        return None if run is None else (last[0], run, last[1])
+
+    def _read(self, id: int) -> Run | None:
+        try:
+            row = self._db.execute("SELECT run FROM runs WHERE id = ?", (id,)).fetchone()
+            return None if row is None else _decode(row[0])
+        except (ValueError, sqlite3.DataError) as error:
+            self.unread[id] = str(error)
             return None
-        return found[0], _decode(found[1]), found[2]
 
 
 def _encode(run: Run) -> str:
@@ -136,5 +150,7 @@ def _encode(run: Run) -> str:
 
 
 def _decode(text: str) -> Run:
-    run: Run = typed(json.loads(text), Run)
+    run: Run = typed(counted(parse(text)), Run)
+    if run.started > LATEST:
+        raise ValueError(f"expected a time but got started={run.started!r}")
     return run

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from . import plateau
 from .focus import Learned, horizon
-from .plain import plain, typed
+from .plain import counted, parse, plain, typed
 from .protocol import Identity, ModuleDone, PassStats
 
 FORMAT = 1
@@ -22,6 +22,13 @@ FORMAT = 1
 
 FAULTS = 100
 """Distinct faults of the harness that are told; their texts may hold addresses, which differ."""
+
+
+LEAST_YIELD = 1e-15
+"""Of an item that has yielded nothing in more checks than a campaign can make."""
+
+_Pair = tuple[int, int]
+"""The number of an identity, and how often it came."""
 
 
 class BadState(ValueError):
@@ -127,21 +134,39 @@ class State:
             BadState: it is something else.
         """
         try:
-            data = json.loads(text)
+            data = counted(parse(text))
             if data["format"] != FORMAT:
                 raise BadState(f"Expected format {FORMAT} but got format={data['format']!r}")
-            made = cls(data["blocks"], data["seconds"], data["modules"])
+            made = cls(
+                typed(data["blocks"], int),
+                typed(data["seconds"], float),
+                typed(data["modules"], int),
+            )
             made.stats.update(typed(data["stats"], Mapping[str, PassStats]))
-            identities = [(oracle, name, tuple(key)) for oracle, name, key in data["identities"]]
+            identities = typed(data["identities"], tuple[Identity, ...])
             made.occurrences.update(dict.fromkeys(identities, 0))
-            for item, counts in data["ended"].items():
+            for item, counts in typed(data["ended"], Mapping[str, tuple[_Pair, ...]]).items():
                 made.ended[item].update({identities[number]: count for number, count in counts})
                 made.occurrences.update(made.ended[item])
-            made.faults.update(data["faults"])
+            made.faults.update(typed(data["faults"], tuple[str, ...]))
             made.learned = Learned.of(data["learned"])
-            made.guides = {blocks: typed(guide, Guide) for blocks, guide in data["guides"]}
+            made.guides = dict(typed(data["guides"], tuple[tuple[int, Guide], ...]))
+            made._agree()
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             if isinstance(error, BadState):
                 raise
             raise BadState(f"Expected the state of a campaign but got {text[:80]!r}") from error
         return made
+
+    def _agree(self) -> None:
+        """What is read of a state belongs together.
+
+        Raises:
+            ValueError: it does not: a campaign could not go on from it.
+        """
+        needed = {horizon(self.blocks), horizon(2 * self.blocks)}
+        if not needed <= self.guides.keys():
+            raise ValueError(f"guides of {sorted(self.guides)} blocks for {self.blocks}")
+        for guide in self.guides.values():
+            if not all(LEAST_YIELD <= each <= 1 / LEAST_YIELD for each in guide.yields.values()):
+                raise ValueError(f"yields that no campaign has: {guide.yields!r:.80}")

@@ -7,12 +7,13 @@ import re
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from . import rows, runs
+from .database import BadDatabase, check, readable, tables, writable
 from .files import write_whole
-from .finding import Finding
+from .finding import BadFinding, Finding
 from .mistake import Mistake
 from .rows import Rows
 from .runs import Runs
@@ -41,6 +42,22 @@ CREATE TABLE IF NOT EXISTS pending (
 """
 
 
+FOLDERS = ("reproducers", "modules")
+"""Beside the database."""
+
+LONGEST_NAME = 200
+"""Characters of a file name, before its ending."""
+
+_SCHEMAS = f"{SCHEMA}{rows.SCHEMA}{runs.SCHEMA}"
+
+_TABLES = {
+    name: statement.replace("TABLE IF NOT EXISTS", "TEMP TABLE")
+    for statement in _SCHEMAS.split(";")
+    for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", statement)
+}
+"""By name: what makes a table in the memory."""
+
+
 class BadStore(Mistake):
     """The folder cannot serve as a store; the text says why in one sentence."""
 
@@ -52,35 +69,42 @@ class Store:
     before the row that names them, so that a row never names a file that is not whole.
     """
 
-    def __init__(self, folder: Path, *, create: bool = True) -> None:
+    def __init__(self, folder: Path, *, create: bool = True, write: bool = False) -> None:
         """Open the store in `folder`; make it where `create` is set.
 
+        Without `create` and `write` it is only read: nothing in the folder changes, and one of an
+        older schema stays as it is. What is said of its rows then is forgotten at the end.
+
+        Args:
+            write: change one that is there.
+
         Raises:
-            BadStore: not ours, not writable, not there, or written in an unknown format.
+            BadStore: not ours, not writable, not there, damaged, or written in an unknown format.
         """
         self.folder = folder
+        self.unread: dict[str, str] = {}
+        """By id: why a finding could not be read when it was asked for."""
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._reads = not create and not write
         database = folder / DATABASE
-        if create:
-            _prepare(folder)
-        elif not database.is_file():
-            raise BadStore(f"no findings in '{folder}': it has no {DATABASE}")
-        fresh = not database.exists()
         try:
-            self._db = sqlite3.connect(
-                database, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            self._db.execute("PRAGMA busy_timeout = 30000")
-            if not fresh:
-                self._check_header()
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("BEGIN IMMEDIATE")
-            for statement in filter(str.strip, f"{SCHEMA}{rows.SCHEMA}{runs.SCHEMA}".split(";")):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+            if create:
+                _prepare(folder)
+            elif not database.is_file():
+                raise BadStore(f"no findings in '{folder}': it has no {DATABASE}")
+            if self._reads:
+                self._db, self._copy = readable(database)
+            else:
+                _no_links(folder)
+                self._db = writable(database)
+            try:
+                self._open()
+            except BaseException:
+                self.close()
+                raise
+        except (BadDatabase, ValueError) as error:
+            raise BadStore(f"cannot use '{database}' as a store of findings: it {error}") from None
+        except (sqlite3.Error, OSError) as error:
             raise BadStore(f"cannot use '{database}' as a store of findings: {error}") from error
         self._lock = threading.RLock()
         self.rows = Rows(self._db, self._lock)
@@ -88,29 +112,60 @@ class Store:
         self.runs = Runs(self._db, self._lock)
         """What was done in this folder."""
 
-    def _check_header(self) -> None:
+    def _open(self) -> None:
+        """See that it is ours and whole, and give it the tables that it lacks."""
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application == 0 and tables == 0:
-            return  # a run was killed before it could write the header
-        if application != APPLICATION_ID:
+        # A run that is killed before it could write the header leaves it empty.
+        if application != APPLICATION_ID and (application != 0 or tables(self._db)):
             raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
-        if version not in range(1, SCHEMA_VERSION + 1):
+        if application and version not in range(1, SCHEMA_VERSION + 1):
             raise BadStore(
                 f"'{self.folder / DATABASE}' has format {version}, "
                 f"this relaxfuzz reads 1 to {SCHEMA_VERSION}"
             )
+        check(self._db, _SCHEMAS)
+        if self._reads:
+            self._make_aside(_TABLES.keys() - tables(self._db))
+            return
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("BEGIN IMMEDIATE")
+        for statement in filter(str.strip, _SCHEMAS.split(";")):
+            self._db.execute(statement)
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._db.execute("COMMIT")
+
+    def set_aside(self) -> None:
+        """What is said of rows from now on stays in the memory, if the store is only read."""
+        if self._reads:
+            aside = {name for (name,) in self._db.execute("SELECT name FROM temp.sqlite_master")}
+            self._make_aside(rows.TABLES - aside, filled=True)
+
+    def _make_aside(self, names: Iterable[str], *, filled: bool = False) -> None:
+        """Tables in the memory, which come before those of the file."""
+        for name in sorted(names):
+            self._db.execute(_TABLES[name])
+            if filled:
+                self._db.execute(
+                    f"INSERT INTO temp.{name} SELECT * FROM main.{name} ORDER BY rowid"
+                )
 
     def close(self) -> None:
         """Close the file; whatever was added is on the disk already."""
         self._db.close()
+        if self._copy is not None:
+            self._copy.cleanup()
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.close()
+        if self._reads and isinstance(error, sqlite3.Error):
+            # It may have vanished, or been changed, under our hands.
+            raise BadStore(f"cannot read '{self.folder / DATABASE}': {error}") from None
 
     def put(self, finding: Finding) -> None:
         """Add a finding, or replace the one with its id.
@@ -132,9 +187,7 @@ class Store:
                 " finding = excluded.finding WHERE excluded.confirmed >= findings.confirmed",
                 (
                     finding.id,
-                    finding.pass_name,
-                    finding.oracle,
-                    finding.title,
+                    *map(_utf8, (finding.pass_name, finding.oracle, finding.title)),
                     int(finding.confirmed),
                     finding.to_json(),
                 ),
@@ -149,22 +202,38 @@ class Store:
         return published
 
     def get(self, id: str) -> Finding | None:
-        """The finding with this id, or None."""
-        row = self._db.execute("SELECT finding FROM findings WHERE id = ?", (id,)).fetchone()
-        return None if row is None else Finding.from_json(row[0])
+        """The finding with this id; None where there is none, or none that can be read."""
+        return self._read(id, "SELECT finding FROM findings WHERE id = ?", id)
 
     def findings(self, *, confirmed: bool = True) -> Iterator[Finding]:
         """All confirmed (or all unconfirmed) findings, ordered by pass, oracle and title.
 
-        Raises:
-            UnknownFormat: one was written in another format version.
+        Those that cannot be read are left out, and noted in `unread`.
         """
-        rows = self._db.execute(
-            "SELECT finding FROM findings WHERE confirmed = ? ORDER BY pass, oracle, title, id",
-            (int(confirmed),),
-        )
-        for (text,) in rows.fetchall():
-            yield Finding.from_json(text)
+        order = []
+        for (number,) in self._db.execute(
+            "SELECT rowid FROM findings WHERE confirmed = ?", (int(confirmed),)
+        ).fetchall():
+            query = "SELECT pass, oracle, substr(title, 1, 1000), id FROM findings WHERE rowid = ?"
+            try:
+                row = self._db.execute(query, (number,)).fetchone()
+            except sqlite3.DataError as error:
+                self.unread[f"row {number}"] = str(error)
+                continue
+            if row is not None:  # nobody has dropped it meanwhile
+                order.append((*row, number))
+        for *_, id, number in sorted(order):
+            finding = self._read(id, "SELECT finding FROM findings WHERE rowid = ?", number)
+            if finding is not None:
+                yield finding
+
+    def _read(self, id: str, query: str, key: str | int) -> Finding | None:
+        try:
+            row = self._db.execute(query, (key,)).fetchone()
+            return None if row is None else Finding.from_json(row[0])
+        except (BadFinding, sqlite3.DataError) as error:
+            self.unread[id] = str(error)
+            return None
 
     def forget_unconfirmed(self, bytes: int) -> int:
         """Drop unconfirmed findings, the oldest first, until so many bytes are free; how many."""
@@ -200,14 +269,12 @@ class Store:
             self._db.execute("DELETE FROM pending WHERE id = ?", (id,))
 
     def pending(self) -> list[Finding]:
-        """What nobody has come to the end with, the oldest first.
-
-        Raises:
-            UnknownFormat: one was written in another format version.
-        """
+        """What nobody has come to the end with, the oldest first; see `findings`."""
+        query = "SELECT finding FROM pending WHERE id = ?"
         with self._lock:
-            found = self._db.execute("SELECT finding FROM pending ORDER BY rowid").fetchall()
-        return [Finding.from_json(text) for (text,) in found]
+            ids = self._db.execute("SELECT id FROM pending ORDER BY rowid").fetchall()
+            found = [self._read(id, query, id) for (id,) in ids]
+        return [finding for finding in found if finding is not None]
 
     def module(self, finding: Finding) -> Path:
         """The path of the finding's module: source, or JSON where there is no source."""
@@ -215,17 +282,38 @@ class Store:
         return self.folder / "modules" / (name if finding.source else f"{name}.json")
 
     def reproducer(self, finding: Finding) -> Path | None:
-        """The path of the finding's reproducer, or None where there is none (any more)."""
+        """The path of the finding's reproducer, or None where there is none (any more).
+
+        A link is none: it may lead out of the folder.
+        """
         if finding.reproducer is None:
             return None
         path = self.folder / "reproducers" / finding.reproducer
-        return path if path.is_file() else None
+        return path if path.is_file() and not _is_link(path.parent, path) else None
 
 
 def file_name(finding: Finding) -> str:
     """`<pass>-<oracle>-<id>.py`, safe on every file system."""
     stem = f"{finding.pass_name}-{finding.oracle}-{finding.id}"
-    return re.sub(r"[^\w.-]+", "_", stem, flags=re.ASCII) + ".py"
+    safe = re.sub(r"[^\w.-]+", "_", stem, flags=re.ASCII)
+    return f"{safe[:LONGEST_NAME]}{safe[LONGEST_NAME:] and '-' + finding.id}.py"
+
+
+def _utf8(text: str) -> str:
+    """What SQLite takes: no halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_link(*paths: Path) -> bool:
+    return any(path.is_symlink() for path in paths)
+
+
+def _no_links(folder: Path) -> None:
+    """What is written is written into the folder, not to where a link in it leads."""
+    for name in FOLDERS:
+        path = folder / name
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise BadStore(f"cannot write to '{folder}': '{name}' in it is no folder of its own")
 
 
 def _prepare(folder: Path) -> None:

@@ -50,7 +50,7 @@ def run(
             raise KeyboardInterrupt from None
     first = verdict.first_bad
     if one.finding is not None and first is not None:
-        with Store(one.path, create=False) as store:
+        with Store(one.path, create=False, write=True) as store:
             store.put(dataclasses.replace(one.finding, first_bad=first.seen.release))
     if json:
         for trial in verdict.trials:

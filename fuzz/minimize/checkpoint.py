@@ -8,12 +8,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ...corpus.reading import read_text
 from ..files import write_whole
 from ..finding import Finding
+from ..mistake import Mistake
+from ..plain import counted, parse, typed
 from .parallel import State
-from .reduction import Spot
 
 FORMAT = 1
+
+LONGEST = 1_000_000_000
+"""Bytes: two modules with constants of 300 MB."""
 
 
 class BadCheckpoint(ValueError):
@@ -54,12 +59,14 @@ def read(path: Path, request: Mapping[str, Any]) -> Checkpoint:
         BadCheckpoint: it is of another request, which the text names, or no state at all.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        version, asked = data["format"], data["request"]
+        data = parse(read_text(path, LONGEST))
+        version, asked = data["format"], typed(data["request"], Mapping[str, Any])
+    except OSError as error:
+        raise BadCheckpoint(f"cannot read '{path}': {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError):
         raise BadCheckpoint(f"'{path}' is not the state of a minimization") from None
     if version != FORMAT:
-        raise BadCheckpoint(f"'{path}' has format {version!r}, this relaxfuzz reads {FORMAT}")
+        raise BadCheckpoint(f"'{path}' has format {version!r:.40}, this relaxfuzz reads {FORMAT}")
     names = [name for name in {**asked, **request} if asked.get(name) != request.get(name)]
     if names:
         name = names[0]
@@ -67,12 +74,14 @@ def read(path: Path, request: Mapping[str, Any]) -> Checkpoint:
             f"'{path}' is of another request: {name} was {asked.get(name)!r} and is "
             f"{request.get(name)!r} now; go on with the same one, or begin again without --resume"
         )
-    state = {**data["state"], "spot": Spot(**data["state"]["spot"])}
-    finding = data["finding"]
-    return Checkpoint(
-        request=asked,
-        state=State(**state),
-        finding=None if finding is None else Finding.from_json(finding),
-        seconds=data["seconds"],
-        flaky=data["flaky"],
-    )
+    try:
+        finding = data["finding"]
+        return Checkpoint(
+            request=asked,
+            state=typed(counted(data["state"]), State),
+            finding=None if finding is None else Finding.from_json(typed(finding, str)),
+            seconds=typed(counted(data["seconds"]), float),
+            flaky=typed(data["flaky"], bool),
+        )
+    except (ValueError, KeyError, Mistake) as error:
+        raise BadCheckpoint(f"'{path}' is damaged: {error}") from None

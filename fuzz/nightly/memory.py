@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...corpus.reading import read_text
 from ..files import write_whole
-from ..plain import plain, typed
+from ..plain import counted, parse, plain, typed
 
 FILE = "nightly.json"
 
 FORMAT = 1
+
+LONGEST = 100_000_000
+"""Bytes: a line for each of a million old bugs."""
 
 
 class Phase(enum.StrEnum):
@@ -59,7 +63,7 @@ class Night:
 def recall(folder: Path) -> Night | None:
     """The night that was written down last; None where there is none that can be read."""
     try:
-        data = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        data = counted(parse(read_text(folder / FILE, LONGEST)))
         if data.pop("format") != FORMAT:
             return None
         night: Night = typed(data, Night)

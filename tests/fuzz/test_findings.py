@@ -162,7 +162,7 @@ def test_show_prints_what_was_compared(out: Path, findings: list[Finding]) -> No
 
 def test_names_do_not_reach_the_terminal_as_commands(out: Path, findings: list[Finding]) -> None:
     shown = Exhibit("m", "before", "x = 1", "after", "x\x1b[31m\ud800 = 1")
-    with Store(out, create=False) as store:
+    with Store(out) as store:
         store.put(dataclasses.replace(findings[0], exhibit=shown))
     done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
     assert done.exit_code == 0, done.output
@@ -170,7 +170,7 @@ def test_names_do_not_reach_the_terminal_as_commands(out: Path, findings: list[F
 
 
 def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Finding]) -> None:
-    with Store(out, create=False) as store:
+    with Store(out) as store:
         store.put(dataclasses.replace(findings[0], versions={"tvm": "0.1"}))
     done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
     assert done.exit_code == 2

@@ -143,6 +143,7 @@ def test_it_is_all_there_when_the_store_is_opened_again(tmp_path: Path) -> None:
         before = store.rows.all()
     with Store(tmp_path, create=False) as store:
         assert store.rows.all() == before
+    with Store(tmp_path, create=False, write=True) as store:
         assert store.rows.enter("b", [SHAPE]) == "b"
 
 
@@ -157,8 +158,14 @@ def test_a_store_without_rows_gets_them(tmp_path: Path) -> None:
     values = (FINDING.id, "FuseOps", "crash", FINDING.title, 1, FINDING.to_json())
     old.execute("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?)", values)
     old.close()
+    before = (tmp_path / DATABASE).read_bytes()
     with Store(tmp_path, create=False) as store:
         assert list(store.findings()) == [FINDING]
+        assert store.rows.all() == []
+        store.set_aside()
+        assert store.rows.enter(FINDING.id, [SHAPE]) == FINDING.id
+    assert (tmp_path / DATABASE).read_bytes() == before
+    with Store(tmp_path, create=False, write=True) as store:
         assert store.rows.all() == []
         assert store.rows.enter(FINDING.id, [SHAPE]) == FINDING.id
         assert store._db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)

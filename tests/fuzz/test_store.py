@@ -80,7 +80,7 @@ def test_publish_writes_files_and_row(tmp_path: Path) -> None:
 
 
 def test_what_one_process_is_done_with_another_does_not_undo(tmp_path: Path) -> None:
-    with Store(tmp_path) as store, Store(tmp_path, create=False) as other:
+    with Store(tmp_path) as store, Store(tmp_path, create=False, write=True) as other:
         store.publish(dataclasses.replace(FINDING, source="mod = 1\n"), "raise SystemExit(1)\n")
         other.put(FINDING)
         found = other.get(FINDING.id)

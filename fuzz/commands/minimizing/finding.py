@@ -63,7 +63,7 @@ def by_finding(work: Work) -> int:
         text = reproducer.failing(smallest, work.request.form)
     write_whole(work.out, text or work.module_text(smallest.module))
     if work.subject.store is not None:
-        with Store(work.subject.store, create=False) as store:
+        with Store(work.subject.store, create=False, write=True) as store:
             if text is not None and work.request.form is Form.SOURCE:
                 store.publish(smallest, text)
             else:

@@ -1,0 +1,29 @@
+"""Files that may come from anybody, read so that they can neither block nor fill the memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+LONGEST = 4_000_000
+"""Bytes of a file that people write, generously."""
+
+
+def read_text(path: Path, most: int = LONGEST) -> str:
+    """The text of an ordinary file.
+
+    Raises:
+        OSError: it cannot be opened, is no ordinary file (a pipe would be waited for without end),
+            or has more bytes than `most`; `strerror` says which.
+        ValueError: it is not UTF-8, or the path can be none.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "is no ordinary file", str(path))
+        if about.st_size > most:
+            raise OSError(errno.EFBIG, f"is larger than {most:,} bytes", str(path))
+        return file.read(most)
