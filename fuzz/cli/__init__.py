@@ -6,7 +6,7 @@ Nothing here imports TVM: `--help` is quick, and works where there is none.
 from __future__ import annotations
 
 # The order of `relaxfuzz --help`.
-from . import run, check, watch, nightly, replay, report  # noqa: F401
+from . import run, check, watch, nightly, replay, report, doctor  # noqa: F401
 from . import zoo, explain, known, bisect, minimize, catalogue, findings  # noqa: F401
 from .app import app
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import psutil
 
-from ..disk import size
 from ..environments import cache
 from .line import Line, Step, ok, problem, warning
 
@@ -83,7 +82,7 @@ def room(part: str, folder: Path, *, shown: Path) -> Line:
         return problem(part, f"{shown}: cannot write to '{folder}': {error.strerror}", advice)
     about = os.statvfs(folder)
     free = about.f_bavail * about.f_frsize
-    value = f"{shown}, {size(free)} free"
+    value = f"{shown}, {free / 1e9:.1f} GB free"
     if free < LEAST:
         return problem(part, value, f"make room there, or {advice}")
     if about.f_files and about.f_favail < INODES:

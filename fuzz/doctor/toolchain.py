@@ -30,6 +30,7 @@ def lines() -> Iterator[Line | Step]:
         yield _refusal("TVM", error)
         return
     import tvm
+    from tvm import relax
 
     where = Path(tvm.__file__).parent
     value = f"{versions['tvm']} (git {versions['tvm_git'][:10]}), {where}"
@@ -44,8 +45,6 @@ def lines() -> Iterator[Line | Step]:
         f"apache-tvm-ffi {versions['tvm_ffi']} does not fit this TVM: tvm.ir.save_json must not "
         f"end the process; {INSTALL}",
     )
-    from tvm import relax
-
     tvm.ir.save_json(relax.Var("x", relax.TensorType((2, 3), "float32")))
     yield ok("ffi", f"{versions['tvm_ffi']}, saves JSON")
     yield from _compiler()
