@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..oracles.passcall import BadPass, BadSpelling, parse
 from .mistake import Mistake
+from .scratch import scratch
 
 SECONDS = 120
 
@@ -27,7 +28,7 @@ def probe(spellings: Sequence[str]) -> None:
         Mistake: one cannot be built: its file cannot be loaded, its factory raises or returns no
             Pass, its arguments are refused, or it takes the process with it.
     """
-    with tempfile.TemporaryDirectory(prefix="relaxfuzz-probe-") as folder:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, "-m", "relaxfuzz.fuzz.probe", str(result), *spellings]
         try:

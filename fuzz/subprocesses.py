@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from .runner import HUNG
+from .scratch import scratch
 
 POLL_SECONDS = 0.1
 
@@ -59,7 +60,7 @@ class Subprocesses:
             Stopped: the event was set; the program is dead.
         """
         with (
-            tempfile.TemporaryDirectory(prefix="relaxfuzz-") as folder,
+            tempfile.TemporaryDirectory(dir=scratch()) as folder,
             tempfile.TemporaryFile() as stdout,
             tempfile.TemporaryFile() as stderr,
         ):

@@ -18,10 +18,12 @@ import resource
 import selectors
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NoReturn
 
 import psutil
@@ -46,9 +48,13 @@ from .protocol import (
     decode,
     encode,
 )
+from .scratch import sweep
 
 WATCH = 0.05
 """Seconds between two looks at memory: the fastest writer fills about 200 MB meanwhile."""
+HELD = 1.0
+"""Seconds between two looks, from which on it is we who were held up: by whoever does not read what
+we say, as a driver that is stopped, or by the machine."""
 FULL = 0.9
 """Share of the memory limit that a dead process must have used to have died of it."""
 BEAT = 0.5
@@ -112,6 +118,7 @@ class Zygote:
         signal.set_wakeup_fd(waker)
         self._selector.register(self._wakeup, selectors.EVENT_READ, self._reap)
         self._open = True
+        self._looked = time.monotonic()
 
     def run(self) -> None:
         """Serve until the driver closes the requests."""
@@ -223,7 +230,10 @@ class Zygote:
 
     def _watch(self) -> None:
         now = time.monotonic()
+        held, self._looked = now - self._looked, now
         for child in self._children.values():
+            if held > HELD:  # then so was a child that had something to say
+                child.progress = min(now, child.progress + held)
             limits = child.submit.limits
             steps = child.journal.steps
             if steps != child.steps:
@@ -371,6 +381,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page
     Zygote(requests, replies).run()
+    sweep(Path(tempfile.gettempdir()).parent)  # of our driver, if that was killed
 
 
 if __name__ == "__main__":

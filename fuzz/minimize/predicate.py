@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ...generators.source import SourceError, to_source
 from ...generators.tvm_api import load_json
+from ..scratch import scratch
 from .parallel import TICK, State
 from .search import Candidate, Search, digest, flaw_of
 
@@ -57,7 +58,7 @@ class Command:
         Raises:
             OSError: the command cannot be started.
         """
-        with tempfile.TemporaryDirectory(prefix="relaxfuzz-predicate-") as folder:
+        with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             path = Path(folder) / ("candidate.py" if self._source else "candidate.json")
             try:
                 path.write_text(to_source(load_json(module)) if self._source else module)

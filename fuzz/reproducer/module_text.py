@@ -16,6 +16,7 @@ import tvm
 from ...generators.source import to_source
 from ...generators.tvm_api import load_json
 from ...oracles.graph import Graph
+from ..scratch import scratch
 from .execution import run
 
 SMALL = 64
@@ -188,7 +189,7 @@ if __name__ == "__main__":
 
 
 def _gives(made: ModuleText, module: str) -> bool:
-    with tempfile.TemporaryDirectory(prefix="relaxfuzz-script-") as folder:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path = Path(folder) / "script.py"
         text = "\n".join([*made.imports, "", made.statements, _SAME.format(module=module)])
         path.write_text(text, encoding="utf-8")
