@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from ..oracles.exhibit import Exhibit
@@ -18,6 +19,8 @@ from .protocol import (
     Checked,
     Died,
     Ended,
+    Execute,
+    Executed,
     Explain,
     Explained,
     Failed,
@@ -43,6 +46,10 @@ is void, the job starts again. Called in a thread of the executor: hand over, do
 
 class ExecutorError(Told):
     """The workers cannot be started or kept alive, or the harness failed in one; says why."""
+
+
+class JobFailed(ExecutorError):
+    """The harness raised an exception in one job: its fault, or that of what it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +171,24 @@ def read(executor: Executor, job: Read, *, limits: Limits = LIMITS) -> WasRead |
     return answer
 
 
-_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown, WasRead)
+def execute(executor: Executor, script: Path, seconds: float) -> tuple[int, str]:
+    """Exit code and stderr of a Python file, executed by a worker of a cluster.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = _ask(executor, Execute(str(script), seconds), LIMITS)
+    assert isinstance(answer, Executed), answer
+    return answer.code, answer.stderr
+
+
+_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown, WasRead, Executed)
 
 
 def _ask(
-    executor: Executor, job: Check | Regenerate | Explain | Narrow | Show | Read, limits: Limits
+    executor: Executor,
+    job: Check | Regenerate | Explain | Narrow | Show | Read | Execute,
+    limits: Limits,
 ) -> Reply:
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     executor.submit(job, replies.put, limits=limits)
@@ -177,7 +197,7 @@ def _ask(
         if isinstance(reply, Died):
             return reply
         if isinstance(reply, Failed):
-            raise ExecutorError(reply.traceback)
+            raise JobFailed(reply.traceback)
         if isinstance(reply, Lost):
             raise ExecutorError(reply.why)
         if isinstance(reply, _ANSWERS) or reply is None:

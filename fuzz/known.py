@@ -26,6 +26,7 @@ from .finding import Finding
 from .mistake import Mistake
 from .protocol import Identity, Subject
 from .replay import Item, Outcome, Status, items, replay
+from .reproducer import Scripts
 from .store import file_name
 
 USERS = Path("relaxfuzz-known")
@@ -196,15 +197,18 @@ def is_certain(known: Known, version: str) -> bool:
 
 
 def verify(
-    todo: Sequence[Known], workers: int, stop: threading.Event
+    todo: Sequence[Known], scripts: Scripts, stop: threading.Event
 ) -> Iterator[tuple[Known, Outcome]]:
     """Run the reproducers of knowns, until all are done or `stop` is set.
 
     Those without one are left out.
+
+    Raises:
+        ExecutorError: the harness failed.
     """
-    with ThreadPoolExecutor(workers) as threads:
+    with ThreadPoolExecutor(scripts.workers) as threads:
         futures = {
-            threads.submit(_replay, item, stop): known
+            threads.submit(_replay, item, scripts, stop): known
             for known in todo
             if known.reproducer is not None
             for item in items(known.reproducer)
@@ -215,8 +219,8 @@ def verify(
                 yield futures[future], outcome
 
 
-def _replay(item: Item, stop: threading.Event) -> Outcome | None:
-    return None if stop.is_set() else replay(item, None)
+def _replay(item: Item, scripts: Scripts, stop: threading.Event) -> Outcome | None:
+    return None if stop.is_set() else replay(item, None, scripts)
 
 
 def prune(known: Known, version: str) -> str:

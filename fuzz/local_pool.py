@@ -11,9 +11,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 from .executor import ExecutorError, Member, Sink
@@ -37,6 +36,7 @@ from .protocol import (
     decode,
     encode,
 )
+from .surroundings import HERE, Surroundings
 
 RETRIES = 3
 """A job is started so often again after its zygote, or it, was killed from outside."""
@@ -63,11 +63,11 @@ class _Entry:
 class LocalPool:
     """One zygote on this machine, with up to `workers` children at a time."""
 
-    def __init__(self, workers: int, *, path: Sequence[Path] = ()) -> None:
+    def __init__(self, workers: int, *, surroundings: Surroundings = HERE) -> None:
         """Start the zygote and wait until it takes jobs.
 
         Args:
-            path: folders where modules of passes are looked for, before those of this process.
+            surroundings: of the zygote and all that it forks.
 
         Raises:
             ExecutorError: it does not come up; the text holds what it wrote to stderr.
@@ -75,7 +75,7 @@ class LocalPool:
         if workers < 1:
             raise ValueError(f"Expected at least one worker but got {workers=}")
         self._workers = workers
-        self._path = [str(folder) for folder in path]
+        self._surroundings = surroundings
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._waiting: list[tuple[bool, int]] = []  # a heap: checks first, then by age
@@ -147,12 +147,8 @@ class LocalPool:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            # Passes come by import path: what the driver can import, the zygote can.
-            env={
-                **os.environ,
-                **ONE_THREAD,
-                "PYTHONPATH": os.pathsep.join(filter(None, [*self._path, *sys.path])),
-            },
+            cwd=self._surroundings.folder,
+            env={**self._surroundings.environment, **ONE_THREAD},
             start_new_session=True,  # Ctrl-C is the driver's business
         )
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

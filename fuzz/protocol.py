@@ -221,7 +221,18 @@ class Read:
     """For executing a Python file."""
 
 
-Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show | Read
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Execute a Python file as a script; answered by `Executed`.
+
+    What a zygote forks has imported too much for that: it is a job for a cluster.
+    """
+
+    script: str
+    seconds: float
+
+
+Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show | Read | Execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +433,16 @@ class WasRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Executed:
+    """The answer to `Execute`."""
+
+    id: int
+    code: int
+    """As `Runner.run` gives it."""
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
 
@@ -515,6 +536,7 @@ FromChild: TypeAlias = (
     | Narrowed
     | Shown
     | WasRead
+    | Executed
     | Failed
 )
 Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died | Lost

@@ -9,19 +9,25 @@ from __future__ import annotations
 import enum
 import re
 import signal
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import corpus
-from ..generators.source import from_source
-from ..generators.tvm_api import load_json, save_json, versions
+from ..generators.tvm_api import versions
+from ..oracles.catalogue import catalogue
+from ..oracles.check import ORACLES
 from ..oracles.keys import message
+from ..oracles.pipelines import PIPELINES
 from . import reproducer
-from .confirm import again
-from .executor import Executor
+from .confirm import DEATHS, again
+from .executor import Executor, JobFailed
+from .files import write_whole
 from .finding import Finding
+from .load import BadModule, load
 from .mistake import Mistake
+from .readable import sentence
 from .runner import HUNG
 from .store import DATABASE, Store
 
@@ -74,8 +80,11 @@ class Outcome:
     """One line of it."""
 
 
-def items(path: Path) -> Iterator[Item]:
+def items(path: Path, tell: Callable[[str], None] = lambda said: None) -> Iterator[Item]:
     """What a path names: a folder of findings, `FOLDER/ID`, a reproducer file, a folder of them.
+
+    Args:
+        tell: told of what cannot be read among others that can.
 
     Raises:
         Mistake: it names nothing of that, or a file of a corpus has a header that cannot be read.
@@ -89,12 +98,16 @@ def items(path: Path) -> Iterator[Item]:
         with Store(path, create=False) as store:
             for finding in store.findings():
                 yield Item(path, finding)
+            if store.complaint:
+                tell(store.complaint)
         return
     if (path.parent / DATABASE).is_file():
         with Store(path.parent, create=False) as store:
             # In a list of findings the beginning of an id stands for it.
             found = [f for f in store.findings() if f.id.startswith(path.name)]
             unseen = store.get(path.name)
+            if path.name in store.unread:
+                raise Mistake(f"'{path}' cannot be read: {store.unread[path.name]}")
         if not found and unseen is not None:
             found = [unseen]
         if len(found) != 1:
@@ -115,46 +128,79 @@ def _file(path: Path) -> Item:
         return Item(path, entry=corpus.entry(path))
     except ValueError as error:
         raise Mistake(str(error)) from None
+    except OSError as error:
+        raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
 
 
-def replay(item: Item, executor: Executor | None) -> Outcome:
+_HERE = reproducer.Here()
+
+
+def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = _HERE) -> Outcome:
     """See one item again, in a process of its own.
 
     Args:
         executor: runs findings of a store; files are run without it.
+        scripts: runs files.
 
     Raises:
         ExecutorError: the harness failed.
     """
     if item.finding is None:
-        return _script(item)
+        return _script(item, scripts)
     assert executor is not None, f"{item.path}: a finding needs an executor"
+    if (reason := _unknown(item.finding)) is not None:
+        return Outcome(item, Status.BROKEN, reason)
     try:
-        module = module_of(item.finding)
-    except Exception as error:
-        return Outcome(item, Status.BROKEN, f"its module does not load: {error}".split("\n")[0])
-    violation = again(executor, item.finding, module)
+        module = module_of(item.finding, executor)
+        violation = again(executor, item.finding, module)
+    except BadModule as error:
+        return Outcome(item, Status.BROKEN, f"its module does not load: {error}")
+    except JobFailed as error:
+        # What a finding of anybody's says may be nothing that an oracle can be asked.
+        last = str(error).strip().splitlines()[-1:] or ["nothing is said"]
+        return Outcome(item, Status.BROKEN, sentence(f"it cannot be asked: {last[0]}"))
     if violation is None:
         return Outcome(item, Status.GONE, "")
     return Outcome(item, Status.FAILS, violation.title)
 
 
-def module_of(finding: Finding) -> str:
-    """JSON that this TVM reads: the stored one, or made from source if another TVM wrote that.
+def _unknown(finding: Finding) -> str | None:
+    """What a finding names that this relaxfuzz does not have."""
+    for what, name, there in (
+        ("oracle", finding.oracle, {*ORACLES, *DEATHS}),
+        ("pipeline", finding.pipeline, {None, *PIPELINES}),
+        *(("pass", call.like, {None, *catalogue}) for call in finding.calls),
+    ):
+        if name not in there:
+            return sentence(f"this relaxfuzz has no {what} {name!r}", 200)
+    return None
+
+
+def module_of(finding: Finding, executor: Executor | None, *, well_formed: bool = False) -> str:
+    """JSON that this TVM reads: of the stored one, or of source if another TVM wrote that.
+
+    Either is read in processes of its own: source is code, and TVM may die of odd JSON.
+
+    Args:
+        executor: reads it; None: one that is started for it.
+        well_formed: refuse a module that is not.
 
     Raises:
-        Exception: whatever TVM raises for what it cannot load.
+        BadModule: it cannot be read; the text says why.
+        ExecutorError: the harness failed.
     """
     here = versions()
-    if finding.source and any(finding.versions.get(n) != here[n] for n in ("tvm", "tvm_git")):
-        return str(save_json(from_source(finding.source)))
-    load_json(finding.module)
-    return finding.module
+    other = any(finding.versions.get(name) != here[name] for name in ("tvm", "tvm_git"))
+    source = finding.source if other else ""
+    with tempfile.TemporaryDirectory(prefix="relaxfuzz-module-") as folder:
+        path = Path(folder) / ("module.py" if source else "module.json")
+        write_whole(path, source or finding.module)
+        return load(path, executor, well_formed=well_formed)
 
 
-def _script(item: Item) -> Outcome:
+def _script(item: Item, scripts: reproducer.Scripts) -> Outcome:
     path = item.path.resolve()  # as tracebacks name it
-    code, stderr = reproducer.run(path)
+    code, stderr = scripts.run(path)
     seen = failure(code, stderr)
     if code > 0 and seen != HANG and not reproducer.prepared(path, stderr):
         last = stderr.strip().splitlines()[-1] if stderr.strip() else f"exit code {code}"

@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 from .prctl import die_with_parent
+from .surroundings import HERE, Surroundings
 
 HUNG = 124
 """Exit code given for a file that does not end; that of timeout(1)."""
@@ -38,14 +39,15 @@ class RunnerDied(Exception):
 class Runner:
     """One such process, seen from outside."""
 
-    def __init__(self) -> None:
+    def __init__(self, surroundings: Surroundings = HERE) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "relaxfuzz.fuzz.runner"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            cwd=surroundings.folder,
+            env=surroundings.environment,
             start_new_session=True,  # Ctrl-C is none of its business, and its children die with it
         )
         self._answer(START_SECONDS)
@@ -85,7 +87,9 @@ class Runner:
 class Runners:
     """As many runners as are in use at the same time."""
 
-    def __init__(self) -> None:
+    def __init__(self, surroundings: Surroundings = HERE) -> None:
+        self._surroundings = surroundings
+        self._closed = False
         self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
 
     def run(self, path: Path, seconds: float) -> tuple[int, str]:
@@ -103,21 +107,22 @@ class Runners:
         try:
             runner = self._idle.get_nowait()
         except queue.Empty:
-            runner = Runner()
+            runner = Runner(self._surroundings)
         with tempfile.NamedTemporaryFile(prefix="relaxfuzz-stderr-") as file:
             code = HUNG
             try:
                 code = runner.run(path, Path(file.name), seconds)
             finally:
                 # One that hangs, or has died, cannot be used again.
-                if code == HUNG:
+                if code == HUNG or self._closed:
                     runner.close()
                 else:
                     self._idle.put(runner)
             return code, Path(file.name).read_text(encoding="utf-8", errors="replace")
 
     def close(self) -> None:
-        """End those that are idle."""
+        """End those that are idle, and each of the others as soon as its file has ended."""
+        self._closed = True
         with contextlib.suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().close()

@@ -41,6 +41,7 @@ from .protocol import (
     Block,
     Check,
     Checked,
+    Execute,
     Explain,
     Explained,
     Failed,
@@ -98,6 +99,8 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             mod = load_json(module)
             told = explain(mod, pipeline, file=file, locate=locate, journal=journal.step)
             say(Explained(id, told))
+        case Execute():
+            raise TypeError(f"Expected a job for what a zygote forks but got {job}")
         case Read(path, folder, well_formed, seconds):
             journal.place(0, Stage.RAW, 0, "read")
             problem = read(Path(path), Path(folder), well_formed=well_formed, seconds=seconds)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...oracles.elsewhere import VARIABLE
 from ..executor import ExecutorError
 from ..plain import plain, typed
+from ..surroundings import Surroundings
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -192,19 +193,11 @@ class Cargo:
                 shutil.rmtree(self._root, ignore_errors=True)
 
     @property
-    def folder(self) -> Path:
-        """What stands for the driver's current folder."""
-        return Path(self.here(self._manifest.folder))
-
-    @property
-    def path(self) -> tuple[Path, ...]:
-        """Folders where modules are found."""
-        return (self.folder, *(Path(self.here(each)) for each in self._manifest.path))
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """For processes that use it: see `oracles.elsewhere`."""
-        return {VARIABLE: self._root}
+    def surroundings(self) -> Surroundings:
+        """Of processes that use it: as the driver's are."""
+        theirs = (self._manifest.folder, *self._manifest.path)
+        folder, *path = (self._root + each for each in theirs)
+        return Surroundings(Path(folder), tuple(map(Path, (folder, *path))), {VARIABLE: self._root})
 
     def here(self, path: str) -> str:
         """The name of the driver's file on this worker."""

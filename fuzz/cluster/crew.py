@@ -16,6 +16,8 @@ from .remote import Sign
 if TYPE_CHECKING:
     from distributed import Client
 
+    from .shipment import Shipment
+
 
 @dataclass(slots=True, eq=False)
 class _Worker:
@@ -31,12 +33,14 @@ class _Worker:
 class Crew:
     """The workers by their addresses. Any thread may ask; one of them looks."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None], shipment: Shipment | None = None) -> None:
         """
         Args:
             tell: told, in a sentence, of workers that join, leave or are left out.
+            shipment: what each has to have before it is of use.
         """
         self._tell = tell
+        self._shipment = shipment
         self._lock = threading.Lock()
         self._fit: dict[str, _Worker] = {}
         self._unfit: dict[str, str] = {}
@@ -89,7 +93,7 @@ class Crew:
             )
 
     def look(self, client: Client) -> None:
-        """See who is there.
+        """See who is there, and give those that are new what they need.
 
         Raises:
             Exception: whatever Dask raises where the scheduler does not answer.
@@ -97,8 +101,12 @@ class Crew:
         there: Mapping[str, int] = client.nthreads()
         new = [each for each in there if each not in self._fit and each not in self._unfit]
         about = _introduced(client, new) if new else {}
+        troubles = dict.fromkeys(new, "")
+        if self._shipment is not None:
+            fit = [each for each in new if _is_fit(about.get(each))]
+            troubles = self._shipment.bring(client, fit)
         for address in new:
-            self._meet(address, there[address], about.get(address))
+            self._meet(address, there[address], about.get(address), troubles.get(address))
         for address in [each for each in self._fit if each not in there]:
             self._part(address)
         with self._lock:
@@ -126,14 +134,16 @@ class Crew:
                 worker.blocks += 1
                 worker.checks += checks
 
-    def _meet(self, address: str, slots: int, about: Any) -> None:
+    def _meet(self, address: str, slots: int, about: Any, trouble: str | None) -> None:
         if about is None or isinstance(about, OSError):
             return  # it has gone already, or is asked again
         if not isinstance(about, Mapping):
             self.leave_out(address, f"relaxfuzz does not run there: {_line(about)}")
         elif differ := fitness.differences(fitness.about(), about):
             self.leave_out(address, ", ".join(differ))
-        else:
+        elif trouble:
+            self.leave_out(address, trouble)
+        elif trouble is not None:
             with self._lock:
                 self._fit[address] = _Worker(_name(address), slots)
             self._tell(f"worker {_name(address)} has joined")
@@ -154,6 +164,10 @@ def _introduced(client: Client, addresses: list[str]) -> dict[str, Any]:
     except Exception as error:
         return dict.fromkeys(addresses, error)
     return said
+
+
+def _is_fit(about: Any) -> bool:
+    return isinstance(about, Mapping) and not fitness.differences(fitness.about(), about)
 
 
 def _name(address: str) -> str:

@@ -109,7 +109,7 @@ class ClusterExecutor:
         self._lock = threading.RLock()
         self._entries: dict[int, _Entry] = {}
         self._ids = itertools.count(1)
-        self._crew = Crew(tell)
+        self._crew = Crew(tell, shipment)
         self._broken: str | None = None
         self._closed = threading.Event()
         self._wake = threading.Event()
@@ -177,8 +177,6 @@ class ClusterExecutor:
         with contextlib.suppress(Exception):  # of a scheduler that has gone
             self._client.unsubscribe_topic(self._token)
             self._client.run(remote.release, self._token, on_error="ignore")
-            if self._shipment is not None:
-                self._shipment.remove(self._client)
 
     def __enter__(self) -> ClusterExecutor:
         return self
@@ -231,10 +229,6 @@ class ClusterExecutor:
         """Introduce us to a scheduler that does not know us; false where it has gone."""
         try:
             self._client.subscribe_topic(self._token, lambda e: self._heard.put(Sign(**e[1])))
-            if self._shipment is not None:
-                self._shipment.install(self._client)
-        except Mistake:
-            raise
         except Exception:
             return False
         return self._looked()

@@ -14,7 +14,8 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from distributed import get_worker
 
@@ -24,6 +25,8 @@ from ..protocol import (
     Beat,
     Died,
     Ended,
+    Execute,
+    Executed,
     Forked,
     Reply,
     StageDone,
@@ -31,10 +34,10 @@ from ..protocol import (
     decode,
     encode,
 )
+from ..runner import RunnerDied, Runners
+from ..surroundings import HERE
 from . import fitness
-
-if TYPE_CHECKING:
-    from .cargo import Cargo
+from .cargo import Cargo
 
 IDLE = 30.0
 """Seconds after which a pool without a job ends; the next job would start another one."""
@@ -92,22 +95,21 @@ def work(order: Order) -> Answer:
     differ = fitness.differences(order.about, fitness.about())
     if differ:
         return Answer(worker.address, b"", 0.0, ", ".join(differ))
-    cargo = None
-    if order.cargo is not None:
-        from .cargo import Cargo
-
-        cargo = Cargo.of(worker, order.cargo)
-    submit = decode(order.submit if cargo is None else cargo.inward(order.submit))
-    assert isinstance(submit, Submit), submit
     try:
-        with _pools.use(order.campaign, worker.state.nthreads, cargo) as pool:
-            job = _Job(submit, worker, order.campaign)
-            job.run(pool)
+        with _pools.use(order.campaign, worker, order.cargo) as pool:
+            submit = decode(pool.inward(order.submit))
+            assert isinstance(submit, Submit), submit
+            replies: list[Any]
+            if isinstance(submit.job, Execute):
+                replies = pool.execute(submit.job)
+            else:
+                job = _Job(submit, worker, order.campaign, pool)
+                job.run()
+                replies = job.replies
+            said = (encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
+            lines = pool.outward(b"".join(said))
     except ExecutorError as error:
         return Answer(worker.address, b"", time.monotonic() - began, str(error))
-    lines = b"".join(encode(dataclasses.replace(reply, id=submit.id)) for reply in job.replies)
-    if cargo is not None:
-        lines = cargo.outward(lines)
     return Answer(worker.address, zlib.compress(lines, 1), time.monotonic() - began)
 
 
@@ -125,19 +127,21 @@ def release(campaign: str) -> None:
 class _Job:
     """A job under way."""
 
-    def __init__(self, submit: Submit, worker: Any, campaign: str) -> None:
+    def __init__(self, submit: Submit, worker: Any, campaign: str, pool: _Pool) -> None:
         self.replies: list[Any] = []
         self._submit = submit
         self._worker = worker
         self._campaign = campaign
+        self._pool = pool
         self._beat: Beat | None = None
         self._told = 0.0
 
-    def run(self, pool: _Pool) -> None:
+    def run(self) -> None:
         """
         Raises:
             ExecutorError: the pool cannot do it.
         """
+        pool = self._pool
         heard: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         id = pool.local.submit(self._submit.job, heard.put, limits=self._submit.limits)
         pool.running[self._submit.id] = id
@@ -178,7 +182,7 @@ class _Job:
                 for stats in reply.stats.values()
             ),
             "" if self._beat is None else self._beat.place.item or self._beat.place.step,
-            None if beat is None else beat.decode(),
+            None if beat is None else self._pool.outward(beat).decode(),
         )
         self._worker.log_event(self._campaign, dataclasses.asdict(sign))
 
@@ -186,6 +190,8 @@ class _Job:
 @dataclass(slots=True, eq=False)
 class _Pool:
     local: LocalPool
+    cargo: Cargo | None
+    runners: Runners
     users: int = 0
     idle: float = field(default_factory=time.monotonic)
     """Since when it has had no job."""
@@ -198,6 +204,35 @@ class _Pool:
     def __exit__(self, *exc_info: object) -> None:
         _pools.give_back(self)
 
+    def inward(self, line: bytes) -> bytes:
+        """What the driver says, with this worker's names of files."""
+        return line if self.cargo is None else self.cargo.inward(line)
+
+    def outward(self, lines: bytes) -> bytes:
+        """What the driver is told, with its own names of files."""
+        return lines if self.cargo is None else self.cargo.outward(lines)
+
+    def execute(self, job: Execute) -> list[Reply]:
+        """Run a script.
+
+        Raises:
+            ExecutorError: it cannot be run here.
+        """
+        try:
+            code, stderr = self.runners.run(Path(job.script), job.seconds)
+        except RunnerDied as error:
+            raise ExecutorError(f"what executes scripts was killed again and again: {error}") from (
+                None
+            )
+        return [Executed(0, code, stderr), Ended(0)]
+
+    def close(self) -> None:
+        """End what runs in it."""
+        self.local.close()
+        self.runners.close()
+        if self.cargo is not None:
+            self.cargo.leave()
+
 
 class _Pools:
     """The pools of this process, by campaign."""
@@ -208,17 +243,19 @@ class _Pools:
         self._pools: dict[str, _Pool] = {}
         self._timer: threading.Timer | None = None
 
-    def use(self, campaign: str, workers: int, cargo: Cargo | None) -> _Pool:
+    def use(self, campaign: str, worker: Any, digest: str | None) -> _Pool:
         """
+        Args:
+            digest: of what was shipped for the campaign.
+
         Raises:
-            ExecutorError: the zygote does not come up.
+            ExecutorError: the zygote does not come up, or what was shipped is not there.
         """
         with self._starting:  # not twice; and nobody else waits for it
             with self._lock:
                 pool = self._pools.get(campaign)
             if pool is None:
-                path = () if cargo is None else cargo.path
-                pool = _Pool(LocalPool(workers, path=path))
+                pool = _start(worker, digest)
                 with self._lock:
                     self._pools[campaign] = pool
             pool.users += 1
@@ -244,7 +281,7 @@ class _Pools:
         with self._lock:
             pool = self._pools.pop(campaign, None)
         if pool is not None:
-            pool.local.close()
+            pool.close()
 
     def _watch(self) -> None:
         self._timer = threading.Timer(IDLE, self._sweep)
@@ -261,6 +298,18 @@ class _Pools:
                 self._watch()
             else:
                 self._timer = None
+
+
+def _start(worker: Any, digest: str | None) -> _Pool:
+    cargo = None if digest is None else Cargo.use(worker, digest)
+    surroundings = HERE if cargo is None else cargo.surroundings
+    try:
+        local = LocalPool(worker.state.nthreads, surroundings=surroundings)
+    except ExecutorError:
+        if cargo is not None:
+            cargo.leave()
+        raise
+    return _Pool(local, cargo, Runners(surroundings))
 
 
 _pools = _Pools()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ...oracles.passcall import PassCall
 from ..mistake import Mistake
 from ..script import is_reproducer
+from ..store import DATABASE
 from .cargo import CORPUS, PACKAGES, File, Manifest, folder_of, hold, versions
 from .sources import Sources, own_folders
 
@@ -46,7 +47,7 @@ class Shipment:
 
         Args:
             scripts: reproducers, or folders of them; those that come with relaxfuzz are on each
-                worker.
+                worker. Findings of a store are left out.
 
         Raises:
             Mistake: a file is not there, or all of them are too many.
@@ -62,8 +63,8 @@ class Shipment:
                 else:
                     sources.add_module(place)
             for script in scripts:
-                for path in [script] if script.is_file() else sorted(script.rglob("*.py")):
-                    if not path.resolve().is_relative_to(corpus) and is_reproducer(path):
+                for path in _reproducers(script):
+                    if not path.resolve().is_relative_to(corpus):
                         sources.add_file(path.resolve())
             _limit(sources.files)
             contents = {path: path.read_bytes() for path in sources.files}
@@ -99,7 +100,7 @@ class Shipment:
             Exception: whatever Dask raises where the scheduler has gone.
         """
         told: dict[str, str] = {}
-        groups: dict[tuple[str, ...], list[str]] = {(): list(workers)}
+        groups: dict[tuple[str, ...], list[str]] = {(): some} if (some := list(workers)) else {}
         for _ in range(ROUNDS):
             lacking: dict[tuple[str, ...], list[str]] = {}
             for lacks, some in groups.items():
@@ -118,6 +119,13 @@ class Shipment:
         for address in (each for some in groups.values() for each in some):
             told[address] = "it does not keep the files that passes need"
         return told
+
+
+def _reproducers(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    elif not (path / DATABASE).is_file():  # findings are jobs
+        yield from (each for each in sorted(path.rglob("*.py")) if is_reproducer(each))
 
 
 def _limit(files: Iterable[Path]) -> None:

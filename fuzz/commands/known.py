@@ -18,6 +18,7 @@ from ..display import columns, display, results
 from ..known import NO_LONGER, Choice, prune, verify
 from ..mistake import Mistake, near
 from ..replay import Outcome, Status
+from ..reproducer import Here
 
 STILL = frozenset({Status.AS_EXPECTED, Status.FAILS})
 
@@ -59,7 +60,7 @@ def run(passes: Sequence[str], choice: Choice, workers: int, *, verified: bool, 
 def _verified(listed: Sequence[Known], workers: int) -> dict[Known, Outcome]:
     outcomes: dict[Known, Outcome] = {}
     with closing(display(Console(stderr=True))) as progress:
-        for known, outcome in verify(listed, workers, threading.Event()):
+        for known, outcome in verify(listed, Here(workers), threading.Event()):
             outcomes[known] = outcome
             progress.progress(f"{len(outcomes)} of {len(listed)}  {known.name}")
     return outcomes

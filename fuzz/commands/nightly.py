@@ -94,7 +94,13 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
     with (
         alone(settings.out, "relaxfuzz nightly"),
         session(
-            settings.out, settings.workers or workers, choice, as_json=json, where=chosen.where
+            settings.out,
+            settings.workers or workers,
+            choice,
+            as_json=json,
+            where=chosen.where,
+            calls=[subject.call for subject in chosen.subjects if subject.call is not None],
+            corpora=settings.corpus,
         ) as made,
     ):
         return _Phases(chosen, made, writers, json=json).run()
@@ -196,7 +202,7 @@ class _Phases:
         todo = [each for each in everything if each.key not in self._night.replayed]
         if todo:
             self._say(f"{counted(len(todo), 'old bug')} to see again")
-        for each, outcome in see(todo, made.pool, made.interrupt.stop):
+        for each, outcome in see(todo, made.pool, made.scripts, made.interrupt.stop):
             back = is_back(outcome, self._night.before.get(each.key), made.expected.version)
             self._note(
                 replayed={**self._night.replayed, each.key: str(outcome.status)},

@@ -60,7 +60,12 @@ def run(request: Request) -> int:
     )
     names = tuple(subject.name for subject in chosen) if request.passes else None
     with session(
-        request.out, request.workers, request.knowns, as_json=request.json, where=request.where
+        request.out,
+        request.workers,
+        request.knowns,
+        as_json=request.json,
+        where=request.where,
+        calls=[subject.call for subject in chosen if subject.call is not None],
     ) as made:
         avoid = made.expected.triggers(chosen)
         config = dataclasses.replace(config, avoid=avoid)

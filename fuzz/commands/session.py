@@ -8,7 +8,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,7 +16,10 @@ from types import FrameType
 from rich.console import Console
 
 from ...generators.tvm_api import versions
+from ...oracles.passcall import PassCall
 from ..cluster.connection import connect
+from ..cluster.scripts import ClusterScripts
+from ..cluster.shipment import Shipment
 from ..cluster.where import Where
 from ..dedup.place import by_row
 from ..display import Display, counted, display, duration, findings_table
@@ -25,6 +28,7 @@ from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
 from ..local_pool import LocalPool
 from ..members import Roster
+from ..reproducer import Here, Scripts
 from ..store import Store
 from ..triage import Triage
 
@@ -65,6 +69,8 @@ class Session:
         """The processes of this machine that confirm and reduce."""
         self.executor: Executor = pool
         """What campaigns run on."""
+        self.scripts: Scripts = Here(pool.workers)
+        """What executes the reproducers of old bugs."""
         self.lost: str | None = None
         """Why the workers of the campaign are gone for good."""
         self.roster = Roster()
@@ -169,7 +175,7 @@ class Session:
         timer.daemon = True
         timer.start()
         done = 0
-        for known, outcome in verify(todo, self.pool.workers, stop):
+        for known, outcome in verify(todo, self.scripts, stop):
             done += 1
             self.display.progress(f"{done} of {len(todo)} knowns seen again  {known.name}")
             if outcome.status not in NO_LONGER:
@@ -318,12 +324,21 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
 
 @contextmanager
 def session(
-    out: Path, workers: int, choice: Choice, *, as_json: bool, where: Where | None = None
+    out: Path,
+    workers: int,
+    choice: Choice,
+    *,
+    as_json: bool,
+    where: Where | None = None,
+    calls: Iterable[PassCall] = (),
+    corpora: Iterable[Path] = (),
 ) -> Iterator[Session]:
     """Open the store and start the workers; nothing is left behind at the end.
 
     Args:
         where: the cluster that campaigns run on; None: they run here.
+        calls: passes that the workers of a cluster have to find.
+        corpora: reproducers, or folders of them, that they have to find besides those of knowns.
 
     Raises:
         Mistake: the folder cannot serve as a store, or another one holds no knowns; or the cluster
@@ -333,6 +348,8 @@ def session(
     expected = choice.load(versions()["tvm"])
     with ExitStack() as stack:
         # Before anything is written, or takes time.
+        known = (each.reproducer for each in expected.knowns if each.reproducer is not None)
+        shipment = None if where is None else Shipment.of(calls, [*corpora, *known])
         connection = None if where is None else stack.enter_context(connect(where, workers))
         store, pool = stack.enter_context(Store(out)), stack.enter_context(LocalPool(workers))
         made = Session(store, pool, choice, expected, as_json=as_json)
@@ -340,6 +357,10 @@ def session(
         if connection is not None:
             from ..cluster.executor import ClusterExecutor
 
-            made.executor = stack.enter_context(ClusterExecutor(connection, tell=made.news))
+            made.executor = stack.enter_context(
+                ClusterExecutor(connection, shipment=shipment, tell=made.news)
+            )
+            assert shipment is not None, "it is made before a connection"
+            made.scripts = ClusterScripts(made.executor, shipment)
         stack.enter_context(made.interrupt.caught())
         yield made

@@ -12,6 +12,7 @@ from ...corpus.knowns import Known
 from ..executor import Executor
 from ..known import Expected, is_certain
 from ..replay import Item, Outcome, Status, items, replay
+from ..reproducer import Scripts
 from ..store import Store
 
 FIXED = frozenset({Status.FIXED, Status.GONE})
@@ -74,9 +75,13 @@ def old(
 
 
 def see(
-    todo: Iterable[Old], executor: Executor, stop: threading.Event
+    todo: Iterable[Old], executor: Executor, scripts: Scripts, stop: threading.Event
 ) -> Iterator[tuple[Old, Outcome]]:
     """What becomes of each, as it comes, until `stop` is set.
+
+    Args:
+        executor: sees findings of a store.
+        scripts: runs files.
 
     Raises:
         ExecutorError: the harness failed.
@@ -85,13 +90,13 @@ def see(
     def one(old: Old) -> Outcome | None:
         if stop.is_set():
             return None
-        outcome = replay(old.item, executor)
+        outcome = replay(old.item, executor, scripts)
         if old.known is not None and outcome.status is Status.PASSES:
             # The file says that it passes here, the known that it fails.
             return Outcome(outcome.item, Status.FIXED, outcome.said)
         return outcome
 
-    with ThreadPoolExecutor(executor.workers) as threads:
+    with ThreadPoolExecutor(max(executor.workers, scripts.workers)) as threads:
         futures = {threads.submit(one, each): each for each in todo}
         for future in as_completed(futures):
             if (outcome := future.result()) is not None:

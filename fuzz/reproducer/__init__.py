@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..finding import Finding
+from ..scratch import scratch
 from ..script import is_reproducer
 from .account import FALLEN_BACK, header
-from .execution import as_found, prepared, raised, run
+from .execution import Here, Scripts, as_found, prepared, raised, run
 from .file import file_text
 from .issue import issue_text
 from .module_text import ModuleText, as_script, as_source, source_of
@@ -22,6 +23,8 @@ from .way import Way, ways
 
 __all__ = [
     "Form",
+    "Here",
+    "Scripts",
     "failing",
     "fails",
     "is_reproducer",
@@ -77,7 +80,7 @@ def length(text: str) -> int:
 def fails(text: str, finding: Finding) -> bool:
     """Execute a reproducer, in any form, in a fresh process: does it fail as the finding says?"""
     report = _REPORT.search(text)
-    with tempfile.TemporaryDirectory(prefix="relaxfuzz-reproducer-") as folder:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path = Path(folder) / "reproducer.py"
         path.write_text(report[1] if report else text, encoding="utf-8")
         return as_found(path, finding)

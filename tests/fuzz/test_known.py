@@ -18,6 +18,7 @@ from relaxfuzz.fuzz.known import Choice, Expected, Share, add, is_certain, prune
 from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import PassStats, Subject
 from relaxfuzz.fuzz.replay import Status
+from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -125,7 +126,7 @@ def test_what_is_certain_is_not_verified(tmp_path: Path) -> None:
 def test_verify_and_prune(tmp_path: Path) -> None:
     still = made(tmp_path, "still", reproducer=FAILS)
     gone = made(tmp_path, "gone", "0.26.0", reproducer=PASSES)
-    outcomes = dict(verify([still, gone, made(tmp_path, "unseen")], 1, threading.Event()))
+    outcomes = dict(verify([still, gone, made(tmp_path, "unseen")], Here(), threading.Event()))
     assert {each.name: outcome.status for each, outcome in outcomes.items()} == {
         "still": Status.FAILS,
         "gone": Status.GONE,

@@ -16,6 +16,7 @@ from relaxfuzz.fuzz.known import Expected
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.nightly.again import is_back, key, old, see
 from relaxfuzz.fuzz.replay import Item, Outcome, Status
+from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.generators.tvm_api import versions
 
@@ -68,7 +69,9 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
     todo = old([corpus], expected, store, versions())
     # What is known to fail on this very TVM is no known to ask, but still a file of the corpus.
     assert len(todo) == 7
-    outcomes = {each.name: (each, outcome) for each, outcome in see(todo, pool, threading.Event())}
+    outcomes = {
+        each.name: (each, outcome) for each, outcome in see(todo, pool, Here(2), threading.Event())
+    }
     assert {name: outcome.status for name, (_, outcome) in outcomes.items()} == {
         "a/as_it_says.py": Status.AS_EXPECTED,
         "a/mended.py": Status.FIXED,
@@ -111,7 +114,7 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
     stop = threading.Event()
     stop.set()
     assert len(todo) == 1
-    assert list(see(todo, pool, stop)) == []
+    assert list(see(todo, pool, Here(), stop)) == []
 
 
 @pytest.mark.parametrize(

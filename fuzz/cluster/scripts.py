@@ -1,0 +1,30 @@
+"""Reproducers executed by the workers of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import reproducer
+from ..executor import Executor, execute
+from ..reproducer.execution import SECONDS
+from .shipment import Shipment
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterScripts:
+    """`Scripts` on the workers that the shipment is brought to."""
+
+    executor: Executor
+    shipment: Shipment
+
+    @property
+    def workers(self) -> int:
+        """See `Scripts`."""
+        return self.executor.workers
+
+    def run(self, path: Path) -> tuple[int, str]:
+        """See `Scripts`; a file that was written since then is executed here."""
+        if not self.shipment.has(path):
+            return reproducer.run(path)
+        return execute(self.executor, path, SECONDS)
