@@ -27,6 +27,7 @@ def doctor(
     """
 
     def command() -> int:
+        from ..cluster.where import asked
         from ..commands import doctor as command
 
         return command.run(
@@ -34,8 +35,7 @@ def doctor(
                 out=out,
                 workers=workers or cores(),
                 cores=cores(),
-                scheduler=scheduler,
-                cluster=cluster,
+                where=asked(scheduler, cluster),
                 json=json,
             )
         )

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..cluster.where import Where
 from ..display import counted, results
 from ..doctor import installation, limits, machine
 from ..doctor.line import Line, Verdict, problem
@@ -35,8 +36,8 @@ class Request:
     out: Path
     workers: int
     cores: int
-    scheduler: str | None
-    cluster: str | None
+    where: Where | None
+    """The cluster that is asked, too; None: this machine only."""
     json: bool
 
 
@@ -46,9 +47,6 @@ def run(request: Request) -> int:
     Returns:
         0: fit, and the faults of the self-test were found; 2: something is for the user to mend;
         3: nothing is, and yet they were not found.
-
-    Raises:
-        Mistake: no cluster is named so.
     """
     began = time.monotonic()
     lines = []
@@ -66,7 +64,9 @@ def _lines(request: Request) -> Iterator[Line]:
     yield from examine("isolation", workers)
     yield from examine("folders", str(request.out))
     tested = False
-    for line in examine("selftest", workers):
+    where = request.where
+    cluster = () if where is None else (where.scheduler or "", where.kind or "")
+    for line in examine("selftest", workers, *cluster):
         tested = tested or line.part.startswith(SELF_TEST)
         yield line
     if not tested:
@@ -79,7 +79,7 @@ def _tell(line: Line, as_json: bool) -> None:
         return
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=7)
-    table.add_column(width=20)
+    table.add_column(width=22, overflow="fold")
     table.add_column(overflow="fold")
     value = Text(line.value)
     if line.advice:

@@ -5,6 +5,7 @@ An exam (see `ward`), with TVM: it goes on where the toolchain is fit.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import threading
 import time
@@ -18,10 +19,12 @@ from . import toolchain
 from .line import Line, Step, Verdict, ok, problem, warning
 
 if TYPE_CHECKING:
+    from ..cluster.where import Where
     from ..executor import Executor
     from ..zoo import Detection
 
 PART = "self-test"
+SEE = "see the problems and warnings above; where there are none, report it"
 
 SEED = 0
 SECONDS = 40.0
@@ -43,14 +46,18 @@ class Fault:
 
 
 FAULTS = (
-    Fault("counts_in_place", "segfault", "a pass that dies"),
-    Fault("collapses_unit_reductions", "evaluated", "a pass that computes wrong values"),
+    Fault("counts_in_place", "segfault", "crash"),
+    Fault("merges_twins", "evaluated", "values"),
 )
-"""Both are found in their first few modules. One needs isolation, the other the evaluator."""
+"""Both are found and reduced in seconds. One needs isolation, the other the evaluator."""
 
 
-def lines(workers: str) -> Iterator[Line | Step]:
-    """The toolchain, the zygote, the faults."""
+def lines(workers: str, scheduler: str = "", kind: str = "") -> Iterator[Line | Step]:
+    """The toolchain, the zygote, the cluster, the faults.
+
+    Args:
+        scheduler, kind: of the cluster; none: the self-test runs here.
+    """
     for message in toolchain.lines():
         yield message
         if isinstance(message, Line) and message.verdict is Verdict.PROBLEM:
@@ -68,8 +75,32 @@ def lines(workers: str) -> Iterator[Line | Step]:
         return
     with pool:
         yield zygote(pool.zygote, time.monotonic() - began)
-        yield Step(PART, "see the problems and warnings above; else report it")
-        yield from hunts(FAULTS, pool)
+        if not scheduler and not kind:
+            yield Step(PART, SEE)
+            yield from hunts(FAULTS, pool)
+    if scheduler or kind:
+        from ..cluster.where import Where
+
+        yield from _on_cluster(Where(scheduler or None, kind or None), int(workers))
+
+
+def _on_cluster(where: Where, workers: int) -> Iterator[Line | Step]:
+    from ..cluster.connection import connect
+    from ..mistake import Mistake
+    from . import cluster
+
+    yield Step(cluster.PART, cluster.START)
+    try:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(connect(where, workers))
+            from ..cluster.executor import ClusterExecutor
+
+            yield from cluster.lines(connection.client)
+            executor = stack.enter_context(ClusterExecutor(connection))
+            yield Step(PART, SEE)
+            yield from hunts(FAULTS, executor)
+    except Mistake as error:
+        yield problem(cluster.PART, str(error), cluster.START)
 
 
 def zygote(pid: int, seconds: float) -> Line:
@@ -110,7 +141,6 @@ def judged(fault: Fault, detection: Detection) -> Line:
     """What a hunt says of the environment."""
     finding = detection.finding
     tried = f"{detection.modules} modules, {detection.seconds:.1f} s"
-    advice = "see the problems and warnings above; where there are none, report it"
     if finding is None:
         value = f"not found in {tried}"
         if detection.unconfirmed:
@@ -118,18 +148,18 @@ def judged(fault: Fault, detection: Detection) -> Line:
         if detection.faults:
             *_, last = detection.faults[0].strip().splitlines()
             value += f"; fault of relaxfuzz: {last}"
-        return problem(fault.part, value, advice)
+        return problem(fault.part, value, SEE)
     if finding.oracle != fault.oracle:
         return problem(
             fault.part,
             f"expected {fault.oracle} but found {finding.oracle}: {finding.title}",
-            advice,
+            SEE,
         )
     if detection.faults:
         *_, last = detection.faults[0].strip().splitlines()
-        return problem(fault.part, f"found; fault of relaxfuzz: {last}", advice)
+        return problem(fault.part, f"found; fault of relaxfuzz: {last}", SEE)
     if detection.reproducer is None:
-        return problem(fault.part, f"found in {tried}, but no reproducer of it fails", advice)
+        return problem(fault.part, f"found in {tried}, but no reproducer of it fails", SEE)
     if not finding.reduced:
         return warning(
             fault.part,
