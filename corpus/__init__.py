@@ -23,11 +23,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .reading import read_text
 from .versions import Claim, claim
 
 HERE = Path(__file__).parent
 REQUIRED = ("pass", "oracle", "fingerprint", "tvm", "fails with", "promise")
 FIELDS = (*REQUIRED, "upstream")
+
+LONGEST = 100_000_000
+"""Bytes of a file: modules with constants are long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def entry(path: Path) -> Entry | None:
 
     Raises:
         ValueError: a field is missing, or cannot be read.
+        OSError: the file cannot be read.
     """
     fields = _fields(path)
     if not fields:
@@ -69,7 +74,7 @@ def entry(path: Path) -> Entry | None:
         return Entry(
             pass_name=fields["pass"],
             oracle=fields["oracle"],
-            fingerprint=tuple(json.loads(fields["fingerprint"])),
+            fingerprint=_fingerprint(fields["fingerprint"]),
             tvm=claim(fields["tvm"]),
             fails_with=fields["fails with"],
             promise=fields["promise"],
@@ -79,10 +84,20 @@ def entry(path: Path) -> Entry | None:
         raise ValueError(f"{path}: {error}") from None
 
 
+def _fingerprint(text: str) -> tuple[str, ...]:
+    try:
+        read = json.loads(text)
+    except RecursionError:
+        read = None
+    if not isinstance(read, list) or not all(isinstance(part, str) for part in read):
+        raise ValueError(f"Expected a fingerprint that is a list of texts but got {text[:80]!r}")
+    return tuple(read)
+
+
 def _fields(path: Path) -> Mapping[str, str]:
     fields: dict[str, str] = {}
     current: str | None = None
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_text(path, LONGEST).splitlines():
         if not line.startswith("#"):
             break
         if current is not None and line.startswith("#   "):

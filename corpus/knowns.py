@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .known.triggers import TRIGGERS
+from .reading import read_text
 from .versions import Claim, claim
 
 SHIPPED = Path(__file__).parent / "known"
@@ -103,7 +104,6 @@ def knowns(folder: Path = SHIPPED) -> tuple[Known, ...]:
 
     Raises:
         ValueError: a file that is no known; the text names it and says what is wrong.
-        OSError: the folder cannot be read.
     """
     return tuple(known(path) for path in sorted(folder.glob("*.toml")))
 
@@ -115,9 +115,13 @@ def known(path: Path) -> Known:
         ValueError: see `knowns`.
     """
     try:
-        return _known(path, tomllib.loads(path.read_text(encoding="utf-8")))
+        return _known(path, tomllib.loads(read_text(path)))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read '{path}': {error.strerror or error}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: nested too deeply") from None
 
 
 def _known(path: Path, fields: Mapping[str, Any]) -> Known:
@@ -130,7 +134,7 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         )
     reproducer = fields.get("reproducer")
     trigger = fields.get("trigger")
-    if trigger is not None and trigger not in TRIGGERS:
+    if trigger is not None and trigger not in list(TRIGGERS):
         raise ValueError(f"Expected a trigger of {sorted(TRIGGERS)} but got trigger={trigger!r}")
     made = Known(
         path=path,
@@ -144,7 +148,7 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         upstream=_texts("upstream", fields.get("upstream", [])),
         trigger=trigger,
     )
-    if made.reproducer is not None and not made.reproducer.is_file():
+    if made.reproducer is not None and not _is_file(made.reproducer):
         raise ValueError(f"Expected the path of a file but got reproducer={reproducer!r}")
     return made
 
@@ -153,6 +157,13 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"Expected {name} to be a text but got {value!r}")
     return value
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or can be none
+        return False
 
 
 def _list(name: str, value: object) -> list[object]:

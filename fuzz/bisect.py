@@ -177,7 +177,8 @@ class Bisection:
         self._fails_with = fails_with
         self._recreate = recreate
         self._workers = workers
-        self._needs_relaxfuzz = bool(_NEEDS_RELAXFUZZ.search(script.read_text(encoding="utf-8")))
+        text = script.read_text(encoding="utf-8", errors="replace")
+        self._needs_relaxfuzz = bool(_NEEDS_RELAXFUZZ.search(text))
 
     @property
     def searches(self) -> bool:

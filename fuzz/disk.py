@@ -20,6 +20,9 @@ from .store import Store
 AGED = 3600.0
 """Seconds after which a file is of no process any more that is about to name or rename it."""
 
+MOST = 1e18
+"""Bytes: more than any disk has."""
+
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -91,7 +94,7 @@ def parse_size(text: str, setting: str = "--max-disk") -> int:
         Mistake: it is none of these, or nothing at all.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B)", text.strip().upper())
-    bytes = round(float(match[1]) * _UNITS[match[2]]) if match else 0
+    bytes = round(min(float(match[1]) * _UNITS[match[2]], MOST)) if match else 0
     if bytes <= 0:
         raise Mistake(f"expected a size such as 500MB or 1GB but got {setting} {text!r}")
     return bytes

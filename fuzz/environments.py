@@ -22,8 +22,10 @@ from pathlib import Path
 
 import platformdirs
 
+from ..corpus.reading import read_text
 from ..corpus.versions import order
 from .mistake import Mistake
+from .plain import parse, typed
 from .subprocesses import Subprocesses
 
 FFI = {
@@ -139,9 +141,12 @@ def environment(
     folder = cache() / _name(choice)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.with_name(f"{folder.name}.lock"), subprocesses, tell):
-        if recreate or not _whole(folder):
+        about = None if recreate else _about(folder)
+        if about is None:
             _make(folder, choice, subprocesses, tell)
-    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            about = _about(folder)
+    if about is None:
+        raise Unusable(f"'{folder}' is not as it was made")
     return Environment(folder / "bin" / "python", about, ours=True)
 
 
@@ -178,9 +183,14 @@ def _ffi(version: str) -> str | None:
     return next((ffi for known, ffi in FFI.items() if order(known)[0] == numbers), None)
 
 
-def _whole(folder: Path) -> bool:
+def _about(folder: Path) -> Mapping[str, str] | None:
+    """What is in an environment that is whole; None for any other."""
+    try:
+        about: Mapping[str, str] = typed(parse(read_text(folder / ABOUT)), Mapping[str, str])
+    except (OSError, ValueError):
+        return None
     # The link is dead where the Python that it was made with was removed.
-    return (folder / ABOUT).is_file() and (folder / "bin" / "python").exists()
+    return about if (folder / "bin" / "python").exists() and "tvm" in about else None
 
 
 @contextlib.contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,11 @@ from typing import IO
 
 from .lost import watched
 from .mistake import Mistake
+from .plain import parse
+from .readable import sentence
+
+LONGEST = 10_000
+"""Bytes of it that are read."""
 
 LOCK = "lock.json"
 """The file in the folder. It stays: only who holds its lock matters, and that is not written."""
@@ -33,7 +40,10 @@ def alone(folder: Path, command: str) -> Iterator[None]:
     path = folder / LOCK
     try:
         # Not truncated: what is in it is of whoever holds it.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "is no ordinary file")
     except OSError as error:
         raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
     with open(descriptor, "rb") as file:
@@ -52,8 +62,8 @@ def alone(folder: Path, command: str) -> Iterator[None]:
 
 def _holder(file: IO[bytes]) -> str:
     try:
-        about = json.load(file)
+        about = parse(file.read(LONGEST).decode())
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["since"]))
-        return f"{about['command']} (process {about['pid']}, since {since})"
-    except (ValueError, KeyError):  # it has the lock, and has not said yet who it is
-        return "another relaxfuzz"
+        return sentence(f"{about['command']} (process {about['pid']}, since {since})")
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
+        return "another relaxfuzz"  # it has the lock, and has not said yet who it is

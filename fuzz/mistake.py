@@ -17,6 +17,9 @@ class Mistake(Told):
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
+LONGEST = 1e10
+"""Seconds that anybody may ask for; no clock is beyond its range then."""
+
 
 def parse_budget(text: str, setting: str = "--budget") -> float:
     """Seconds of "60s", "5m", "1h", "1h30m" or plain "90".
@@ -32,7 +35,7 @@ def parse_budget(text: str, setting: str = "--budget") -> float:
         spelled += "s"
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smh])", spelled)
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if "".join(number + unit for number, unit in parts) != spelled or seconds <= 0:
+    if "".join(number + unit for number, unit in parts) != spelled or not 0 < seconds < LONGEST:
         raise Mistake(f"expected a budget such as 60s, 5m or 1h but got {setting} {text!r}")
     return seconds
 

@@ -10,7 +10,7 @@ import enum
 import re
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,7 +148,7 @@ def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = 
     if item.finding is None:
         return _script(item, scripts)
     assert executor is not None, f"{item.path}: a finding needs an executor"
-    if (reason := _unknown(item.finding)) is not None:
+    if (reason := unknown(item.finding)) is not None:
         return Outcome(item, Status.BROKEN, reason)
     try:
         module = module_of(item.finding, executor)
@@ -164,14 +164,15 @@ def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = 
     return Outcome(item, Status.FAILS, violation.title)
 
 
-def _unknown(finding: Finding) -> str | None:
+def unknown(finding: Finding) -> str | None:
     """What a finding names that this relaxfuzz does not have."""
-    for what, name, there in (
+    asked: list[tuple[str, str | None, Collection[str]]] = [
         ("oracle", finding.oracle, {*ORACLES, *DEATHS}),
-        ("pipeline", finding.pipeline, {None, *PIPELINES}),
-        *(("pass", call.like, {None, *catalogue}) for call in finding.calls),
-    ):
-        if name not in there:
+        ("pipeline", finding.pipeline, PIPELINES),
+        *(("pass", call.like, catalogue) for call in finding.calls),
+    ]
+    for what, name, there in asked:
+        if name is not None and name not in there:
             return sentence(f"this relaxfuzz has no {what} {name!r}", 200)
     return None
 

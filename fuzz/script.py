@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..corpus.reading import read_text
+
+LONGEST = 100_000_000
+"""Bytes of a file."""
+
 MAIN = 'if __name__ == "__main__":'
 """What stands between the module and the check."""
 
 
 def is_reproducer(path: Path) -> bool:
     """A Python file with a check to run at its end, as reproducers have."""
-    return f"\n{MAIN}\n" in path.read_text(encoding="utf-8")
+    try:
+        return f"\n{MAIN}\n" in read_text(path, LONGEST)
+    except (OSError, ValueError):  # no file, or no text
+        return False

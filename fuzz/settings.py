@@ -37,7 +37,7 @@ def read(table: Mapping[str, Any], kind: type[T], where: str) -> T:
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # a dataclass
     for key in table:
         if key not in fields:
-            raise Mistake(f"{where}: no setting {key!r}{near(key, fields)}")
+            raise Mistake(f"{where}: no setting {key!r:.200}{near(key, fields)}")
     hints = typing.get_type_hints(kind)
     values = {}
     for key, field in fields.items():
@@ -67,7 +67,10 @@ def _value(value: Any, kind: Any, where: str, key: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return read(_table(value, where, key), typing.cast("type[Any]", kind), f"{where}, {key}")
     if kind is Path:
-        return Path(_plain(value, str, where, key))
+        text = _plain(value, str, where, key)
+        if "\0" in text:
+            raise _unexpected("a path", value, where, key)
+        return Path(text)
     if issubclass(kind, enum.StrEnum):
         if value not in list(kind):
             raise Mistake(f"{where}: no {key} {value!r}{near(str(value), list(kind))}")
@@ -90,4 +93,4 @@ def _table(value: Any, where: str, key: str) -> Mapping[str, Any]:
 
 
 def _unexpected(wanted: str, value: object, where: str, key: str) -> Mistake:
-    return Mistake(f"{where}: expected {key} to be {wanted} but got {value!r}")
+    return Mistake(f"{where}: expected {key} to be {wanted} but got {value!r:.200}")

@@ -15,6 +15,7 @@ from .database import BadDatabase, check, readable, tables, writable
 from .files import write_whole
 from .finding import BadFinding, Finding
 from .mistake import Mistake
+from .readable import sentence
 from .rows import Rows
 from .runs import Runs
 
@@ -234,6 +235,18 @@ class Store:
         except (BadFinding, sqlite3.DataError) as error:
             self.unread[id] = str(error)
             return None
+
+    @property
+    def complaint(self) -> str:
+        """One sentence on what was asked for and could not be read; or nothing."""
+        found = {**self.unread, **{f"run {id}": why for id, why in self.runs.unread.items()}}
+        if not found:
+            return ""
+        id, why = next(iter(found.items()))
+        return sentence(
+            f"left out of '{self.folder}', for it cannot be read: {id}: {why}"
+            + (f"; and {len(found) - 1} more" if len(found) > 1 else "")
+        )
 
     def forget_unconfirmed(self, bytes: int) -> int:
         """Drop unconfirmed findings, the oldest first, until so many bytes are free; how many."""

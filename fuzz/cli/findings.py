@@ -86,9 +86,12 @@ def show_finding(
     ] = "source",
     out: Out = OUT,
 ) -> None:
-    """Print a reproducer, after it was seen to fail; what else is known goes to stderr.
+    """Print a reproducer; what else is known goes to stderr.
 
-    With --format diff: what the oracle compared, e.g. the module before and after the pass.
+    The one in the store was seen to fail when it was kept, and is not run. Where there is none, or
+    with --format tvmscript or issue, one is made from the finding and run, in a process of its own.
+    With --format diff: what the oracle compared, e.g. the module before and after the pass; a
+    store of an older relaxfuzz lacks it, and the passes are run once more.
     """
 
     def command() -> int:

@@ -5,25 +5,31 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json as jsonlib
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
-from ...generators.tvm_api import load_json, versions
-from ...oracles.inspect import bindings_of
-from .. import reproducer
+from ...corpus.reading import read_text
+from ...generators.tvm_api import versions
+from .. import foreign, reproducer
 from ..dedup.place import by_row, place
 from ..display import columns, counted, results
+from ..executor import JobFailed
 from ..exhibit import Exhibit, exhibit
 from ..finding import Finding
 from ..known import Choice, Expected
+from ..load import BadModule
 from ..local_pool import LocalPool
 from ..mistake import Mistake, near
-from ..report.visible import visible
+from ..readable import sentence
+from ..replay import module_of, unknown
+from ..report.visible import readable, visible
 from ..reproducer import Form
 from ..rows import Member, Row
 from ..store import Store
@@ -35,6 +41,9 @@ DIFF = "diff"
 
 MOST = 30
 """Lines of a difference that are shown beside something else."""
+
+LONGEST = 100_000_000
+"""Bytes of a reproducer that is printed."""
 
 SHORTEST = 4
 """Characters of an id that are shown at least."""
@@ -95,15 +104,20 @@ def listing(folder: Path, chosen: Filter, *, json: bool) -> int:
         if json:
             for each in shown:
                 print(jsonlib.dumps(_event(each, store)), flush=True)
+            _complain(store)
             return 0
         _table(shown, [id for row in rows for id in (row.row.id, *_ids(row))])
         reports = sum(len(each.findings) for each in shown)
         print(f"{len(shown)} of {len(rows)} rows, {reports} reports.")
+        _complain(store)
     return 0
 
 
 def show(folder: Path, id: str, form: str) -> int:
-    """Print a reproducer that was just seen to fail; what else is known goes to stderr.
+    """Print a reproducer; what else is known goes to stderr.
+
+    That of the store is printed as it is, and not run: it was seen to fail before it was kept.
+    Others are made now, and printed when they were seen to fail.
 
     Args:
         form: of a reproducer, or `DIFF`: what the oracle compared, instead of one.
@@ -119,21 +133,23 @@ def show(folder: Path, id: str, form: str) -> int:
         if finding.id == row.row.id:  # a row stands for the finding that shows it best
             finding = row.findings[0]
         print(_story(row, finding), file=sys.stderr)
-        shown = _exhibit(store, finding)
-        if form == DIFF:
+        path = store.reproducer(finding)
+        kept = form == Form.SOURCE and path is not None
+        shown = finding.exhibit if kept else _exhibit(finding)
+        if form == DIFF and shown is not None:
             print(visible(shown.story))
             return 0
-        if shown.diff:
+        if shown is not None and shown.diff:
             print(_begun(visible(shown.diff)), file=sys.stderr)
-        path = store.reproducer(finding)
         if form == Form.SOURCE and path is not None:
-            text = path.read_text(encoding="utf-8")
-            if reproducer.fails(text, finding):
-                print(text)
-                return 0
-        made = reproducer.failing(dataclasses.replace(finding, exhibit=shown), Form(form))
+            print(visible(_text(path)))
+            return 0
+        module = _module(finding)
+        made = reproducer.failing(
+            dataclasses.replace(finding, exhibit=shown, module=module), Form(form)
+        )
         if made is not None:
-            print(made)
+            print(visible(made))
             return 0
     print("no file reproduces it here; `relaxfuzz replay` asks the oracle itself", file=sys.stderr)
     return 1
@@ -145,7 +161,7 @@ def merge(folder: Path, ids: Sequence[str]) -> int:
     Raises:
         Mistake: no such id, or fewer than two rows.
     """
-    with Store(folder, create=False) as store:
+    with Store(folder, create=False, write=True) as store:
         rows = _rows(store)
         into, *others = dict.fromkeys(_found(rows, id)[0].row.id for id in ids)
         if not others:
@@ -161,7 +177,7 @@ def split(folder: Path, id: str) -> int:
     Raises:
         Mistake: no such id, or it is alone already.
     """
-    with Store(folder, create=False) as store:
+    with Store(folder, create=False, write=True) as store:
         row, finding = _found(_rows(store), id)
         if len(row.row.members) == 1:
             raise Mistake(f"{finding.id} is alone in its row already")
@@ -178,11 +194,12 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
     """
     if verdict:
         _verdict(verdict)
-    with Store(folder, create=False) as store:
+    with Store(folder, create=False, write=True) as store:
         row, _ = _found(_rows(store), id)
         store.rows.judge(row.row.id, verdict=verdict, note=note)
         now = store.rows.get(row.row.id)
-        print(f"{now.id}: {now.verdict or 'no verdict'}{f' ({now.note})' if now.note else ''}")
+        note = f" ({visible(now.note)})" if now.note else ""
+        print(f"{now.id}: {visible(now.verdict or 'no verdict')}{note}")
     return 0
 
 
@@ -190,26 +207,44 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
 
 
 def _rows(store: Store) -> list[Listed]:
-    """Every row of confirmed findings; those that no rule has looked at yet are looked at now."""
+    """Every row of confirmed findings; those that no rule has looked at yet are looked at now.
+
+    A store that is only read does not keep what they say.
+    """
     findings = {finding.id: finding for finding in store.findings()}
-    version = versions()["tvm"]
-    for finding in findings.values():
-        if store.rows.of(finding.id) is not None:
-            continue
-        try:
-            place(store, finding)
-        except Exception:
-            # Another TVM's module cannot always be read: the finding stays by itself.
-            if finding.versions.get("tvm") == version:
-                raise
-            store.rows.enter(finding.id, ())
-    expected = Choice().load(version)
+    _place(store, [each for each in findings.values() if store.rows.of(each.id) is None])
+    expected = Choice().load(versions()["tvm"])
     grouped = by_row(store, findings.values())
     return [
         Listed(row, tuple(members), _known(expected, members))
         for row in store.rows.all()
         if (members := grouped.get(row.id))
     ]
+
+
+def _place(store: Store, findings: Sequence[Finding]) -> None:
+    """Rules look at modules in this process, so only at those that TVM reads in another one.
+
+    A finding of which they can make nothing stays by itself.
+    """
+    if not findings:
+        return
+    store.set_aside()
+    version = versions()["tvm"]
+    with ExitStack() as stack:
+        pool: LocalPool | None = None
+        for finding in findings:
+            try:
+                if finding.versions["tvm"] != version:
+                    raise BadModule(f"it comes from TVM {finding.versions['tvm']}")
+                pool = pool or stack.enter_context(LocalPool(1))
+                module = module_of(finding, pool, well_formed=True)
+                place(store, dataclasses.replace(finding, module=module))
+            except BadModule:
+                store.rows.enter(finding.id, ())
+            except Exception as error:  # of a rule, on what anybody may have written
+                print(sentence(f"{finding.id} stays by itself: {error!r}"), file=sys.stderr)
+                store.rows.enter(finding.id, ())
 
 
 def _unconfirmed(store: Store) -> list[Listed]:
@@ -272,15 +307,15 @@ def _table(rows: Sequence[Listed], ids: Sequence[str]) -> None:
     names = ("id", "pass", "oracle", "reports", "bindings", "status", "what went wrong")
     table = columns(*names, numbers=("reports", "bindings"))
     for row in rows:
-        note = f"\n{row.row.note}" if row.row.note else ""
+        note = f"\n{visible(row.row.note)}" if row.row.note else ""
         table.add_row(
-            _short(row.row.id, ids),
-            Text(", ".join(row.names("pass_name"))),
-            Text(", ".join(row.names("oracle"))),
+            Text(sentence(_short(row.row.id, ids))),
+            Text(sentence(", ".join(row.names("pass_name")))),
+            Text(sentence(", ".join(row.names("oracle")))),
             str(len(row.findings)),
             _bindings(row.findings[0]),
-            Text(row.status),
-            Text(row.findings[0].title).append(note, style="dim"),
+            Text(sentence(row.status)),
+            Text(sentence(row.findings[0].title)).append(note, style="dim"),
         )
     if rows:
         console.print(table)
@@ -288,11 +323,16 @@ def _table(rows: Sequence[Listed], ids: Sequence[str]) -> None:
 
 
 def _bindings(finding: Finding) -> str:
-    """How many its module has; unknown where this TVM does not read the module."""
-    try:
-        return str(len(bindings_of(load_json(finding.module))))
-    except Exception:
+    """How many its module has; unknown where it is none.
+
+    They are counted in the text: TVM may die of what anybody has written.
+    """
+    if '"ir.IRModule"' not in finding.module:
         return "?"
+    return str(sum(1 for _ in _BINDING.finditer(finding.module)))
+
+
+_BINDING = re.compile(r'"type"\s*:\s*"relax\.expr\.(?:VarBinding|MatchCast)"')
 
 
 def _story(row: Listed, finding: Finding) -> str:
@@ -309,23 +349,52 @@ def _story(row: Listed, finding: Finding) -> str:
     for each in others:
         reason = f" ({why[each.id]})" if why[each.id] else ""
         lines.append(f"  {each.id}: {each.pass_name}, {each.oracle}{reason}")
-    return "\n".join(lines)
+    return readable("\n".join(lines))
 
 
-def _exhibit(store: Store, finding: Finding) -> Exhibit:
-    """What the oracle compared; an older store lacks it, and gets it now."""
+def _exhibit(finding: Finding) -> Exhibit:
+    """What the oracle compared; an older store lacks it, and it is made now."""
     if finding.exhibit is not None:
         return finding.exhibit
     version = versions()["tvm"]
-    if finding.versions.get("tvm") != version:
+    if finding.versions["tvm"] != version:
         raise Mistake(
-            f"{finding.id} was found with TVM {finding.versions.get('tvm')}, whose modules "
+            f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
             f"TVM {version} cannot read"
         )
-    with LocalPool(1) as pool:
-        shown = exhibit(pool, finding)
-    store.put(dataclasses.replace(finding, exhibit=shown))
-    return shown
+    if (reason := unknown(finding)) is not None:
+        raise Mistake(f"{finding.id} cannot be run: {reason}")
+    _warn(finding)
+    try:
+        with LocalPool(1) as pool:
+            return exhibit(pool, finding)
+    except JobFailed as error:
+        raise Mistake(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
+
+
+def _module(finding: Finding) -> str:
+    _warn(finding)
+    try:
+        return module_of(finding, None, well_formed=True)
+    except BadModule as error:
+        raise Mistake(f"the module of {finding.id} does not load: {error}") from None
+
+
+def _warn(finding: Finding) -> None:
+    if said := foreign.told([finding]):
+        print(sentence(said), file=sys.stderr)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, LONGEST)
+    except (OSError, ValueError) as error:
+        raise Mistake(f"cannot read '{path}': {error}") from None
+
+
+def _complain(store: Store) -> None:
+    if store.complaint:
+        print(store.complaint, file=sys.stderr)
 
 
 def _begun(diff: str) -> str:

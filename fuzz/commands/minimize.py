@@ -7,9 +7,11 @@ import contextlib
 from rich.console import Console
 
 from ...oracles.pipelines import PIPELINES
+from .. import foreign
 from ..display import display
 from ..minimize.subject import given
 from ..mistake import Mistake, near
+from ..readable import sentence
 from ..reproducer import Form
 from ..subjects import calls_of, oracles_of
 from .minimizing.finding import by_finding
@@ -45,6 +47,8 @@ def run(request: Request) -> int:
         raise Mistake(f"'{subject}' is a finding, which brings its own pass and oracle")
     interrupt = Interrupt()
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
+        if subject.finding is not None and (said := foreign.told([subject.finding])):
+            shown.line(sentence(said))
         work = Work(request, calls, subject, shown, interrupt)
         return by_predicate(work) if request.predicate is not None else by_finding(work)
 

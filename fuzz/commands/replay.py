@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, nullcontext
@@ -11,8 +12,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from .. import foreign
 from ..display import columns, display, results
 from ..local_pool import LocalPool
+from ..readable import sentence
 from ..replay import EXPECTED, Outcome, Status, items, replay
 
 
@@ -27,7 +30,11 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
         Mistake: a path names no finding.
         ExecutorError: the workers cannot be kept alive.
     """
-    todo = [item for path in paths for item in items(path)]
+    unread: list[str] = []
+    todo = [item for path in paths for item in items(path, unread.append)]
+    said = foreign.told(item.finding for item in todo if item.finding is not None)
+    for line in filter(None, (*unread, sentence(said))):
+        print(line, file=sys.stderr)
     outcomes: list[Outcome] = []
     with (
         LocalPool(workers) if any(item.finding for item in todo) else nullcontext() as pool,
@@ -47,7 +54,7 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
         print(_counted(outcomes))
     if any(outcome.status not in EXPECTED | {Status.BROKEN} for outcome in outcomes):
         return 1
-    return 2 if _count(outcomes, Status.BROKEN) else 0
+    return 2 if unread or _count(outcomes, Status.BROKEN) else 0
 
 
 def _count(outcomes: Sequence[Outcome], status: Status) -> int:
@@ -85,7 +92,7 @@ def _table(outcomes: Sequence[Outcome]) -> None:
         table.add_row(
             str(outcome.status),
             "" if finding is None else finding.id,
-            Text(outcome.item.name),
-            Text(said),
+            Text(sentence(outcome.item.name)),
+            Text(sentence(said)),
         )
     results().print(table)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..finding import Finding
-from ..load import load
+from ..load import BadModule, load
 from ..mistake import Mistake
-from ..replay import items, module_of
+from ..replay import items, module_of, unknown
 from ..store import DATABASE
 
 
@@ -49,18 +49,21 @@ def given(path: Path, *, well_formed: bool = True) -> Given:
         raise Mistake(f"'{path}' is a folder of findings; name one of them: '{path}/ID'")
     if path.is_file() and (folder.parent / DATABASE).is_file():
         # A reproducer or a module in a folder of findings bears the id of its finding.
-        return _finding(path, folder.parent / path.name.split(".")[0].rpartition("-")[2])
+        place = folder.parent / path.name.split(".")[0].rpartition("-")[2]
+        return _finding(path, place, well_formed)
     if (folder / DATABASE).is_file() and not path.is_file():
-        return _finding(path, path)
+        return _finding(path, path, well_formed)
     module = load(path, well_formed=well_formed)
     return Given(path, module, hashlib.sha256(path.read_bytes()).hexdigest()[:16])
 
 
-def _finding(path: Path, place: Path) -> Given:
+def _finding(path: Path, place: Path, well_formed: bool) -> Given:
     (item,) = items(place)
     assert item.finding is not None
+    if (reason := unknown(item.finding)) is not None:
+        raise Mistake(f"'{path}' cannot be minimized: {reason}")
     try:
-        module = module_of(item.finding)
-    except Exception as error:
-        raise Mistake(f"the module of '{path}' does not load: {error}".split("\n")[0]) from None
+        module = module_of(item.finding, None, well_formed=well_formed)
+    except BadModule as error:
+        raise Mistake(f"the module of '{path}' does not load: {error}") from None
     return Given(path, module, item.finding.id, item.finding, item.path)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...corpus.reading import read_text
 from ..cluster.where import Where, asked
 from ..disk import parse_size
 from ..environments import Choice, choices
@@ -107,11 +108,13 @@ def load(path: Path) -> Nightly:
         Mistake: there is none, it is no TOML, or a key or a value is none that can be.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_text(path))
     except OSError as error:
         raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
     except ValueError as error:  # no TOML, or no text
         raise Mistake(f"{path}: {error}") from None
+    except RecursionError:
+        raise Mistake(f"{path}: nested too deeply") from None
     return read(table, Nightly, str(path))
 
 

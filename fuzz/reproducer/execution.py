@@ -74,7 +74,8 @@ def _runners() -> Runners:
 def prepared(path: Path, stderr: str) -> bool:
     """The exception comes from the check, not from building the module before it."""
     line = _line(path, stderr)
-    before, found, _ = path.read_text(encoding="utf-8").partition(f"\n{MAIN}\n")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    before, found, _ = text.partition(f"\n{MAIN}\n")
     return bool(found) and line is not None and line > before.count("\n") + 1
 
 

@@ -153,9 +153,7 @@ def test_show_prints_what_was_compared(out: Path, findings: list[Finding]) -> No
     assert "after LegalizeOps: the same" in done.stdout
     assert "R.exp(x)" in done.stdout
     with Store(out, create=False) as store:
-        kept = store.get(left.id)
-    assert kept is not None
-    assert kept.exhibit is not None  # made once
+        assert store.get(left.id) == left  # what only reads writes nothing
     done = relaxfuzz("show", raised.id, "--out", out, "--format", "diff")
     assert f"raises_on_exp raises {raised.title}" in done.stdout
 

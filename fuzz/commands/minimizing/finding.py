@@ -9,7 +9,7 @@ from ....generators.tvm_api import load_json, versions
 from ....oracles.composition import contract_of
 from ... import reproducer
 from ...confirm import again
-from ...executor import ExecutorError, check
+from ...executor import ExecutorError, JobFailed, check
 from ...exhibit import exhibit
 from ...files import write_whole
 from ...finding import Finding
@@ -34,7 +34,8 @@ def by_finding(work: Work) -> int:
     with LocalPool(work.request.workers) as pool:
         former = work.former()
         if former is not None:
-            assert former.finding is not None, "the request is the same"
+            if former.finding is None:
+                raise Mistake(f"'{work.path}' is damaged: it has lost the finding")
             finding, state = former.finding, former.state
         else:
             chosen = _chosen(work, pool)
@@ -84,7 +85,13 @@ def _chosen(work: Work, pool: LocalPool) -> Finding | None:
         if not found:
             return None
         finding = found[0]
-    seen = [again(pool, finding, finding.module) for _ in range(MORE)]
+    try:
+        seen = [again(pool, finding, finding.module) for _ in range(MORE)]
+    except JobFailed as error:
+        if work.subject.finding is None:
+            raise
+        # What a finding of anybody's says may be nothing that an oracle can be asked.
+        raise Mistake(f"'{work.subject}' cannot be asked: {str(error).strip()[-200:]}") from None
     if work.subject.finding is not None and not any(seen):
         return None
     if None in seen:
