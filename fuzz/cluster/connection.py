@@ -82,7 +82,7 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
                     n_workers=workers,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",  # None is a port that may be taken
                     local_directory=folder,
                     silence_logs=logging.CRITICAL,
                 )
