@@ -36,10 +36,14 @@ from .protocol import (
     decode,
     encode,
 )
+from .scratch import scratch
 from .surroundings import HERE, Surroundings
 
 RETRIES = 3
 """A job is started so often again after its zygote, or it, was killed from outside."""
+
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that say nothing against the process that they end."""
 
 ONE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -83,6 +87,8 @@ class LocalPool:
         self._next = 0
         self._closed = False
         self._broken: str | None = None
+        self._unready = 0
+        """Zygotes that were killed, one after the other, before they took jobs."""
         self._ready = threading.Event()
         self._start()
         self._reader = threading.Thread(target=self._read, name="zygote reader", daemon=True)
@@ -148,7 +154,7 @@ class LocalPool:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             cwd=self._surroundings.folder,
-            env={**self._surroundings.environment, **ONE_THREAD},
+            env={**self._surroundings.environment, **ONE_THREAD, "TMPDIR": str(scratch())},
             start_new_session=True,  # Ctrl-C is the driver's business
         )
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -231,7 +237,12 @@ class LocalPool:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
             self._entries[id].pid = None
-        if not self._ready.is_set() and not self._closed:
+        killed = -self._process.returncode in FROM_OUTSIDE
+        if self._ready.is_set():
+            self._unready = 0
+        elif killed and self._unready < RETRIES:
+            self._unready += 1
+        elif not self._closed:
             self._stderr.seek(0)
             said = self._stderr.read().decode(errors="replace").strip()
             self._broken = f"The zygote did not come up (exit {self._process.returncode}):\n{said}"
