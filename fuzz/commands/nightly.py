@@ -19,7 +19,6 @@ from ..disk import prune
 from ..display import counted, duration, findings_table
 from ..files import write_whole
 from ..known import Choice
-from ..lock import alone
 from ..mistake import Mistake
 from ..nightly.again import FIXED, ODD, is_back, key, old, see
 from ..nightly.config import EXAMPLE, Nightly, Options, Plan, load, plan, within
@@ -88,21 +87,19 @@ def _absolute(options: Options) -> Options:
 
 def _night(chosen: Plan, workers: int, *, json: bool) -> int:
     settings = chosen.settings
-    Store(settings.out).close()
+    Store(settings.out).close()  # before a report is written there
     writers = _writers(chosen)
     choice = Choice(folders=settings.known, shipped=settings.shipped_knowns)
-    with (
-        alone(settings.out, "relaxfuzz nightly"),
-        session(
-            settings.out,
-            settings.workers or workers,
-            choice,
-            as_json=json,
-            where=chosen.where,
-            calls=[subject.call for subject in chosen.subjects if subject.call is not None],
-            corpora=settings.corpus,
-        ) as made,
-    ):
+    with session(
+        settings.out,
+        settings.workers or workers,
+        choice,
+        as_json=json,
+        where=chosen.where,
+        calls=[subject.call for subject in chosen.subjects if subject.call is not None],
+        corpora=settings.corpus,
+        campaign="relaxfuzz nightly",
+    ) as made:
         return _Phases(chosen, made, writers, json=json).run()
 
 

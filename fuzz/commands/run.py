@@ -66,6 +66,7 @@ def run(request: Request) -> int:
         as_json=request.json,
         where=request.where,
         calls=[subject.call for subject in chosen if subject.call is not None],
+        campaign="relaxfuzz run",
     ) as made:
         avoid = made.expected.triggers(chosen)
         config = dataclasses.replace(config, avoid=avoid)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +29,7 @@ from ..executor import Executor
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
 from ..local_pool import LocalPool
+from ..lock import alone
 from ..members import Roster
 from ..reproducer import Here, Scripts
 from ..store import Store
@@ -45,17 +48,31 @@ class Interrupt:
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         """The signal handler."""
+        if signum == signal.SIGHUP:
+            _let_go_of_terminal()
         (self.now if self.stop.is_set() else self.stop).set()
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM come here; afterwards they go where they went before."""
-        handlers = {n: signal.signal(n, self) for n in (signal.SIGINT, signal.SIGTERM)}
+        """Ctrl-C, SIGTERM and SIGHUP come here; afterwards they go where they went before."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+            numbers.append(signal.SIGHUP)
+        handlers = {n: signal.signal(n, self) for n in numbers}
         try:
             yield
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+
+
+def _let_go_of_terminal() -> None:
+    """What is written to a terminal that is gone fails; what is written to a file goes on."""
+    for end in (1, 2):
+        if stat.S_ISCHR(os.fstat(end).st_mode) and not os.isatty(end):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, end)
+            os.close(null)
 
 
 class Session:
@@ -332,17 +349,22 @@ def session(
     where: Where | None = None,
     calls: Iterable[PassCall] = (),
     corpora: Iterable[Path] = (),
+    campaign: str | None = None,
+    pool: LocalPool | None = None,
 ) -> Iterator[Session]:
     """Open the store and start the workers; nothing is left behind at the end.
 
     Args:
+        campaign: what to call the campaign that goes on here: it has the folder for itself, as its
+            runs and what is pending are its own. None: there is none, and others may work there.
         where: the cluster that campaigns run on; None: they run here.
         calls: passes that the workers of a cluster have to find.
         corpora: reproducers, or folders of them, that they have to find besides those of knowns.
+        pool: workers that have been started, and go on when the session is over.
 
     Raises:
-        Mistake: the folder cannot serve as a store, or another one holds no knowns; or the cluster
-            is not there, or not fit.
+        Mistake: the folder cannot serve as a store, or somebody else's campaign goes on there; or
+            another one holds no knowns; or the cluster is not there, or not fit.
         ExecutorError: the workers do not come up.
     """
     expected = choice.load(versions()["tvm"])
@@ -351,8 +373,12 @@ def session(
         known = (each.reproducer for each in expected.knowns if each.reproducer is not None)
         shipment = None if where is None else Shipment.of(calls, [*corpora, *known])
         connection = None if where is None else stack.enter_context(connect(where, workers))
-        store, pool = stack.enter_context(Store(out)), stack.enter_context(LocalPool(workers))
+        store = stack.enter_context(Store(out))
+        if campaign is not None:
+            stack.enter_context(alone(out, campaign))
+        pool = pool or stack.enter_context(LocalPool(workers))
         made = Session(store, pool, choice, expected, as_json=as_json)
+        stack.callback(made.triage.stop)
         stack.enter_context(contextlib.closing(made.display))
         if connection is not None:
             from ..cluster.executor import ClusterExecutor
