@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..cli.app import cores
 from ..cluster import fitness
+from ..cluster.connection import wait_for
+from ..display import counted
 from . import limits, machine
 from .line import Line, Verdict, ok, problem, warning
 from .ward import examine
@@ -18,21 +21,29 @@ if TYPE_CHECKING:
 
 PART = "cluster"
 START = "start some with `dask worker ADDRESS`, in an environment like this one"
+SECONDS = 120.0
+"""For all workers to answer, which takes one a few seconds."""
 ALIKE = "install there what is installed here; it would be left out of a campaign"
 
 
 def lines(client: Client) -> Iterator[Line]:
     """One for each worker, and one for all."""
-    about = client.scheduler_info(n_workers=-1)["workers"]
-    answers: Mapping[str, Any] = client.run(about_worker, on_error="return")
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    # Before all else that it has to do.
+    ask = functools.partial(client.submit, about_worker, pure=False, priority=1000)
+    answers = {address: ask(workers=[address]) for address in workers}
+    wait_for(lambda: all(future.done() for future in answers.values()), SECONDS)
     fit = 0
-    for address, answer in sorted(answers.items()):
-        threads = int(about.get(address, {}).get("nthreads", 1))
-        line = judged(str(about.get(address, {}).get("name", address)), threads, answer)
+    for address, future in answers.items():
+        threads = int(workers[address]["nthreads"])
+        answer: object = TimeoutError(f"no answer for {SECONDS:.0f} s: it may be busy")
+        if future.done():
+            answer = future.exception() or future.result()
+        line = judged(str(workers[address]["name"]), threads, answer)
         fit += threads if line.verdict is not Verdict.PROBLEM else 0
         yield line
-    value = f"{len(answers)} workers, {fit} jobs at the same time"
-    yield ok(PART, value) if fit else problem(PART, f"{value}: none of them is fit", START)
+    value = f"{counted(len(answers), 'worker')}, {counted(fit, 'job')} at the same time"
+    yield ok(PART, value) if fit else problem(PART, f"{value}: none is fit", START)
 
 
 def about_worker() -> tuple[Mapping[str, str], list[dict[str, str]]]:

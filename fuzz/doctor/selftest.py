@@ -95,7 +95,12 @@ def _on_cluster(where: Where, workers: int) -> Iterator[Line | Step]:
             connection = stack.enter_context(connect(where, workers))
             from ..cluster.executor import ClusterExecutor
 
-            yield from cluster.lines(connection.client)
+            verdict = Verdict.PROBLEM
+            for line in cluster.lines(connection.client):
+                yield line
+                verdict = line.verdict  # the last is about all of them
+            if verdict is Verdict.PROBLEM:
+                return
             executor = stack.enter_context(ClusterExecutor(connection))
             yield Step(PART, SEE)
             yield from hunts(FAULTS, executor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.doctor import cgroup, folders, installation, limits, machine, selftest, ward
+from relaxfuzz.fuzz.cluster import fitness
+from relaxfuzz.fuzz.doctor import (
+    cgroup,
+    cluster,
+    folders,
+    installation,
+    limits,
+    machine,
+    selftest,
+    ward,
+)
 from relaxfuzz.fuzz.doctor.line import Line, Verdict
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import LIMITS
@@ -144,11 +155,10 @@ def test_a_pair_of_tvm_and_ffi_that_is_known_to_crash(tmp_path: Path) -> None:
     text = "Metadata-Version: 2.1\nName: apache-tvm-ffi\nVersion: 0.1.15.post1\n"
     (about / "METADATA").write_text(text)
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    code, lines, _ = doctor(env={"PYTHONPATH": path}, cwd=tmp_path)
-    assert code == 2
-    assert "0.1.15.post1 crashes apache-tvm" in lines["ffi"]["value"]
-    assert "pip install 'apache-tvm-ffi==0.1.14.post1'" in lines["ffi"]["advice"]
-    assert "TVM" not in lines  # it is not even loaded
+    (line,) = examined("selftest", "1", PYTHONPATH=path)  # TVM is not even loaded
+    assert (line.part, line.verdict) == ("ffi", Verdict.PROBLEM)
+    assert "0.1.15.post1 crashes apache-tvm" in line.value
+    assert "pip install 'apache-tvm-ffi==0.1.14.post1'" in line.advice
 
 
 def test_folders_without_room_or_right(tmp_path: Path) -> None:
@@ -381,9 +391,67 @@ def test_a_fault_that_is_not_found_is_a_problem(pool: LocalPool) -> None:
     assert "not found in" in line.value
 
 
+@pytest.mark.session
 def test_a_fault_that_is_found_for_another_reason_is_a_problem(pool: LocalPool) -> None:
     """As where each process dies of the environment."""
     fault = selftest.Fault("constants_second", "segfault", "a pass that dies")
     (line,) = selftest.hunts((fault,), pool)
     assert line.verdict == Verdict.PROBLEM
     assert "expected segfault but found crash" in line.value
+
+
+@pytest.mark.session
+def test_nothing_is_wrong_but_relaxfuzz_itself(tmp_path: Path) -> None:
+    """A copy of it whose pass of the zoo has another fault."""
+    package = Path(installation.__file__).parents[2]
+    copy = tmp_path / "relaxfuzz"
+    copy.mkdir()
+    for entry in package.iterdir():
+        if entry.name != "oracles":
+            (copy / entry.name).symlink_to(entry.resolve())
+    shutil.copytree(package / "oracles", copy / "oracles")
+    crash = copy / "oracles" / "zoo" / "crash.py"
+    before = "        return sum(\n            tvm_ffi.structural_equal(relax.get_shape_of(var), "
+    text = crash.read_text()
+    assert text.count(before) == 1
+    crash.write_text(text.replace(before, f"        raise KeyError(held)\n{before}"))
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    code, lines, _ = doctor(env={"PYTHONPATH": path}, cwd=tmp_path)
+    assert code == 3, lines
+    assert "expected segfault but found crash" in lines["self-test: crash"]["value"]
+    assert lines["self-test: values"]["verdict"] != "problem"
+
+
+# On a cluster
+
+
+def test_a_worker_that_differs() -> None:
+    about = fitness.about()
+    assert cluster.judged("w", 2, (about, [])).value == "2 threads, the same as here"
+    other = cluster.judged("w", 2, ({**about, "numpy": "1.0"}, []))
+    assert (other.verdict, "numpy 1.0 instead of" in other.value) == (Verdict.PROBLEM, True)
+    none = cluster.judged("w", 2, ModuleNotFoundError("No module named 'relaxfuzz'"))
+    assert (none.verdict, "No module named" in none.value) == (Verdict.PROBLEM, True)
+    complaint = {"part": "memory", "verdict": "warning", "value": "little", "advice": "get more"}
+    little = cluster.judged("w", 2, (about, [complaint]))
+    assert (little.verdict, little.value) == (Verdict.WARNING, "memory: little")
+
+
+@pytest.mark.session
+def test_a_cluster_on_this_machine(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the extra cluster")
+    code, lines, _ = doctor(options=("--cluster", "local", "--workers", "1"), cwd=tmp_path)
+    assert code == 0, lines
+    assert lines["cluster"]["value"] == "1 worker, 1 job at the same time"
+    assert sum(part.startswith("worker ") for part in lines) == 1
+    assert lines["self-test: crash"]["value"].startswith("found in ")
+
+
+@pytest.mark.session
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the extra cluster")
+    options = ("--scheduler", "tcp://127.0.0.1:9", "--workers", "1")
+    code, lines, _ = doctor(options=options, cwd=tmp_path)
+    assert code == 2, lines
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in lines["cluster"]["value"]
+    assert lines["self-test"]["value"] == "could not be tried"
