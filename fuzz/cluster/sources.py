@@ -55,20 +55,27 @@ class Sources:
 
     def add_module(self, name: str) -> None:
         """A module, by its dotted name, and what it needs."""
-        self._import(name, self._folders, is_needed=True)
+        self._import(name, self._folders, self._folders, is_needed=True)
 
-    def _import(self, name: str, folders: Sequence[Path], *, is_needed: bool) -> Path | None:
-        """The folder of the user's in which a module is found; None where it is in none."""
+    def _import(
+        self, name: str, where: Sequence[Path], folders: Sequence[Path], *, is_needed: bool
+    ) -> Path | None:
+        """The folder of the user's in which a module is found; None where it is in none.
+
+        Args:
+            where: folders to look for it in.
+            folders: those for what it imports itself.
+        """
         first = name.partition(".")[0]
         if first in CHECKED or first in sys.builtin_module_names:
             return None
-        found = next((each for each in folders if self._take(each, name, folders)), None)
+        found = next((each for each in where if self._take(each, name, folders)), None)
         if found is None and first not in sys.stdlib_module_names and _is_installed(first):
             if is_needed:
                 self.installed[first] = None
             return None
         if found is None:  # packages without an __init__.py come last, as they do for Python
-            spaces = (each for each in folders if (each / first).is_dir())
+            spaces = (each for each in where if (each / first).is_dir())
             found = next((each for each in spaces if self._descend(each, name, folders)), None)
         if found in self._folders:
             self.roots[found] = None
@@ -138,13 +145,13 @@ class Sources:
             return
         named = list(_paths(tree, file.parent))
         at_once = {id(node) for node in _at_once(tree.body)}
-        beside = [path for _, path in named if path.is_dir()]
+        folders = (*folders, *(path for _, path in named if path.is_dir()))
         used: set[Path] = set()
         for node in ast.walk(tree):
             for name in _imported(node, package):
                 is_inside = bool(package) and name.partition(".")[0] == package[0]
-                where = (root,) if is_inside else (*folders, *beside)
-                found = self._import(name, where, is_needed=id(node) in at_once)
+                where = (root,) if is_inside else folders
+                found = self._import(name, where, folders, is_needed=id(node) in at_once)
                 used |= {found} if found is not None else set()
         at: set[int] = set()
         for literal, path in named:
