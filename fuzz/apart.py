@@ -6,10 +6,8 @@ sandbox: what runs there may do what the user may do.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
-import signal
 import sys
 import tempfile
 import time
@@ -19,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from .descendants import end_descendants
 from .prctl import adopt_orphans, die_with_parent
 from .runner import HUNG
 
@@ -56,7 +55,7 @@ def apart(work: Callable[[], None], fence: Fence, scratch: Path) -> int:
     try:
         return _wait(pid, time.monotonic() + fence.seconds)
     finally:
-        _end_all()
+        end_descendants()
 
 
 def _work(work: Callable[[], None], fence: Fence, scratch: Path, parent: int) -> None:
@@ -103,14 +102,3 @@ def _wait(pid: int, deadline: float) -> int:
             return HUNG
         time.sleep(sleep)
         sleep = min(2 * sleep, _LONGEST_SLEEP)
-
-
-def _end_all() -> None:
-    """Kill every descendant, also those that have left their session."""
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG) is None:
-                for each in psutil.Process().children(recursive=True):
-                    with contextlib.suppress(psutil.Error):
-                        each.send_signal(signal.SIGKILL)
-                time.sleep(0.005)

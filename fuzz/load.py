@@ -18,6 +18,7 @@ from .local_pool import LocalPool
 from .module_file import MOST, RESULT, BadModule, too_large
 from .protocol import Died, Limits, Read
 from .readable import sentence
+from .scratch import scratch
 
 __all__ = ["BadModule", "load"]
 
@@ -48,7 +49,7 @@ def load(
         ExecutorError: the harness failed.
     """
     inspect(path)
-    with tempfile.TemporaryDirectory(prefix="relaxfuzz-load-") as folder, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
         job = Read(str(path.absolute()), folder, well_formed, seconds)
         reader = pool or stack.enter_context(LocalPool(1))
         answer = executor.read(reader, job, limits=_LIMITS)

@@ -2,15 +2,17 @@
 
 A runner is a process that has imported NumPy and TVM and nothing of ours. For each file it forks a
 child, which executes the file and dies as it likes. Run as `python -m relaxfuzz.fuzz.runner`: a
-line on stdin names the file, a tab, and the file for stderr; a line on stdout gives the exit code.
+line on stdin names the file and the file for stderr, in JSON; a line on stdout gives the exit code.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import queue
+import resource
 import runpy
 import select
 import selectors
@@ -20,13 +22,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .prctl import die_with_parent
+from .descendants import end_descendants
+from .prctl import adopt_orphans, die_with_parent
+from .scratch import scratch
 from .surroundings import HERE, Surroundings
 
 HUNG = 124
 """Exit code given for a file that does not end; that of timeout(1)."""
 
 START_SECONDS = 120.0
+
+STDERR_KEPT = 1 << 20
+"""Bytes of the end of what a file writes there."""
+
+_MEMORY = 16 << 30
+"""Bytes of address space, over that of the runner."""
+_FILE = 1 << 30
+"""Bytes of one file that is written."""
 
 RETRIES = 3
 """A file is executed so often again after its runner was killed from outside."""
@@ -47,7 +59,7 @@ class Runner:
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=surroundings.folder,
-            env=surroundings.environment,
+            env={**surroundings.environment, "TMPDIR": str(scratch())},
             start_new_session=True,  # Ctrl-C is none of its business, and its children die with it
         )
         self._answer(START_SECONDS)
@@ -60,7 +72,7 @@ class Runner:
         """
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{path.absolute()}\t{stderr}\n")
+            self._process.stdin.write(json.dumps([str(path.absolute()), str(stderr)]) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise RunnerDied(self._process.wait()) from None
@@ -108,7 +120,7 @@ class Runners:
             runner = self._idle.get_nowait()
         except queue.Empty:
             runner = Runner(self._surroundings)
-        with tempfile.NamedTemporaryFile(prefix="relaxfuzz-stderr-") as file:
+        with tempfile.NamedTemporaryFile(dir=scratch()) as file:
             code = HUNG
             try:
                 code = runner.run(path, Path(file.name), seconds)
@@ -118,7 +130,8 @@ class Runners:
                     runner.close()
                 else:
                     self._idle.put(runner)
-            return code, Path(file.name).read_text(encoding="utf-8", errors="replace")
+            file.seek(max(0, os.fstat(file.fileno()).st_size - STDERR_KEPT))
+            return code, file.read(STDERR_KEPT).decode("utf-8", errors="replace")
 
     def close(self) -> None:
         """End those that are idle, and each of the others as soon as its file has ended."""
@@ -135,18 +148,35 @@ def _execute(path: str, stderr: str) -> None:
         die_with_parent()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _limit()
         os.dup2(os.open(stderr, os.O_WRONLY | os.O_APPEND), 2)
         sys.argv = [path]
         sys.path[0] = os.path.dirname(path)
         runpy.run_path(path, run_name="__main__")
         code = 0
     except SystemExit as exit:
-        code = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
+        code = exit.code & 0xFF if isinstance(exit.code, int) else int(exit.code is not None)
     except BaseException:
-        sys.excepthook(*sys.exc_info())
+        with contextlib.suppress(BaseException):  # what it raised may raise when it is shown
+            sys.excepthook(*sys.exc_info())
     finally:
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+
+def _limit() -> None:
+    """What a file on its own may take: enough for a build, too little for the machine to fall."""
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _FILE}
+    if sys.platform == "linux":
+        with open("/proc/self/statm") as pages:
+            used = int(pages.read().split()[0]) * resource.getpagesize()
+        limits[resource.RLIMIT_AS] = used + _MEMORY
+    for what, soft in limits.items():
+        _, hard = resource.getrlimit(what)
+        if hard == resource.RLIM_INFINITY or soft <= hard:
+            resource.setrlimit(what, (soft, hard))
 
 
 def _ended(pid: int, requests: int, wakeup: int) -> int:
@@ -170,6 +200,7 @@ def main() -> None:
     import numpy  # noqa: F401  # what every reproducer imports
     import tvm  # noqa: F401
 
+    adopt_orphans()
     gc.freeze()
     wakeup, waker = os.pipe()
     os.set_blocking(waker, False)
@@ -179,8 +210,10 @@ def main() -> None:
     for line in requests:
         pid = os.fork()
         if pid == 0:
-            _execute(*line.rstrip("\n").split("\t"))
-        print(_ended(pid, requests.fileno(), wakeup), file=replies, flush=True)
+            _execute(*json.loads(line))
+        code = _ended(pid, requests.fileno(), wakeup)
+        end_descendants()
+        print(code, file=replies, flush=True)
 
 
 if __name__ == "__main__":

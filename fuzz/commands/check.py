@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import tvm
 
 from ...generators.choices import Choices
+from ...generators.stages import Stage
 from ...generators.tvm_api import load_json
 from ...oracles.catalogue import catalogue
 from ...oracles.composition import contract_of
@@ -20,7 +21,8 @@ from ...oracles.pipelines import PIPELINES
 from ..executor import check
 from ..finding import Finding
 from ..known import Choice
-from ..load import BadModule, load
+from ..load import inspect, load
+from ..local_pool import LocalPool
 from ..mistake import Mistake, near
 from ..protocol import Check
 from ..subjects import Relaxations, calls_of, oracles_of, stage_of
@@ -60,10 +62,26 @@ def run(request: Request) -> int:
     oracles = oracles_of(request.oracles)
     stage = stage_of(request.stage)
     calls = calls_of(request.passes, request.relaxations.like)
-    try:
-        module = load(request.module)
-    except BadModule as error:
-        raise Mistake(str(error)) from None
+    inspect(request.module)
+    with LocalPool(request.workers) as pool:
+        module = load(request.module, pool)
+        jobs, notes = _jobs(request, module, calls, oracles, stage)
+        with session(
+            request.out, request.workers, request.knowns, as_json=request.json, pool=pool
+        ) as made:
+            for note in notes:
+                made.display.line(note)
+            return _run(jobs, made)
+
+
+def _jobs(
+    request: Request,
+    module: str,
+    calls: Mapping[str, PassCall],
+    oracles: tuple[str, ...] | None,
+    stage: Stage,
+) -> tuple[list[Check], list[str]]:
+    """What to check, and why some of what was asked for is left out."""
     mod = load_json(module)
     jobs: list[Check] = []
     if request.pipeline is not None:
@@ -88,10 +106,7 @@ def run(request: Request) -> int:
                     Check(module=module, calls=(variant,), oracles=oracles)
                     for variant in _variants(name, mod)
                 )
-    with session(request.out, request.workers, request.knowns, as_json=request.json) as made:
-        for note in notes:
-            made.display.line(note)
-        return _run(jobs, made)
+    return jobs, notes
 
 
 def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
