@@ -6,7 +6,7 @@ import queue
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ..oracles.exhibit import Exhibit
 from ..oracles.explanation.trouble import Explanation
@@ -68,6 +68,17 @@ class Member:
     """Since it joined."""
     current: tuple[str, ...] = ()
     """The passes (or "sequence", or pipelines) that it is at."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something happened to the workers of a cluster."""
+
+    kind: Literal["joined", "left", "left-out", "scheduler-gone", "scheduler-back"]
+    text: str
+    """A sentence for people."""
+    worker: str | None = None
+    """Its name."""
 
 
 class Executor(Protocol):

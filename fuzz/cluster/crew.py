@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..executor import Member
+from ..executor import Member, News
 from . import fitness
 from .remote import Sign
 
@@ -33,10 +33,10 @@ class _Worker:
 class Crew:
     """The workers by their addresses. Any thread may ask; one of them looks."""
 
-    def __init__(self, tell: Callable[[str], None], shipment: Shipment | None = None) -> None:
+    def __init__(self, tell: Callable[[News], None], shipment: Shipment | None = None) -> None:
         """
         Args:
-            tell: told, in a sentence, of workers that join, leave or are left out.
+            tell: told of workers that join, leave or are left out.
             shipment: what each has to have before it is of use.
         """
         self._tell = tell
@@ -118,7 +118,8 @@ class Crew:
             self._fit.pop(address, None)
             self._unfit[address] = why
             self.left = time.monotonic()
-        self._tell(f"worker {_name(address)} is left out: {why}")
+        name = _name(address)
+        self._tell(News("left-out", f"worker {name} is left out: {why}", name))
 
     def dismiss(self) -> None:
         """All have gone with their scheduler."""
@@ -146,7 +147,8 @@ class Crew:
         elif trouble is not None:
             with self._lock:
                 self._fit[address] = _Worker(_name(address), slots)
-            self._tell(f"worker {_name(address)} has joined")
+            name = _name(address)
+            self._tell(News("joined", f"worker {name} has joined", name))
 
     def _part(self, address: str) -> None:
         with self._lock:
@@ -154,7 +156,8 @@ class Crew:
             self.left = time.monotonic()
             alone = not self._fit
         said = "nobody is there: waiting for another" if alone else "what it was at goes to others"
-        self._tell(f"worker {_name(address)} has left; {said}")
+        name = _name(address)
+        self._tell(News("left", f"worker {name} has left; {said}", name))
 
 
 def _introduced(client: Client, addresses: list[str]) -> dict[str, Any]:

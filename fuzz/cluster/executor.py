@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..executor import ExecutorError, Member, Sink
+from ..executor import ExecutorError, Member, News, Sink
 from ..mistake import Mistake
 from ..protocol import (
     LIMITS,
@@ -90,14 +90,14 @@ class ClusterExecutor:
         connection: Connection,
         *,
         shipment: Shipment | None = None,
-        tell: Callable[[str], None] = lambda text: None,
+        tell: Callable[[News], None] = lambda news: None,
     ) -> None:
         """Wait for the first worker.
 
         Args:
             shipment: what the jobs need that is not installed on the workers.
-            tell: told, in a sentence, of workers that join, leave or are left out, in a thread of
-                the executor.
+            tell: told of workers that join, leave or are left out, and of a scheduler that does, in
+                a thread of the executor.
 
         Raises:
             Mistake: no worker is there in time, or none that is fit to work with this process.
@@ -236,7 +236,8 @@ class ClusterExecutor:
     def _recovered(self) -> bool:
         """Wait for a scheduler; false where none comes, and all is over."""
         name = self._connection.name
-        self._tell(f"the scheduler at {name} is gone: waiting for its return")
+        gone = f"the scheduler at {name} is gone: waiting for its return"
+        self._tell(News("scheduler-gone", gone))
         self._crew.dismiss()
         with self._lock:
             for entry in self._entries.values():
@@ -249,7 +250,8 @@ class ClusterExecutor:
             self._break(f"the scheduler at {name} is gone, and did not return in {RETURN:.0f} s")
             return False
         if not self._closed.is_set():
-            self._tell(f"the scheduler at {name} is back: what was under way begins again")
+            back_again = f"the scheduler at {name} is back: what was under way begins again"
+            self._tell(News("scheduler-back", back_again))
         return True
 
     def _collect(self) -> None:

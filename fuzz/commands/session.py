@@ -25,7 +25,7 @@ from ..cluster.shipment import Shipment
 from ..cluster.where import Where
 from ..dedup.place import by_row
 from ..display import Display, counted, display, duration, findings_table
-from ..executor import Executor
+from ..executor import Executor, News
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
 from ..local_pool import LocalPool
@@ -139,12 +139,12 @@ class Session:
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
 
-    def news(self, text: str) -> None:
+    def news(self, news: News) -> None:
         """Something happened to the workers of a cluster."""
         if self._json:
-            self._print({"event": "cluster", "text": text})
+            self._print({"event": "cluster", **dataclasses.asdict(news)})
         else:
-            self.display.line(text)
+            self.display.line(news.text)
 
     def lose(self, text: str) -> None:
         """The workers are gone for good: say it at once, end well."""
