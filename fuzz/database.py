@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from .lost import Connection
+
 WAIT = 30.0
 """Seconds to wait for whoever has locked the file."""
 
@@ -39,18 +41,22 @@ class BadDatabase(Exception):
 def readable(database: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
     """A connection that reads, and a copy that it reads from where it needs one, to be removed.
 
-    A store that is not to be written to has no place for what SQLite keeps beside a file in use.
-    If nothing stands in such files, it does without them; else all of it is copied elsewhere.
+    While somebody works with the file, a log lies beside it; then SQLite has to write there, too,
+    and where it cannot, all of it is copied elsewhere. Without a log the file is whole by itself,
+    and nothing is made beside it. (Whoever begins to write just then may spoil what we read, which
+    is found out, or is told as damage.)
 
     Raises:
         BadDatabase: there is no ordinary file, or something odd lies beside it.
         sqlite3.Error: it cannot be opened.
     """
     _ordinary(database)
+    log = _beside(database, "wal")
+    if not log.exists():
+        return _connected(database, "?immutable=1"), None
     if os.access(database.parent, os.W_OK) and not _on_read_only_disk(database.parent):
         return _connected(database, "?mode=ro"), None
-    log = _beside(database, "wal")
-    if not log.exists() or not log.stat().st_size:
+    if not log.stat().st_size:
         return _connected(database, "?immutable=1"), None
     copy = tempfile.TemporaryDirectory(prefix="relaxfuzz-store-")
     for each in (database, log):
@@ -105,6 +111,7 @@ def _connected(
         timeout=WAIT,
         isolation_level=None,
         check_same_thread=False,
+        factory=Connection,
     )
     db.text_factory = lambda text: text.decode("utf-8", "replace")
     if longest is not None:

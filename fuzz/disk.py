@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .files import PART
+from .files import sweep
 from .mistake import Mistake
 from .store import Store
 
 AGED = 3600.0
-"""Seconds after which a file is of no process any more that is about to name or rename it."""
+"""Seconds after which a file is of no process any more that is about to name it."""
 
 MOST = 1e18
 """Bytes: more than any disk has."""
@@ -50,7 +50,7 @@ class Use:
 
 def prune(store: Store, limit: int) -> Use:
     """Drop what nobody needs, until the store takes no more than `limit` bytes."""
-    files = 0
+    files = sweep(store.folder)
     for path in _leftovers(store):
         path.unlink(missing_ok=True)
         files += 1
@@ -72,11 +72,10 @@ def used(folder: Path) -> int:
 
 
 def _leftovers(store: Store) -> Iterator[Path]:
-    """Files that were not written to the end, and modules that no finding names (any more)."""
+    """Modules that no finding names (any more)."""
     named = {store.module(finding).name for finding in store.findings()}
-    modules = (path for path in store.folder.glob("modules/*") if path.name not in named)
     latest = time.time() - AGED
-    for path in (*store.folder.rglob(f".*{PART}"), *modules):
+    for path in (path for path in store.folder.glob("modules/*") if path.name not in named):
         try:
             if path.is_file() and path.stat().st_mtime < latest:
                 yield path

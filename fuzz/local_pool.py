@@ -193,7 +193,13 @@ class LocalPool:
                     self._give_up()
                     return
                 self._ready.clear()
-                self._start()
+                try:
+                    self._start()
+                except OSError as error:
+                    self._broken = f"The zygote cannot be started: {error}"
+                    self._ready.set()
+                    self._give_up()
+                    return
 
     def _hear(self, reply: Reply) -> None:
         with self._lock:

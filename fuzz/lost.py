@@ -52,6 +52,19 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
         raise DiskLost(f"cannot write{named}: {getattr(error, 'strerror', error)}") from error
 
 
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, on the disk at the end."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # else SQLite has rolled it back itself, as where the disk is full
+            db.execute("ROLLBACK")
+        raise
+
+
 def is_lost(error: Exception) -> bool:
     """It is the disk that failed."""
     if isinstance(error, OSError):

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from .lost import transaction
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS members (
     finding TEXT PRIMARY KEY,
@@ -207,14 +209,8 @@ class Rows:
     @contextmanager
     def _change(self) -> Iterator[None]:
         """All or nothing, on the disk at the end."""
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+        with self._lock, transaction(self._db):
+            yield
 
     def _with(self, cause: str) -> list[str]:
         found = self._db.execute(

@@ -7,13 +7,14 @@ import re
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from . import rows, runs
 from .database import BadDatabase, check, readable, tables, writable
 from .files import write_whole
 from .finding import BadFinding, Finding
+from .lost import transaction, watched
 from .mistake import Mistake
 from .readable import sentence
 from .rows import Rows
@@ -174,14 +175,19 @@ class Store:
         Confirmed never becomes unconfirmed, and what has a reproducer never loses it on the same
         TVM: two processes may have found the same, and one of them is done with it.
         """
-        known = self.get(finding.id)
-        done = known is not None and known.reproducer is not None and finding.reproducer is None
-        if done and known is not None and known.versions == finding.versions:
-            return
-        if finding.confirmed:
-            path = self.module(finding)
-            write_whole(path, finding.source or finding.module)
-        with self._lock:  # in no transaction of another thread, which may be rolled back
+        self._put(finding, {})
+
+    def _put(self, finding: Finding, files: Mapping[Path, str]) -> None:
+        # In one transaction: the files are of the row that is written last, whoever wrote it.
+        with self._lock, watched(self.folder), transaction(self._db):
+            known = self.get(finding.id)
+            done = known is not None and known.reproducer is not None and finding.reproducer is None
+            if done and known is not None and known.versions == finding.versions:
+                return
+            if finding.confirmed:
+                files = {**files, self.module(finding): finding.source or finding.module}
+            for path, text in files.items():
+                write_whole(path, text)
             self._db.execute(
                 "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
                 " title = excluded.title, confirmed = excluded.confirmed,"
@@ -197,9 +203,8 @@ class Store:
     def publish(self, finding: Finding, reproducer: str) -> Finding:
         """Write a finding's files and then its row; returns it with the reproducer's file name."""
         name = file_name(finding)
-        write_whole(self.folder / "reproducers" / name, reproducer)
         published = dataclasses.replace(finding, reproducer=name)
-        self.put(published)
+        self._put(published, {self.folder / "reproducers" / name: reproducer})
         return published
 
     def get(self, id: str) -> Finding | None:

@@ -26,6 +26,7 @@ from ..cluster.where import Where
 from ..dedup.place import by_row
 from ..display import Display, counted, display, duration, findings_table
 from ..executor import Executor, News
+from ..files import sweep
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
 from ..local_pool import LocalPool
@@ -376,6 +377,7 @@ def session(
         store = stack.enter_context(Store(out))
         if campaign is not None:
             stack.enter_context(alone(out, campaign))
+            sweep(out)
         pool = pool or stack.enter_context(LocalPool(workers))
         made = Session(store, pool, choice, expected, as_json=as_json)
         stack.callback(made.triage.stop)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...corpus.reading import read_text
 from ..files import write_whole
+from ..lost import watched
 from ..plain import counted, parse, plain, typed
 
 FILE = "nightly.json"
@@ -57,7 +58,8 @@ class Night:
     def remember(self, folder: Path) -> None:
         """Write it down; when this returns, it is on the disk."""
         text = json.dumps({"format": FORMAT, **plain(self)}, indent=1)
-        write_whole(folder / FILE, text)
+        with watched(folder):
+            write_whole(folder / FILE, text)
 
 
 def recall(folder: Path) -> Night | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import time
 from pathlib import Path
@@ -25,7 +26,7 @@ def finding(name: str, *, confirmed: bool, bytes: int = 50_000) -> Finding:
         fingerprint=(name,),
         module="m" * bytes,
         source="",
-        versions={},
+        versions={"tvm": "0.27.0"},
         confirmed=confirmed,
     )
 
@@ -73,9 +74,9 @@ def test_leftovers_of_the_killed_go_but_not_those_of_the_living(tmp_path: Path) 
         store.put(sourced)  # its JSON is not named any more
         unnamed = store.module(kept)
         part = store.folder / "modules" / ".abc.part"
-        part.write_text("half")
-        assert prune(store, 10**9).files == 0, "somebody may be about to rename it"
-        age(part)
+        with part.open("w") as writing:
+            fcntl.flock(writing, fcntl.LOCK_EX)
+            assert prune(store, 10**9).files == 0, "somebody is about to rename it, or to name it"
         age(unnamed)
         age(store.module(sourced))
         assert prune(store, 10**9).files == 2
