@@ -136,6 +136,7 @@ class _Fuzzing:
         finally:
             events.close()
         session.display.below((), "")
+        session.roster.see(session.executor.members())
         assert finished is not None, "a campaign ends with Finished"
         return finished
 
