@@ -49,8 +49,12 @@ BUFFER = 8
 """Blocks for each worker that may wait for an earlier one to be committed."""
 
 DEATHS = 5
-"""An item that has killed so many processes of a block is left out of the rest of it; one hang or
-one memory blow-up counts as many, because they take seconds."""
+"""An item that has killed so many processes of a block is left out of the rest of it; what
+takes seconds counts as many; what a process ends itself for costs little."""
+
+_WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
+    (Death.HANG, Death.OUT_OF_MEMORY, Death.KILLED, Death.PARENT), DEATHS
+)
 
 TICK = 0.25
 """Seconds between two signs of progress."""
@@ -175,8 +179,7 @@ class _Block:
         deaths: Counter[str] = Counter()
         for reply in self.settled:
             if isinstance(reply, Died) and reply.place is not None:
-                dear = reply.death in (Death.HANG, Death.OUT_OF_MEMORY)
-                deaths[reply.place.item] += DEATHS if dear else 1
+                deaths[reply.place.item] += _WEIGHTS.get(reply.death, 1)
         return tuple(name for name, count in deaths.items() if count >= DEATHS)
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from ..oracles.oracle import Violation
 from .protocol import Death, Died, Place
+from .readable import visible
 
 _FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
 """As TVM's handler prints it."""
@@ -28,6 +29,10 @@ RECURSION = 10
 LONGEST = 8000
 """Characters of last words in a report."""
 
+RAISED = "Not caught: "
+"""Before the name of an exception that ends a process, as the child writes it."""
+_RAISED = re.compile(rf"^{RAISED}(\w+)$", re.M)
+
 _TELLING = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 
 
@@ -40,7 +45,9 @@ def violation(died: Died) -> Violation:
     step = died.place.step if died.place is not None else "start"
     _, fatal, story = died.stderr.partition(_FATAL)  # before it: warnings of the modules before
     words = fatal + story if fatal else died.stderr[-LONGEST:]
-    detail = f"{title}\nstep: {step}\n{words[:LONGEST]}".rstrip()
+    detail = visible(f"{title}\nstep: {step}\n{words[:LONGEST]}".rstrip())
+    if died.death is Death.CHANGED:  # its last step
+        at = step
     key = (at,) if at else ()
     return Violation(died.death.value, blamed, title, detail, key, key)
 
@@ -69,7 +76,13 @@ def _title(died: Died) -> str:
         case Death.OUT_OF_MEMORY:
             return "memory grew beyond the limit"
         case Death.EXIT:
-            return f"ended the process with exit code {died.code}"
+            raised = _RAISED.search(died.stderr)
+            how = f"by raising {raised[1]}" if raised else f"with exit code {died.code}"
+            return f"ended the process {how}"
+        case Death.CHANGED:
+            return f"leaves {died.place.step if died.place else 'something'} changed"
+        case Death.PARENT:
+            return "killed the process that had started its own"
         case _:
             return f"killed the process with {signal.Signals(-died.code).name}"
 

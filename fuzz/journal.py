@@ -10,6 +10,8 @@ import json
 import mmap
 import os
 import struct
+import sys
+import tempfile
 
 from ..generators.stages import Stage
 from ..oracles.passcall import PassCall
@@ -17,7 +19,7 @@ from .protocol import Place
 
 # The place is written to the half that is not in use, then the header is switched over to it:
 # a child killed while it writes leaves the place before, never a torn one.
-_HEADER = struct.Struct("<QBBHIIH")  # steps, finished, memory, half, length of place 0, 1, of step
+_HEADER = struct.Struct("<QBBHIIH")  # steps, finished, reason, half, length of place 0, 1, of step
 _STEPS = struct.Struct("<Q")
 _STEP_AT = 64
 _STEP_MAX = 960
@@ -25,12 +27,26 @@ _PLACE_AT = (1024, 1024 + 31 * 512)
 _PLACE_MAX = 31 * 512
 _SIZE = 32 * 1024
 
+_NO_MEMORY, _CHANGED = 1, 2
+"""Why a child ended itself."""
+
 
 class Journal:
-    """Shared between one child, which writes, and the zygote, which made it before the fork."""
+    """Shared between one child, which writes, and the zygote, which made it before the fork.
 
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, _SIZE)
+    In a file of memory (see `memory`) it can be read when the zygote is dead, too.
+    """
+
+    def __init__(self, file: int = -1, slot: int = 0) -> None:
+        """
+        Args:
+            file: where it is to be; -1: in memory without a name.
+            slot: which of those in the file; what was there is gone.
+        """
+        if file != -1:
+            os.ftruncate(file, max(os.fstat(file).st_size, (slot + 1) * _SIZE))
+        self._memory = mmap.mmap(file, _SIZE, offset=slot * _SIZE)
+        self._memory[: _HEADER.size] = bytes(_HEADER.size)
         self._steps = 0
         self._half = 0
         self._lengths = [0, 0]
@@ -76,7 +92,12 @@ class Journal:
     def out_of_memory(self) -> None:
         """The process is about to end because it was refused memory."""
         self.guard()
-        self._commit(memory=1)
+        self._commit(reason=_NO_MEMORY)
+
+    def changed(self, what: str) -> None:
+        """The process is about to end because a pass has left this changed in it."""
+        self.step(what)
+        self._commit(reason=_CHANGED)
 
     def finish(self) -> None:
         """All of the job is done: what ends the process now is no death."""
@@ -89,10 +110,10 @@ class Journal:
         if os.getpid() != self._pid:
             os._exit(0)
 
-    def _commit(self, finished: int = 0, memory: int = 0) -> None:
+    def _commit(self, finished: int = 0, reason: int = 0) -> None:
         self._steps += 1
         _HEADER.pack_into(
-            self._memory, 0, self._steps, finished, memory, self._half, *self._lengths, self._step
+            self._memory, 0, self._steps, finished, reason, self._half, *self._lengths, self._step
         )
 
     @property
@@ -109,21 +130,45 @@ class Journal:
     @property
     def refused_memory(self) -> bool:
         """The child ended itself for lack of memory."""
-        return self._memory[9] == 1
+        return self._memory[9] == _NO_MEMORY
+
+    @property
+    def left_changed(self) -> bool:
+        """The child ended itself for what a pass has left changed, which is the step."""
+        return self._memory[9] == _CHANGED
 
     def last(self) -> Place | None:
         """The place and step last named; None before the first."""
-        _, _, _, half, *lengths, step_length = _HEADER.unpack_from(self._memory)
-        text = self._memory[_PLACE_AT[half] : _PLACE_AT[half] + lengths[half]]
-        if not text:
-            return None
-        index, stage, ordinal, item, calls, pipeline = json.loads(text)
-        step = self._memory[_STEP_AT : _STEP_AT + step_length].decode(errors="replace")
-        return Place(index, Stage(stage), ordinal, item, tuple(map(_call, calls)), pipeline, step)
+        return _place(self._memory)
 
     def close(self) -> None:
         """Give the memory back."""
         self._memory.close()
+
+
+def memory() -> int:
+    """The descriptor of a file for journals, of which nothing is left when all have closed it."""
+    if sys.platform == "linux":
+        return os.memfd_create("journals")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def left(file: int, slot: int) -> Place | None:
+    """What the last journal there says."""
+    return _place(os.pread(file, _SIZE, slot * _SIZE))
+
+
+def _place(memory: mmap.mmap | bytes) -> Place | None:
+    if len(memory) < _SIZE:
+        return None
+    _, _, _, half, *lengths, step_length = _HEADER.unpack_from(memory)
+    text = memory[_PLACE_AT[half] : _PLACE_AT[half] + lengths[half]]
+    if not text:
+        return None
+    index, stage, ordinal, item, calls, pipeline = json.loads(text)
+    step = memory[_STEP_AT : _STEP_AT + step_length].decode(errors="replace")
+    return Place(index, Stage(stage), ordinal, item, tuple(map(_call, calls)), pipeline, step)
 
 
 def _plain(call: PassCall) -> tuple[object, ...]:

@@ -11,10 +11,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 
+import psutil
+
+from . import journal
+from .death import culprit
 from .executor import ExecutorError, Member, Sink
 from .protocol import (
     LIMITS,
@@ -29,6 +34,7 @@ from .protocol import (
     Job,
     Limits,
     Lost,
+    Place,
     ProtocolError,
     Ready,
     Reply,
@@ -44,6 +50,9 @@ RETRIES = 3
 
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that say nothing against the process that they end."""
+
+MARK = "RELAXFUZZ_POOL"
+"""The variable by which processes are known that come from our zygote."""
 
 ONE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -61,7 +70,12 @@ class _Entry:
     sink: Sink
     limits: Limits
     retries: int = 0
+    """From the first on, it runs alone: then nobody else can have killed what it depends on."""
     pid: int | None = None
+    slot: int | None = None
+    """Of its journal."""
+    ended_at: Place | None = None
+    """Where it, or its zygote, was killed last time."""
 
 
 class LocalPool:
@@ -148,13 +162,21 @@ class LocalPool:
 
     def _start(self) -> None:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
+        self._journals = journal.memory()
+        self._mark = f"{os.getpid()}-{time.monotonic_ns()}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.zygote"],
+            [sys.executable, "-m", f"{__package__}.zygote", str(self._journals)],
+            pass_fds=[self._journals],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             cwd=self._surroundings.folder,
-            env={**self._surroundings.environment, **ONE_THREAD, "TMPDIR": str(scratch())},
+            env={
+                **self._surroundings.environment,
+                **ONE_THREAD,
+                "TMPDIR": str(scratch()),
+                MARK: self._mark,
+            },
             start_new_session=True,  # Ctrl-C is the driver's business
         )
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -164,12 +186,18 @@ class LocalPool:
 
     def _dispatch(self) -> None:
         while self._waiting and self._ready.is_set():
-            is_block, id = self._waiting[0]
+            suspects = [waiting for waiting in self._waiting if self._entries[waiting[1]].retries]
+            if any(self._entries[id].retries for id in self._running) or (
+                suspects and self._running
+            ):
+                return
+            is_block, id = min(suspects, default=self._waiting[0])
             # A check takes milliseconds, a block seconds: one does not wait for the other.
             kinds = (isinstance(self._entries[i].job, Block) for i in self._running)
             if sum(kind == is_block for kind in kinds) == self._workers:
                 return
-            heapq.heappop(self._waiting)
+            self._waiting.remove((is_block, id))
+            heapq.heapify(self._waiting)
             entry = self._entries[id]
             self._running.add(id)
             self._requests.put(encode(Submit(id, entry.job, entry.limits)))
@@ -210,12 +238,13 @@ class LocalPool:
                 return
             entry = self._entries[reply.id]
             if isinstance(reply, Forked):
-                entry.pid = reply.pid
+                entry.pid, entry.slot = reply.pid, reply.slot
             if isinstance(reply, Ended | Died):
                 self._running.remove(reply.id)
                 entry.pid = None
             if isinstance(reply, Died) and reply.death is Death.KILLED:
-                self._again(reply.id, f"its process was killed with signal {-reply.code}")
+                reply = replace(reply, stderr=f"its process was killed with signal {-reply.code}")
+                self._again(reply)
                 self._dispatch()
                 return
             if isinstance(reply, Ended | Died):
@@ -223,17 +252,29 @@ class LocalPool:
                 self._dispatch()
         entry.sink(reply)
 
-    def _again(self, id: int, reason: str) -> None:
-        """Put a job back that ended through no fault of its own, as far as we know."""
-        entry = self._entries[id]
+    def _again(self, died: Died) -> None:
+        """Put a job back that ended through no fault of its own, as far as we know.
+
+        It is at fault where that comes again while it is alone, at the same place.
+        """
+        entry = self._entries[died.id]
+        place = died.place
+        if entry.retries and place is not None and place == entry.ended_at and culprit(place):
+            del self._entries[died.id]
+            entry.sink(died)
+            return
         if entry.retries == RETRIES:
-            del self._entries[id]
-            entry.sink(Failed(id, f"Gave a job up after {RETRIES} retries: {reason}", None))
-            entry.sink(Ended(id))
+            del self._entries[died.id]
+            at = "" if place is None else f", at {culprit(place)}"
+            said = f"Gave a job up after {RETRIES} retries: {died.stderr}{at}"
+            entry.sink(Failed(died.id, said, place))
+            entry.sink(Ended(died.id))
             return
         entry.retries += 1
+        entry.slot = None
+        entry.ended_at = place
         entry.sink(None)
-        heapq.heappush(self._waiting, (isinstance(entry.job, Block), id))
+        heapq.heappush(self._waiting, (isinstance(entry.job, Block), died.id))
 
     def _bury(self) -> None:
         """The zygote has ended: nothing of it may stay."""
@@ -243,7 +284,10 @@ class LocalPool:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
             self._entries[id].pid = None
-        killed = -self._process.returncode in FROM_OUTSIDE
+        code = self._process.returncode
+        if code != 0:
+            self._kill_marked()
+        killed = -code in FROM_OUTSIDE
         if self._ready.is_set():
             self._unready = 0
         elif killed and self._unready < RETRIES:
@@ -256,7 +300,18 @@ class LocalPool:
         lost, self._running = sorted(self._running), set()
         if not self._closed and self._broken is None:
             for id in lost:
-                self._again(id, f"the zygote ended with {self._process.returncode}")
+                slot = self._entries[id].slot
+                place = None if slot is None else journal.left(self._journals, slot)
+                why = f"the zygote ended with {code}"
+                self._again(Died(id, Death.PARENT, code, place, why))
+        os.close(self._journals)
+
+    def _kill_marked(self) -> None:
+        """What passes have started in sessions of its own, the zygote ends; or else we do."""
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(MARK) == self._mark:
+                    process.kill()
 
     def _give_up(self) -> None:
         """Tell those who wait that nothing more will come."""

@@ -469,6 +469,8 @@ class Forked:
 
     id: int
     pid: int
+    slot: int
+    """Of its journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,8 +498,13 @@ class Death(enum.StrEnum):
     HANG = "hang"
     OUT_OF_MEMORY = "out-of-memory"
     EXIT = "exit"
+    CHANGED = "side-effect"
+    """It ended itself, because a pass has changed what all of the process stands on."""
     KILLED = "killed"
-    """By somebody outside: no violation, the job is done again."""
+    """By SIGKILL or the like, maybe from outside: the job is done again, and it is a violation only
+    if it ends so again at the same place, with no other job at the same time."""
+    PARENT = "killed-parent"
+    """Its zygote was killed, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,10 @@ from ..oracles.oracle import Case, Violation
 from ..oracles.passcall import PassCall
 from ..oracles.subject import Given, digest, given
 from ..oracles.subject import Subject as OneSubject
-from . import schedule
+from . import death, footprint, schedule
 from .compiled import compile_once
 from .draw import entropy, example
+from .footprint import Watch
 from .journal import Journal
 from .minimize.child import reduce
 from .module_file import read
@@ -41,6 +42,8 @@ from .protocol import (
     Block,
     Check,
     Checked,
+    Death,
+    Died,
     Execute,
     Explain,
     Explained,
@@ -64,6 +67,7 @@ from .protocol import (
     Violated,
     WasRead,
 )
+from .readable import sentence, visible
 from .schedule import Item, Kind
 
 Say = Callable[[FromChild], None]
@@ -79,9 +83,9 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             _Block(id, job, journal, say).run()
         case Check():
             journal.place(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
-            say(Checked(id, tuple(_whole_check(job, load_json(job.module), journal))))
+            say(Checked(id, tuple(_checked(id, job, journal))))
         case Reduce():
-            reduce(id, job, lambda mod: _whole_check(job, mod, journal), journal, say)
+            reduce(id, job, lambda mod: _candidate(job, mod, journal), journal, say)
         case Narrow(violation, module, calls, pipeline):
             journal.place(0, Stage.RAW, 0, "narrow", calls, pipeline)
             journal.step("narrow")
@@ -111,6 +115,7 @@ def warm_up() -> None:
     """Fill the caches that all children share, without running a kernel."""
     compile_once()
     stages.step(example(ir_modules(), 0, 0), "LegalizeOps")
+    footprint.warm_up()
 
 
 def regenerate(origin: Origin) -> tvm.IRModule:
@@ -136,6 +141,28 @@ def contract_of(subject: Subject) -> PassContract:
     return dataclasses.replace(
         base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions
     )
+
+
+def _checked(id: int, job: Check, journal: Journal) -> list[Violation]:
+    watch = Watch(job.calls)
+    try:
+        violations = _whole_check(job, load_json(job.module), journal)
+    except Exception:
+        if watch.changed() is None:
+            raise
+        violations = []  # a harness in pieces says nothing of the pass but that
+    what = watch.changed()
+    if what is None:
+        return violations
+    journal.changed(what)
+    return [*violations, death.violation(Died(id, Death.CHANGED, 1, journal.last()))]
+
+
+def _candidate(job: Reduce, mod: tvm.IRModule, journal: Journal) -> list[Violation]:
+    watch = Watch(job.calls if job.oracle == Death.CHANGED else ())
+    violations = _whole_check(job, mod, journal)
+    watch.end(journal)
+    return violations
 
 
 def _whole_check(job: Check | Reduce, mod: tvm.IRModule, journal: Journal) -> list[Violation]:
@@ -167,7 +194,10 @@ def _check(
     # What a process says that has been refused memory is worth nothing.
     if any("std::bad_alloc" in v.detail or "MemoryError" in v.key for v in violations):
         raise MemoryError
-    return violations
+    return [
+        dataclasses.replace(v, title=sentence(v.title), detail=visible(v.detail))
+        for v in violations
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +309,15 @@ class _Block:
             if ordinal < begin:
                 stats[item.name] += PassStats(checks=1)
                 continue
-            violations, changed, asked = self._check(item, mod, prepared, origin, ordinal)
+            watch = Watch(prepared.calls)
+            violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
             if violations:
                 intact = digest(mod) == pristine.mark
                 new = self._report(violations, prepared, origin, pristine)
                 # Some of what a pass may change, no hash covers; too dear to look for each time.
                 if new and intact:
                     intact = save_json(mod) == pristine.text
+            watch.end(self._journal)
             stats[item.name] += PassStats(
                 checks=1,
                 violations=len(violations),
@@ -358,7 +390,13 @@ class _Block:
         return _Prepared(calls) if len(calls) > 1 else None
 
     def _check(
-        self, item: Item, mod: tvm.IRModule, prepared: _Prepared, origin: Origin, ordinal: int
+        self,
+        item: Item,
+        mod: tvm.IRModule,
+        prepared: _Prepared,
+        origin: Origin,
+        ordinal: int,
+        watched: Watch,
     ) -> tuple[list[Violation], bool, tuple[str, ...]]:
         """What is wrong, whether a pass changed the module, the oracles above tier 1 asked."""
         calls, pipeline = prepared.calls, prepared.pipeline
@@ -390,6 +428,7 @@ class _Block:
         except MemoryError:
             raise
         except Exception:
+            watched.end(self._journal)
             self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
             return [], changed, asked
         if item.kind is Kind.PIPELINE and all(v.oracle in OF_PIPELINES for v in violations):

@@ -1,13 +1,14 @@
 """The zygote: one process that imports everything once, and forks a child for each job.
 
-Run as `python -m relaxfuzz.fuzz.zygote`, with requests on stdin and replies on stdout (see
-`protocol`). It has one thread and never runs a kernel, because a fork after either may hang. It
-watches its children's journals and memory, reaps them and says how they ended. It ends with its
-driver, when stdin does, and its children end with it.
+Run as `python -m relaxfuzz.fuzz.zygote JOURNALS`, with requests on stdin, replies on stdout (see
+`protocol`) and the descriptor of a file for journals. It has one thread and never runs a kernel,
+because a fork after either may hang. It watches its children's journals and memory, reaps them and
+says how they ended. It ends with its driver, when stdin does, and its children end with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import gc
@@ -16,6 +17,7 @@ import mmap
 import os
 import resource
 import selectors
+import shutil
 import signal
 import sys
 import tempfile
@@ -29,8 +31,11 @@ from typing import NoReturn
 import psutil
 import tvm
 
-from . import worker
+from . import strays, worker
+from .channel import Channel
+from .death import RAISED
 from .journal import Journal
+from .prctl import adopt_orphans, die_with_parent
 from .protocol import (
     VERSION,
     Beat,
@@ -63,6 +68,9 @@ LAST_WORDS = 1.0
 STDERR_KEPT = 65_536
 MEGABYTE = 1 << 20
 
+_TEMPORARY = tempfile.gettempdir()
+"""That of the zygote, which has its kernels there."""
+
 _DEATHS = {
     signal.SIGSEGV: Death.SEGFAULT,
     signal.SIGBUS: Death.SEGFAULT,
@@ -71,9 +79,6 @@ _DEATHS = {
 }
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
-
 
 @dataclass(slots=True, eq=False)
 class Child:
@@ -81,8 +86,11 @@ class Child:
 
     submit: Submit
     pid: int
+    slot: int
     journal: Journal
-    out: int
+    channel: Channel
+    bell: int
+    """Rings when there is something in the channel; one that a pass has closed is not missed."""
     err: int
     process: psutil.Process
     rss: int
@@ -104,8 +112,9 @@ class Child:
 class Zygote:
     """The loop over requests, children's output, their ends, and the clock."""
 
-    def __init__(self, requests: int, replies: int) -> None:
+    def __init__(self, requests: int, replies: int, journals: int) -> None:
         self._requests = requests
+        self._journals = journals
         self._replies = replies
         self._children: dict[int, Child] = {}  # by process id
         self._selector = selectors.DefaultSelector()
@@ -129,8 +138,7 @@ class Zygote:
             self._watch()
         for child in self._children.values():
             _kill(child)
-        while self._children:
-            self._reap(wait=True)
+        self._reap(wait=True)
 
     def _read_requests(self) -> None:
         data = os.read(self._requests, MEGABYTE)
@@ -149,30 +157,37 @@ class Zygote:
                     _kill(child)
 
     def _fork(self, submit: Submit) -> None:
-        journal = Journal()
-        out, child_out = os.pipe()
+        used = {child.slot for child in self._children.values()}
+        slot = min(set(range(len(used) + 1)) - used)
+        journal, channel = Journal(self._journals, slot), Channel()
+        bell, child_bell = os.pipe()
         err, child_err = os.pipe()
+        os.set_blocking(child_bell, False)
         zygote = os.getpid()
-        foreign = [self._replies, out, err]
+        foreign = [self._replies, self._journals, bell, err]
         foreign += [key.fd for key in self._selector.get_map().values()]
         pid = os.fork()
         if pid == 0:
-            _child(submit, journal, zygote, child_out, child_err, foreign)
-        os.close(child_out)
+            _child(submit, journal, channel, zygote, child_bell, child_err, foreign)
+        os.close(child_bell)
         os.close(child_err)
-        for end in (out, err):
+        for end in (bell, err):
             os.set_blocking(end, False)
         process = psutil.Process(pid)
-        child = Child(submit, pid, journal, out, err, process, process.memory_info().rss)
+        rss = process.memory_info().rss
+        child = Child(submit, pid, slot, journal, channel, bell, err, process, rss)
         self._children[pid] = child
-        self._selector.register(out, selectors.EVENT_READ, lambda: self._read_out(child))
+        self._selector.register(bell, selectors.EVENT_READ, lambda: self._answer(child))
         self._selector.register(err, selectors.EVENT_READ, lambda: self._read_err(child))
-        self._say(Forked(submit.id, pid))
+        self._say(Forked(submit.id, pid, slot))
 
-    def _read_out(self, child: Child) -> None:
+    def _answer(self, child: Child) -> None:
+        self._read(child.bell)
+        self._pass_on(child)
+
+    def _pass_on(self, child: Child) -> None:
         # Only whole lines go on: a child may die in the middle of one.
-        data = self._read(child.out)
-        *lines, child.buffer = (child.buffer + data).split(b"\n")
+        *lines, child.buffer = (child.buffer + child.channel.read()).split(b"\n")
         if lines:
             _write(self._replies, b"\n".join(lines) + b"\n")
 
@@ -192,7 +207,8 @@ class Zygote:
         if not wait:
             os.read(self._wakeup, 4096)
         options = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
-        while self._children or not wait:
+        while True:
+            strays.kill(known=self._children)
             try:
                 ended = os.waitid(os.P_ALL, 0, options)
             except ChildProcessError:
@@ -208,14 +224,10 @@ class Zygote:
                 self._bury(child, os.waitstatus_to_exitcode(status))
 
     def _bury(self, child: Child, code: int) -> None:
-        while data := self._read(child.out):
-            child.buffer += data
-        *lines, _ = child.buffer.split(b"\n")
-        if lines:
-            _write(self._replies, b"\n".join(lines) + b"\n")
+        self._pass_on(child)
         while data := self._read(child.err):
             child.stderr = (child.stderr + data)[-STDERR_KEPT:]
-        for end in (child.out, child.err):
+        for end in (child.bell, child.err):
             if end in self._selector.get_map():
                 self._selector.unregister(end)
             os.close(end)
@@ -226,12 +238,15 @@ class Zygote:
             stderr = child.stderr.decode(errors="replace")
             death = _death(child, code, stderr)
             self._say(Died(id, death, code, child.journal.last(), stderr))
+        shutil.rmtree(_folder(child.pid), ignore_errors=True)
         child.journal.close()
+        child.channel.close()
 
     def _watch(self) -> None:
         now = time.monotonic()
         held, self._looked = now - self._looked, now
         for child in self._children.values():
+            self._pass_on(child)
             if held > HELD:  # then so was a child that had something to say
                 child.progress = min(now, child.progress + held)
             limits = child.submit.limits
@@ -267,6 +282,8 @@ def _death(child: Child, code: int, stderr: str) -> Death:
         return child.verdict
     if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
         return Death.OUT_OF_MEMORY
+    if child.journal.left_changed:
+        return Death.CHANGED
     if code < 0 and child.peak - child.rss > FULL * child.submit.limits.memory_mb * MEGABYTE:
         return Death.OUT_OF_MEMORY  # what takes memory ends itself when it gets no more
     if code >= 0:
@@ -276,6 +293,11 @@ def _death(child: Child, code: int, stderr: str) -> Death:
     if "Fatal Python error: Segmentation fault" in stderr:
         return Death.SEGFAULT  # with so broken a heap that TVM's handler aborted
     return _DEATHS.get(signal.Signals(-code), Death.SIGNAL)
+
+
+def _folder(pid: int) -> str:
+    """For temporary files of one child, which may do there what it likes."""
+    return os.path.join(_TEMPORARY, f"child-{pid}")
 
 
 def _kill(child: Child) -> None:
@@ -294,48 +316,56 @@ def _write(end: int, data: bytes) -> None:
         data = data[os.write(end, data) :]
 
 
-def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
 def _child(
-    submit: Submit, journal: Journal, zygote: int, out: int, err: int, foreign: Sequence[int]
+    submit: Submit,
+    journal: Journal,
+    channel: Channel,
+    zygote: int,
+    bell: int,
+    err: int,
+    foreign: Sequence[int],
 ) -> NoReturn:
     """The forked process, to its end."""
-    code = 1
+    code, done = 1, False
 
     def say(reply: Reply) -> None:
         journal.guard()
-        _write(out, encode(reply))
+        channel.write(encode(reply))
+        with contextlib.suppress(OSError):  # it rings already, or a pass has closed it
+            os.write(bell, b"\0")
 
     try:
         _isolate(submit.limits, zygote, err, foreign)
         journal.adopt()
         worker.run(submit.id, submit.job, journal, say)
-        code = 0
+        code, done = 0, True
     except SystemExit as exit:  # a pass said so: as silent an end as `os._exit`
-        code = exit.code if isinstance(exit.code, int) else 1
+        code = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
     except MemoryError:
         journal.out_of_memory()
-    except BaseException:
+    except Exception:
         say(Failed(submit.id, traceback.format_exc(), journal.last()))
-        code = 0
+        code, done = 0, True
+    except BaseException as error:  # only a pass raises what no `except Exception` catches
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
+        os.write(2, f"\n{RAISED}{type(error).__name__}\n{traceback.format_exc()}".encode())
     finally:
-        if code == 0:
+        if done:
             journal.finish()
         os._exit(code)
 
 
 def _isolate(limits: Limits, zygote: int, err: int, foreign: Sequence[int]) -> None:
     os.setsid()
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     if os.getppid() != zygote:  # it died before we asked to die with it
         os._exit(1)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for end in foreign:
         os.close(end)
+    tempfile.tempdir = os.environ["TMPDIR"] = _folder(os.getpid())
+    os.makedirs(tempfile.tempdir, mode=0o700)
     os.dup2(err, 2)
     faulthandler.enable(2, all_threads=False)  # then TVM's own handler adds the C++ backtrace
     _widen_signal_stack()
@@ -376,11 +406,11 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     os.close(null)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    adopt_orphans()
     worker.warm_up()
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page
-    Zygote(requests, replies).run()
+    Zygote(requests, replies, int(sys.argv[1])).run()
     sweep(Path(tempfile.gettempdir()).parent)  # of our driver, if that was killed
 
 

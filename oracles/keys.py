@@ -26,13 +26,16 @@ from .oracle import Problem
 LONGEST = 200
 """Characters of a normalized message that count: beyond them is what the compiler printed."""
 
+SAID = 200_000
+"""Characters of an exception that are kept at all."""
+
 READ = 3_000
 """Characters of a message that are looked at, printed functions left out: TVM prints much."""
 
 
 def exception(error: BaseException) -> Problem:
     """What an exception is known by: its type, its normalized text, the place that raised it."""
-    kind, said = type(error).__name__, as_there(str(error))
+    kind, said = type(error).__name__, as_there(words(error))
     if isinstance(error, AttributeError):
         # The attribute's name is one of the compiler's source; the object's class is an accident.
         text = re.sub(r"'[\w.]+' object", "object", said)
@@ -44,10 +47,26 @@ def exception(error: BaseException) -> Problem:
         text, file = REFUSED, ""
     return Problem(
         title=f"{kind}: {headline(said)}" if text else f"{kind} in {function}",
-        detail=as_there("".join(traceback.format_exception(error))).rstrip(),
+        detail=as_there(_shortened("".join(traceback.format_exception(error)))).rstrip(),
         key=(kind, text, f"{file}:{line}" if file else ""),
         fingerprint=(kind, text or function),
     )
+
+
+def words(error: BaseException) -> str:
+    """What an exception says; nothing where it cannot be made to."""
+    try:
+        return _shortened(str(error))
+    except Exception:  # a pass may raise what cannot be shown
+        return ""
+
+
+def _shortened(text: str) -> str:
+    """Without its middle where it is endless."""
+    if len(text) <= SAID:
+        return text
+    left = len(text) - SAID
+    return f"{text[: SAID // 2]}\n[{left} characters]\n{text[-SAID // 2 :]}"
 
 
 REFUSED = "an operator refuses the operands that the pass gave it"

@@ -303,7 +303,7 @@ class Subject:
 
     def rejected(self, error: Exception) -> bool:
         """The contract lists this exception as a clean refusal, or a reference has no answer."""
-        text = str(error)
+        text = keys.words(error)
         return isinstance(error, NoAnswer) or any(
             re.search(rejection.pattern, text) for rejection in self.contract.rejections
         )

@@ -15,6 +15,9 @@ from ..reproducer import source_of
 from .parallel import State, shrink
 from .reduction import FIRST
 
+NOT_REDUCED = (Death.KILLED, Death.PARENT)
+"""Each candidate would cost two zygotes, or all that runs beside it."""
+
 ASKED = 2
 """A result is asked for so often; what does not come out each time is flaky."""
 
@@ -53,6 +56,10 @@ def minimized(
     Raises:
         ExecutorError: the harness failed.
     """
+    if finding.oracle in NOT_REDUCED:
+        state = State(module=finding.module, ended=True)
+        reduced = dataclasses.replace(finding, reduced=True)
+        return Minimized(finding=reduced, state=state, flaky=False, met=(), faults=())
     begin = State(module=finding.module) if state is None else state
     outcome = shrink(executor, finding, begin, workers=workers, over=over, progress=progress)
     flaky = False

@@ -99,7 +99,7 @@ def as_found(path: Path, finding: Finding) -> bool:
             return -code == signal.SIGFPE
         case Death.ABORT:
             return -code == signal.SIGABRT
-        case Death.SIGNAL:
+        case Death.SIGNAL | Death.KILLED:
             return code < 0
         case Death.HANG:
             return "Timeout (" in stderr

@@ -10,6 +10,7 @@ from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.oracle import Case
 from ..finding import Finding
+from ..footprint import question
 from ..protocol import Death
 
 HANG_SECONDS = 15
@@ -44,6 +45,20 @@ def ways(finding: Finding) -> Iterator[Way]:
     yield Way((snippet if isinstance(snippet, str) else snippet(case)).strip())
 
 
+_AS_A_GRANDCHILD = """\
+import os
+
+pid = os.fork()
+if pid == 0:  # whom the pass kills
+    if os.fork() == 0:
+{way}
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+assert code == 0, f"the pass killed the process that had started its own, with {{code}}"\
+"""
+
 _WAYS_TO_DIE = (
     "the_pass(mod)",
     "the_pass(mod)\nthe_pass(mod)",
@@ -70,6 +85,14 @@ def _deaths(finding: Finding) -> Iterator[str]:
                     + "\n    os.kill(os.getpid(), 9)\n"
                     "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
                     'assert code == -9, f"the pass ended the process with exit code {code}"'
+                )
+            case Death.PARENT:
+                yield _AS_A_GRANDCHILD.format(way=textwrap.indent(way, " " * 8))
+            case Death.CHANGED:
+                modules, expression = question(finding.key[0])
+                yield (
+                    f"import {modules}\n\nbefore = {expression}\n{way}\n"
+                    f'assert {expression} == before, "the pass leaves it changed"'
                 )
             case _:
                 yield way

@@ -127,7 +127,7 @@ MESSAGES: list[Message] = [
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
     Ready(1, 4711, "0.27.0"),
-    Forked(1, 4711),
+    Forked(1, 4711, 2),
     Beat(1, PLACE),
     Ended(1),
     Died(1, Death.HANG, -9, PLACE, "last words"),
