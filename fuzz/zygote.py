@@ -373,6 +373,8 @@ def _isolate(limits: Limits, zygote: int, err: int, foreign: Sequence[int]) -> N
     if sys.platform == "linux":
         limit = psutil.Process().memory_info().data + limits.memory_mb * MEGABYTE
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 

@@ -39,7 +39,7 @@ class _Limit:
 def _needed(workers: int) -> Iterator[_Limit]:
     if sys.platform == "linux":
         why = f"a child may grow by {CHILD // GIGABYTE} GB before it is stopped as a finding"
-        yield _Limit("data size", resource.RLIMIT_DATA, "d", 1024, TVM, TVM + CHILD, why, True)
+        yield _Limit("data size", resource.RLIMIT_DATA, "d", 1024, TVM // 2, TVM + CHILD, why, True)
     why = "TVM needs its address space, and a child may grow"
     yield _Limit("address space", resource.RLIMIT_AS, "v", 1024, TVM, TVM + CHILD, why)
     # The zygote has three pipes and a few more for each child, the driver its files.
