@@ -66,8 +66,9 @@ class Shipment:
                 for path in _reproducers(script):
                     if not path.resolve().is_relative_to(corpus):
                         sources.add_file(path.resolve())
-            _limit(sources.files)
-            contents = {path: path.read_bytes() for path in sources.files}
+            files = sources.files
+            _limit(files)
+            contents = {path: path.read_bytes() for path in files}
         except OSError as error:
             raise Mistake(f"cannot send {error.filename!r} to workers: {error.strerror}") from None
         names = {path: hashlib.sha256(text).hexdigest() for path, text in contents.items()}
@@ -75,7 +76,7 @@ class Shipment:
         manifest = Manifest(
             str(folders[0]),
             tuple(str(folder) for folder in folders[1:] if folder in sources.roots),
-            {str(path): File(names[path], at) for path, at in sources.files.items()},
+            {str(path): File(names[path], at) for path, at in files.items()},
             needs,
             {name: folder_of(name) for name in PACKAGES},
         )

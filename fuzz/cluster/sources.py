@@ -42,25 +42,40 @@ class Sources:
         """
         self._folders = tuple(folders)
         self._seen: set[Path] = set()
-        self.files: dict[Path, tuple[int, ...]] = {}
-        """To send; and the bytes at which they name a folder or file by its absolute path."""
-        self.roots: dict[Path, None] = {}
-        """The user's own folders in which a module was found."""
+        self._named: dict[Path, dict[int, Path]] = {}
+        """By file: the absolute paths in its text, by the bytes at which they begin."""
+        self.roots: set[Path] = set()
+        """Folders in which a module was found, or from which a file is executed."""
         self.installed: dict[str, None] = {}
         """Installed packages that the files cannot be loaded without."""
 
+    @property
+    def files(self) -> dict[Path, tuple[int, ...]]:
+        """To send; and the bytes at which they name a file or folder that lies elsewhere there."""
+        return {
+            file: tuple(sorted(at for at, path in named.items() if self._is_sent(path)))
+            for file, named in self._named.items()
+        }
+
+    def _is_sent(self, path: Path) -> bool:
+        return path in self._named or path in self.roots
+
     def add_file(self, path: Path) -> None:
         """A file that is executed, and what it needs."""
-        self._read(path, (), path.parent, (path.parent, *self._folders))
+        self._execute(path, self._folders)
 
     def add_module(self, name: str) -> None:
         """A module, by its dotted name, and what it needs."""
         self._import(name, self._folders, self._folders, is_needed=True)
 
+    def _execute(self, path: Path, folders: Sequence[Path]) -> None:
+        self.roots.add(path.parent)
+        self._read(path, (), path.parent, (path.parent, *folders))
+
     def _import(
         self, name: str, where: Sequence[Path], folders: Sequence[Path], *, is_needed: bool
-    ) -> Path | None:
-        """The folder of the user's in which a module is found; None where it is in none.
+    ) -> None:
+        """Take in a module, if it is one of the user's.
 
         Args:
             where: folders to look for it in.
@@ -68,18 +83,17 @@ class Sources:
         """
         first = name.partition(".")[0]
         if first in CHECKED or first in sys.builtin_module_names:
-            return None
+            return
         found = next((each for each in where if self._take(each, name, folders)), None)
         if found is None and first not in sys.stdlib_module_names and _is_installed(first):
             if is_needed:
                 self.installed[first] = None
-            return None
+            return
         if found is None:  # packages without an __init__.py come last, as they do for Python
             spaces = (each for each in where if (each / first).is_dir())
             found = next((each for each in spaces if self._descend(each, name, folders)), None)
-        if found in self._folders:
-            self.roots[found] = None
-        return found
+        if found is not None:
+            self.roots.add(found)
 
     def _take(self, root: Path, name: str, folders: Sequence[Path]) -> bool:
         """A module that lies in this folder, with the packages around it."""
@@ -104,7 +118,7 @@ class Sources:
             return True
         for suffix in EXTENSION_SUFFIXES:
             if (file := base.with_name(base.name + suffix)).is_file():
-                self.files.setdefault(file, ())
+                self._named.setdefault(file, {})
                 return True
         file = base.with_name(base.name + ".py")
         if file.is_file():
@@ -120,7 +134,7 @@ class Sources:
             names[:] = sorted(n for n in names if not n.startswith(".") and n != "__pycache__")
             for name in sorted(files):
                 if not name.startswith(".") and not name.endswith(".pyc"):
-                    self.files.setdefault(Path(folder, name), ())
+                    self._named.setdefault(Path(folder, name), {})
 
     def _load(self, file: Path, root: Path, folders: Sequence[Path]) -> None:
         self._read(file, file.relative_to(root).parts[:-1], root, folders)
@@ -137,7 +151,7 @@ class Sources:
         if file in self._seen:
             return
         self._seen.add(file)
-        self.files[file] = ()
+        self._named[file] = {}
         text = file.read_bytes()
         try:
             tree = ast.parse(text)
@@ -146,22 +160,18 @@ class Sources:
         named = list(_paths(tree, file.parent))
         at_once = {id(node) for node in _at_once(tree.body)}
         folders = (*folders, *(path for _, path in named if path.is_dir()))
-        used: set[Path] = set()
         for node in ast.walk(tree):
             for name in _imported(node, package):
                 is_inside = bool(package) and name.partition(".")[0] == package[0]
                 where = (root,) if is_inside else folders
-                found = self._import(name, where, folders, is_needed=id(node) in at_once)
-                used |= {found} if found is not None else set()
-        at: set[int] = set()
+                self._import(name, where, folders, is_needed=id(node) in at_once)
         for literal, path in named:
             if path.suffix == ".py" and path.is_file():
-                self.add_file(path)
+                self._execute(path, folders)
             elif path.is_file() and any(map(path.is_relative_to, (file.parent, *self._folders))):
-                self.files.setdefault(path, ())
-            if path in self.files or path in used:
-                at |= _absolute(text, literal)
-        self.files[file] = tuple(sorted(at))
+                self._named.setdefault(path, {})
+            if (at := _absolute(text, literal)) is not None:
+                self._named[file][at] = path
 
 
 def _imported(node: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
@@ -219,14 +229,14 @@ def _paths(tree: ast.AST, beside: Path) -> Iterator[tuple[_Literal, Path]]:
                             break
 
 
-def _absolute(text: bytes, literal: _Literal) -> set[int]:
-    """Where a literal's absolute path begins; nowhere, where it is relative, or spelled oddly."""
+def _absolute(text: bytes, literal: _Literal) -> int | None:
+    """Where a literal's absolute path begins; None where it is relative, or spelled oddly."""
     if not os.path.isabs(literal.text):
-        return set()
+        return None
     lines = text.splitlines(keepends=True)
     start = sum(map(len, lines[: literal.line - 1])) + literal.column
     slash = text.find(b"/", start, start + len("rb'''/"))
-    return {slash} if slash >= 0 and text.startswith(literal.text.encode(), slash) else set()
+    return slash if slash >= 0 and text.startswith(literal.text.encode(), slash) else None
 
 
 def _is_installed(name: str) -> bool:
