@@ -248,8 +248,8 @@ def execute(path: Path) -> tvm.IRModule:
     except SyntaxError as error:
         where = "" if error.lineno is None else f" (line {error.lineno})"
         raise BadModule(f"{name} does not parse: {sentence(error.msg)}{where}") from None
-    except RecursionError:
-        raise BadModule(f"{name} does not parse: it is nested too deeply") from None
+    except (RecursionError, MemoryError):  # the latter is Python's word for its parser's stack
+        raise BadModule(f"{name} does not parse: it is nested too deeply, or too large") from None
     except ValueError as error:
         raise BadModule(f"{name} does not parse: {_line(error)}") from None
     try:

@@ -1,0 +1,360 @@
+"""Files that nobody damaged: made to be no module, or to do harm when they are read."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import socket
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz import module_file, node_graph
+from relaxfuzz.fuzz.load import BadModule, load
+from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.scratch import scratch
+from relaxfuzz.generators.source import to_source
+from relaxfuzz.generators.tvm_api import load_json, save_json
+
+from ..commands import relaxfuzz
+
+SECONDS = 20.0
+
+SCRIPT = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return x
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as made:
+        yield made
+
+
+def module(value: Callable[[relax.Var], relax.Expr] = relax.op.exp) -> tvm.IRModule:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(value(x)))
+    return builder.get()
+
+
+def refused(path: Path, pool: LocalPool, seconds: float = SECONDS) -> str:
+    with pytest.raises(BadModule) as raised:
+        load(path, pool, seconds=seconds)
+    said = str(raised.value)
+    assert said.isprintable()
+    assert len(said) < 1500
+    assert list(scratch().glob("tmp*")) == []
+    assert psutil.Process(pool.zygote).children() == []
+    return said
+
+
+# Things that are no file
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def a_socket(path: Path) -> None:
+    os.chdir(path.parent)
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (a_folder, "is a folder"),
+        (os.mkfifo, "is a pipe"),
+        (a_loop, "symbolic links"),
+        (a_socket, "is a socket"),
+        (Path.touch, "is empty"),
+        (lambda path: None, "no module file"),
+        (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), 10**12), "1,000,000 MB"),
+    ],
+)
+def test_no_file(
+    make: Callable[[Path], None],
+    said: str,
+    tmp_path: Path,
+    pool: LocalPool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.json"
+    make(path)
+    assert said in refused(path, pool)
+
+
+def test_devices(pool: LocalPool) -> None:
+    assert "is a device" in refused(Path("/dev/zero"), pool)
+    assert "is a device" in refused(Path("/dev/null"), pool)
+
+
+def test_odd_names_are_no_obstacle(tmp_path: Path, pool: LocalPool) -> None:
+    text = save_json(module())
+    names = [b"a b.json", b"new\nline.json", b"\xff\xfe.json", b"tab\t'quote\".json", b"-x.json"]
+    for name in [os.fsdecode(name) for name in names]:
+        path = tmp_path / name
+        path.write_text(text)
+        assert load(path, pool) == text
+        path.write_text("{")
+        refused(path, pool)
+
+
+def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    run = relaxfuzz("check", "no\x1b[31m\n\u202e.json", "ToNonDataflow", cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr == "error: no module file 'no\\x1b[31m\\n\\u202e.json'\n"
+
+
+# Data
+
+
+@pytest.mark.parametrize(
+    ("pack", "said"),
+    [
+        (gzip.compress, "gzip"),
+        (bz2.compress, "bzip2"),
+        (lzma.compress, "xz"),
+        (lambda data: zipped(data), "zip"),
+        (lambda data: data.decode().encode("utf-16"), "UTF-16"),
+        (lambda data: data.decode().encode("utf-16-be"), "neither"),
+        (lambda data: data[:50] + b"\0" + data[50:], "neither"),
+        (lambda data: data[:50] + b"\xff" + data[50:], "byte 0xff at 50 is not UTF-8"),
+        (lambda data: b"[" * 100_000, "nested too deeply"),
+        (lambda data: b'{"a":' * 100_000, "nested too deeply"),
+        (lambda data: b"9" * 100_000, "neither"),
+        (lambda data: b"NaN", "it holds a float"),
+        (lambda data: b'"' + b"x" * 1_000_000 + b'"', "it holds a str"),
+        (lambda data: b'{"name": "model", "layers": []}', "a list of nodes"),
+        (lambda data: b"null", "it holds a null"),
+    ],
+)
+def test_not_json_of_a_module(
+    pack: Callable[[bytes], bytes], said: str, tmp_path: Path, pool: LocalPool
+) -> None:
+    path = tmp_path / "m.json"
+    path.write_bytes(pack(save_json(module()).encode()))
+    assert said in refused(path, pool)
+
+
+def zipped(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("module.json", data)
+    return file.getvalue()
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path, pool: LocalPool) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(save_json(module()), encoding="utf-8-sig")
+    assert load(path, pool) == save_json(module())
+
+
+def tree(text: str, change: Callable[[dict, list], object]) -> str:
+    document = json.loads(text)
+    change(document, document["nodes"])
+    return json.dumps(document)
+
+
+def circle(document: dict, nodes: list) -> None:
+    (call,) = (i for i, node in enumerate(nodes) if node["type"] == "ir.Call")
+    nodes[nodes[call]["data"]["args"]]["data"] = [call]
+
+
+def shared(document: dict, nodes: list) -> None:
+    """Forty pairs, each of one and the same pair: 2**40 leaves."""
+    (call,) = (i for i, node in enumerate(nodes) if node["type"] == "ir.Call")
+    last = nodes[call]["data"]["args"]
+    for _ in range(40):
+        nodes.append({"type": "ffi.Array", "data": [last, last]})
+        last = len(nodes) - 1
+    nodes[call]["data"]["args"] = last
+
+
+def deep(document: dict, nodes: list) -> None:
+    (call,) = (i for i, node in enumerate(nodes) if node["type"] == "ir.Call")
+    last = nodes[call]["data"]["args"]
+    for _ in range(10_000):
+        nodes.append({"type": "ffi.Array", "data": [last]})
+        last = len(nodes) - 1
+    nodes[call]["data"]["args"] = last
+
+
+def code(document: dict, nodes: list) -> None:
+    nodes[-1] = {"type": "ffi.Module", "data": base64.b64encode(b"x" * 99).decode()}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (circle, "contains itself"),
+        (shared, "unfolds into more than"),
+        (deep, "levels deep"),
+        (code, "compiled code"),
+        (lambda document, nodes: document.update(root_index=10**6), "root_index=1000000"),
+        (lambda document, nodes: nodes[-1]["data"].update(functions=-5), "refers to node -5"),
+        (lambda document, nodes: nodes[-1].update(type="no.such"), "no nodes of type 'no.such'"),
+        (lambda document, nodes: nodes[-1].update(type="\x1b[2J"), r"\x1b[2J"),
+        (
+            lambda document, nodes: (
+                document["metadata"].update(tvm_version="0.9"),
+                nodes[-1].update(type="relay.Module"),
+            ),
+            "(TVM 0.9 wrote it)",
+        ),
+    ],
+)
+def test_graphs(
+    change: Callable[[dict, list], object], said: str, tmp_path: Path, pool: LocalPool
+) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(tree(save_json(module()), change))
+    assert said in refused(path, pool)
+
+
+def test_a_long_chain_is_read(tmp_path: Path, pool: LocalPool) -> None:
+    """Many bindings are no depth; what is nested is, and is usable up to the limit."""
+
+    def chain(x: relax.Var) -> relax.Expr:
+        value: relax.Expr = x
+        for _ in range((node_graph.DEEPEST - 40) // 2):
+            value = relax.Tuple([value])
+        return value
+
+    path = tmp_path / "m.json"
+    path.write_text(save_json(module(chain)))
+    mod = load_json(load(path, pool))
+    assert relax.analysis.check_well_formed(mod)
+
+
+def test_more_dimensions_than_memory(tmp_path: Path, pool: LocalPool) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(
+        save_json(module(lambda x: relax.op.zeros((2**31, 2**31), "float32")))  # 2**62 elements
+    )
+    assert load(path, pool) == path.read_text()
+
+
+# Programs
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import time\nwhile True: pass", "did not finish within 2 s"),
+        ("import os\nwhile True: os.write(1, b'x' * 65536)", "did not finish within 2 s"),
+        ("import os\nos.kill(os.getpid(), 11)", "killed by SIGSEGV"),
+        ("import os\nos.closerange(0, 1000)", "defines no IRModule"),
+        ("import os\nos.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("import os\nos.fork()", "defines no IRModule"),
+        ("import os, sys\nsys.exit('\\x1b[2J')", r"SystemExit: \x1b[2J"),
+        ("import os\nos.remove(__file__)", "defines no IRModule"),
+        ("import no_such_thing", "No module named 'no_such_thing'"),
+        ("import re\nraise KeyboardInterrupt", "raised KeyboardInterrupt"),
+        ("import re\nraise ValueError('<b>' + 'x' * 10**6 + '\\n\\x07')", "characters]"),
+        ("import re\nclass E(Exception):\n def __str__(s): raise E\nraise E", "raised E: E"),
+        ("import re\nclass E(Exception):\n def __str__(s): return chr(0xd800)\nraise E", "\\ud800"),
+        ("import numpy\nnumpy.ones(10**10)", "more than 4 GB of memory"),
+        ("import numpy as n\nkept = []\nwhile True: kept.append(n.empty(2**26))", "of memory"),
+        ("import tempfile, pathlib\npathlib.Path(tempfile.mkdtemp()).chmod(0)", "no IRModule"),
+        ("import sys\nx = " + "(" * 5000 + ")" * 5000, "does not parse"),
+        ("import sys\nx = " + "-" * 100_000 + "1", "nested too deeply"),
+        ("import sys\nx = " + "+".join(["1"] * 100_000), ""),
+        ("x = 1\0", "does not parse"),
+        ("# coding: no-such\nimport re", "does not parse"),
+        ("from threading import Timer\nTimer(600, print).start()", "no IRModule"),
+        ("mod = 7", ""),
+    ],
+)
+def test_programs(text: str, said: str, tmp_path: Path, pool: LocalPool) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(text)
+    assert said in refused(path, pool, seconds=2.0)
+    assert sorted(p.name for p in tmp_path.iterdir()) in (["m.py"], [])
+
+
+def test_what_leaves_its_session_ends_too(tmp_path: Path, pool: LocalPool) -> None:
+    path, started = tmp_path / "m.py", tmp_path / "started"
+    path.write_text(
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        f"        open({str(started)!r}, 'w').write(str(os.getpid()))\n"
+        "        time.sleep(600)\n"
+        "    os._exit(0)\n"
+        f"while not os.path.exists({str(started)!r}):\n"
+        "    time.sleep(0.01)\n"
+    )
+    assert "no IRModule" in refused(path, pool)
+    assert not psutil.pid_exists(int(started.read_text()))
+
+
+def test_a_module_that_is_made_when_it_is_asked_for(tmp_path: Path, pool: LocalPool) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(
+        f"{SCRIPT}\nkept = [Module]\ndel Module\n"
+        "def __getattr__(name):\n"
+        "    if name == 'mod':\n"
+        "        return kept[0]\n"
+        "    raise AttributeError(name)\n"
+    )
+    assert "main" in [gvar.name_hint for gvar in load_json(load(path, pool)).get_global_vars()]
+
+
+def test_tvmscript_that_its_parser_does_not_survive(tmp_path: Path, pool: LocalPool) -> None:
+    path = tmp_path / "m.py"
+    nested = "x"
+    for _ in range(800):
+        nested = f"R.add({nested}, x)"
+    path.write_text(SCRIPT.replace("return x", f"y = {nested}\n        return y"))
+    refused(path, pool)
+
+
+@pytest.mark.slow
+def test_large_constants(tmp_path: Path, pool: LocalPool) -> None:
+    """100 MB is read; what would be twice the limit is refused by its size."""
+    path = tmp_path / "m.json"
+    value = np.zeros(25_000_000, "float32")
+    path.write_text(save_json(module(lambda x: relax.const(value))))
+    began = time.monotonic()
+    assert len(load(path, pool, seconds=120)) > 100_000_000
+    print(f"{time.monotonic() - began:.1f} s")
+    with path.open("a") as file:
+        file.write(" " * module_file.MOST)
+    assert "MB are read" in refused(path, pool)
+    source = tmp_path / "m.py"
+    source.write_text("import re\n" + "x = 1\n" * 16_000_000)
+    assert len(refused(source, pool, seconds=30)) < 500
+
+
+def test_source_is_read_in_its_own_encoding(tmp_path: Path, pool: LocalPool) -> None:
+    path = tmp_path / "m.py"
+    path.write_bytes(b"# coding: latin-1\n# \xe9\n" + to_source(module()).encode())
+    assert load(path, pool) == save_json(module())

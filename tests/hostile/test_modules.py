@@ -1,0 +1,169 @@
+"""Whatever a module file holds: it is read, or refused in one sentence that can be shown."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from relaxfuzz.fuzz.load import BadModule, load
+from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.scratch import scratch
+from relaxfuzz.generators.tvm_api import load_json, save_json
+
+from . import bases
+from .mutations import damaged_bytes, damaged_json, damaged_program
+
+File = tuple[str, bytes]
+"""How its name ends, and what is in it."""
+
+LONGEST = 1500
+"""Characters of a refusal, paths included."""
+SECONDS = 20.0
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as made:
+        yield made
+
+
+@dataclass
+class Tally:
+    """What became of the files."""
+
+    read: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    longest: float = 0.0
+
+    def __str__(self) -> str:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        lines = [f"{count:6} {kind}" for kind, count in self.refused.most_common()]
+        total = self.read + self.refused.total()
+        head = f"{total} files, {self.read} read, longest {self.longest:.1f} s, peak {peak:.0f} MB"
+        return "\n".join([head, *lines])
+
+
+def try_to_read(path: Path, pool: LocalPool, tally: Tally, *, well_formed: bool = True) -> None:
+    began = time.monotonic()
+    try:
+        text = load(path, pool, well_formed=well_formed, seconds=SECONDS)
+    except BadModule as error:
+        said = str(error)
+        assert said.isprintable(), ascii(said)
+        assert len(said) < LONGEST, said
+        assert path.name in said
+        tally.refused[kind(said)] += 1
+    else:
+        tally.read += 1
+        assert save_json(load_json(text)) == text
+    tally.longest = max(tally.longest, time.monotonic() - began)
+
+
+KINDS = (
+    "is not UTF-8",
+    "is UTF-16",
+    "neither a Python file",
+    "refers to node",
+    "contains itself",
+    "to have a type",
+    "has no nodes of type",
+    "compiled code",
+    "the number of a node",
+    "a list of nodes",
+    "unfolds into",
+    "levels deep",
+    "Cannot convert",
+    "Required field",
+    "wrote it)",
+    "can load",
+    "cannot say whether",
+    "is not well-formed",
+    "has no functions",
+    "does not parse",
+    "defines no IRModule",
+    "defines several",
+    "raised",
+    "was killed by",
+    "ended with code",
+    "did not finish",
+    "of memory",
+    "cannot be written",
+    "holds a",
+    "is empty",
+)
+
+
+def kind(said: str) -> str:
+    """The same for files that are refused for the same reason."""
+    return next((each for each in KINDS if each in said), said)
+
+
+def fuzz(count: int, shard: int, files: st.SearchStrategy[File], pool: LocalPool) -> Tally:
+    """Read so many damaged files; nothing is left of them."""
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+
+        @seed(shard)
+        @settings(
+            max_examples=count,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(files, st.booleans())
+        def run(file: File, well_formed: bool) -> None:
+            suffix, data = file
+            path = Path(folder) / f"module{suffix}"
+            path.write_bytes(data)
+            try_to_read(path, pool, tally, well_formed=well_formed)
+
+        run()
+        assert {path.suffix for path in Path(folder).iterdir()} <= {".json", ".py"}
+    assert [path.name for path in scratch().iterdir() if path.is_dir()] == []
+    assert psutil.Process(pool.zygote).children() == []
+    return tally
+
+
+def damaged(every: int) -> st.SearchStrategy[File]:
+    """JSON three times as often as Python; the tree more often than the bytes.
+
+    Args:
+        every: one of so many of the files that there are.
+    """
+    texts = st.sampled_from([*bases.modules(12), *bases.upstream(every)])
+    programs = st.sampled_from(bases.programs(every))
+    as_json = (
+        texts.flatmap(damaged_json)
+        | texts.flatmap(damaged_json)
+        | texts.flatmap(lambda text: damaged_bytes(text.encode()))
+    ).map(lambda data: (".json", data))
+    as_python = (
+        programs.flatmap(damaged_program)
+        | programs.flatmap(lambda text: damaged_bytes(text.encode()))
+    ).map(lambda data: (".py", data))
+    return as_json | as_json | as_python
+
+
+def test_damaged_files(pool: LocalPool) -> None:
+    tally = fuzz(40, 0, damaged(200), pool)
+    assert tally.refused.total() > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(1, 14))
+def test_many_damaged_files(shard: int, pool: LocalPool) -> None:
+    tally = fuzz(500, shard, damaged(10), pool)
+    print(f"\n{tally}")
+    assert tally.read > 10
+    assert tally.refused.total() > 100
