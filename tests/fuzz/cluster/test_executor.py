@@ -1,0 +1,205 @@
+"""Campaigns on separate scheduler and worker processes: the same results, whoever dies."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import relaxfuzz
+from relaxfuzz.fuzz import campaign
+from relaxfuzz.fuzz.campaign import CampaignConfig
+from relaxfuzz.fuzz.cluster import executor as cluster_executor
+from relaxfuzz.fuzz.cluster.connection import connect
+from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
+from relaxfuzz.fuzz.cluster.fitness import about, differences
+from relaxfuzz.fuzz.cluster.where import Where
+from relaxfuzz.fuzz.events import BlockDone, Event, Finished, Progress
+from relaxfuzz.fuzz.executor import Executor, ExecutorError
+from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.mistake import Mistake
+from relaxfuzz.fuzz.protocol import Block, Ended, ModuleDone, Reply, Subject
+from relaxfuzz.fuzz.state import State
+from relaxfuzz.oracles.passcall import PassCall
+
+from .conftest import Processes
+
+CONFIG = CampaignConfig(
+    seed=5,
+    subjects=tuple(map(Subject, ("ToNonDataflow", "LiftTransformParams", "KillAfterLastUse"))),
+    modules=40,
+    modules_in_block=4,
+    compositions=False,
+)
+
+Eventually = Callable[[Callable[[], bool]], None]
+
+
+def told(executor: Executor, config: CampaignConfig = CONFIG) -> tuple[list[Event], Finished]:
+    """All that a campaign says that does not depend on the clock."""
+    *events, finished = campaign.run(config, executor)
+    assert isinstance(finished, Finished)
+    return [event for event in events if not isinstance(event, Progress)][1:], finished
+
+
+def counts(finished: Finished) -> tuple[object, ...]:
+    checks = {name: stats.checks for name, stats in finished.stats.items()}
+    return finished.modules, finished.checks, checks, finished.occurrences
+
+
+@pytest.fixture(scope="module")
+def expected() -> tuple[list[Event], Finished]:
+    """Of the local pool."""
+    with LocalPool(2) as pool:
+        return told(pool)
+
+
+@contextlib.contextmanager
+def executor(processes: Processes) -> Iterator[tuple[ClusterExecutor, list[str]]]:
+    said: list[str] = []
+    with (
+        connect(Where(scheduler=processes.address), 1) as connection,
+        ClusterExecutor(connection, tell=lambda news: said.append(news.text)) as made,
+    ):
+        yield made, said
+
+
+def test_what_differs_is_named_once() -> None:
+    here = about()
+    assert differences(here, here) == []
+    there = {**here, "tvm": "0.26.0", "tvm_git": "abc"}
+    assert differences(here, there) == [f"tvm 0.26.0 instead of {here['tvm']}"]
+    other = {**here, "relaxfuzz_sources": "0"}
+    assert differences(here, other) == [
+        f"the sources of relaxfuzz 0 instead of {here['relaxfuzz_sources']}"
+    ]
+    assert len(differences(here, {})) == len(here) - 2  # TVM and relaxfuzz are one thing each
+
+
+@pytest.mark.session
+def test_a_cluster_says_what_the_local_pool_says_although_workers_and_the_scheduler_die(
+    cluster: Processes, expected: tuple[list[Event], Finished], eventually: Eventually
+) -> None:
+    victim = cluster.add()
+    cluster.add()
+    with executor(cluster) as (made, said):
+        eventually(lambda: made.workers == 2)
+        events: list[Event] = []
+        finished: Finished | None = None
+        for event in campaign.run(CONFIG, made):
+            match event:
+                case BlockDone(number=1):
+                    victim.kill()
+                    cluster.add()
+                case BlockDone(number=5):
+                    cluster.restart()
+                    cluster.add()
+                    cluster.add()
+                case Finished():
+                    finished = event
+            if not isinstance(event, Progress):
+                events.append(event)
+    assert finished is not None
+    assert [e for e in events[1:-1] if not isinstance(e, BlockDone)] == [
+        e for e in expected[0] if not isinstance(e, BlockDone)
+    ]
+    assert counts(finished) == counts(expected[1])
+    assert sum("has left" in line for line in said) >= 1
+    assert sum("is back" in line for line in said) == 1
+
+
+@pytest.mark.session
+def test_without_workers_or_scheduler_it_says_so(
+    cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_executor, "WORKERS", 1.0)
+    with pytest.raises(Mistake, match=r"no worker was at .* start some"), executor(cluster):
+        pass
+    with (
+        pytest.raises(Mistake, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "),
+        connect(Where(scheduler="tcp://127.0.0.1:1"), 1),
+    ):
+        pass
+
+
+@pytest.mark.session
+def test_a_worker_with_other_sources_is_left_out(
+    cluster: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    package = Path(relaxfuzz.__file__).parent
+    other = tmp_path / "other" / "relaxfuzz"
+    shutil.copytree(package, other, ignore=shutil.ignore_patterns("__pycache__"))
+    (other / "fuzz" / "draw.py").open("a").write("# another way to draw\n")
+    cluster.add({"PYTHONPATH": str(other.parent)})
+    monkeypatch.setattr(cluster_executor, "WORKERS", 30.0)
+    with pytest.raises(Mistake, match=r"the sources of relaxfuzz .* instead of"), executor(cluster):
+        pass
+    cluster.add()
+    with executor(cluster) as (made, said):
+        eventually(lambda: any("left out: the sources" in line for line in said))
+        assert made.workers == 1
+        _, finished = told(made, CampaignConfig(seed=5, subjects=CONFIG.subjects, modules=4))
+        assert finished.modules == 4
+
+
+@pytest.mark.session
+def test_a_scheduler_that_does_not_come_back_ends_the_campaign_behind_whole_blocks(
+    cluster: Processes, monkeypatch: pytest.MonkeyPatch, expected: tuple[list[Event], Finished]
+) -> None:
+    monkeypatch.setattr(cluster_executor, "RETURN", 1.0)
+    cluster.add()
+    states: list[State] = []
+
+    def until_it_is_lost(executor: ClusterExecutor) -> None:
+        for event in campaign.run(CONFIG, executor):
+            if isinstance(event, BlockDone):
+                states.append(copy.deepcopy(event.state))
+                cluster.scheduler.kill()
+
+    with executor(cluster) as (made, _):
+        with pytest.raises(ExecutorError, match=r"the scheduler at .* is gone"):
+            until_it_is_lost(made)
+        with pytest.raises(ExecutorError, match=r"the scheduler at .* is gone"):
+            made.submit(_block("ToNonDataflow"), lambda reply: None)
+    state = states[-1]
+    assert 0 < state.blocks < 10
+    assert state.modules == 4 * state.blocks
+    with LocalPool(2) as pool:
+        *_, finished = campaign.run(CONFIG, pool, state=state)
+    assert isinstance(finished, Finished)
+    assert counts(finished) == counts(expected[1])
+
+
+@pytest.mark.session
+def test_a_job_under_way_can_be_cancelled_and_leaves_nothing_behind(
+    cluster: Processes, eventually: Eventually, faulty: Callable[[str], PassCall]
+) -> None:
+    worker = cluster.add()
+    with executor(cluster) as (made, _):
+        heard: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        call = faulty("innocent")
+        id = made.submit(_block(call.name, call, modules=10**6), heard.put)
+        eventually(lambda: any(member.checks for member in made.members()))
+        assert psutil.Process(worker.pid).children()  # the zygote
+        made.cancel(id)
+        replies = []
+        while not replies or not isinstance(replies[-1], Ended):
+            replies.append(heard.get(timeout=60))
+        assert any(isinstance(reply, ModuleDone) for reply in replies)
+        done = threading.Event()
+        waiting = made.submit(_block(call.name, call), lambda r: done.set())
+        made.cancel(waiting)
+        assert done.wait(60)
+    eventually(lambda: not psutil.Process(worker.pid).children())
+    assert worker.poll() is None
+
+
+def _block(name: str, call: PassCall | None = None, modules: int = 4) -> Block:
+    return Block(seed=1, start=0, count=modules, subjects=(Subject(name, call),))
