@@ -569,7 +569,7 @@ def decode(line: bytes | str) -> Message:
         data = json.loads(line)
         kind = _MESSAGES[data.pop("message")]
         message: Message = typed(data, kind)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ProtocolError(
             f"Expected a message of protocol version {VERSION} but got {line[:200]!r}"
         ) from error

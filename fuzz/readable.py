@@ -19,10 +19,19 @@ def visible(text: str) -> str:
 
 def sentence(text: str, longest: int = LONGEST) -> str:
     """One line of at most so many characters: what is too long loses its middle."""
-    if len(text) > longest:
-        begin, end = longest * 2 // 3, longest // 3
-        text = f"{text[:begin]} [{len(text) - begin - end} characters] {text[-end:]}"
-    return visible(text.replace("\n", "\\n"))
+    return visible(_cut(text, longest).replace("\n", "\\n"))
+
+
+def message(text: str) -> str:
+    """What a command ends with: lines stay lines, and what is too long loses its middle."""
+    return visible(_cut(text, 4 * LONGEST))
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    begin, end = longest * 2 // 3, longest // 3
+    return f"{text[:begin]} [{len(text) - begin - end} characters] {text[-end:]}"
 
 
 def _shows(char: str) -> bool:

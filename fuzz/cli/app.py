@@ -12,7 +12,7 @@ import typer
 
 from ..lost import watched
 from ..mistake import Mistake, Told
-from ..readable import visible
+from ..readable import message
 
 app = typer.Typer(
     name="relaxfuzz",
@@ -50,7 +50,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         with watched():  # a full disk, wherever it was met
             code = command()
     except (Mistake, TVMUnsupported) as error:
-        print(f"error: {visible(str(error))}", file=sys.stderr)
+        print(f"error: {message(str(error))}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -60,7 +60,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Told as error:
-        print(f"error: {visible(str(error))}", file=sys.stderr)
+        print(f"error: {message(str(error))}", file=sys.stderr)
         code = 3
     except Exception:
         traceback.print_exc()

@@ -1,0 +1,555 @@
+"""Whatever a store, a state or a file of settings holds: it is read, or refused in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from relaxfuzz import corpus
+from relaxfuzz.corpus.knowns import SHIPPED, known
+from relaxfuzz.fuzz import foreign
+from relaxfuzz.fuzz.environments import _about
+from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.lock import LOCK, alone
+from relaxfuzz.fuzz.minimize import checkpoint
+from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
+from relaxfuzz.fuzz.minimize.parallel import State as Search
+from relaxfuzz.fuzz.mistake import Mistake
+from relaxfuzz.fuzz.nightly import memory
+from relaxfuzz.fuzz.nightly.config import EXAMPLE, Options, load, plan
+from relaxfuzz.fuzz.nightly.memory import Night, recall
+from relaxfuzz.fuzz.protocol import Check, ProtocolError, Submit, decode, encode
+from relaxfuzz.fuzz.recorder import _Checkpoint
+from relaxfuzz.fuzz.script import is_reproducer
+from relaxfuzz.fuzz.state import State
+from relaxfuzz.fuzz.store import DATABASE, BadStore, Store
+from relaxfuzz.oracles.passcall import PassCall
+
+from ..commands import relaxfuzz
+from .mutations import ODD, damaged_bytes
+from .stores import (
+    Tally,
+    campaign_state,
+    damaged_stores,
+    damaged_text,
+    go_on,
+    made_finding,
+    make_store,
+    nothing_outside,
+    older,
+    read_all,
+    shows,
+    write_all,
+)
+
+
+@pytest.fixture(scope="module")
+def finding() -> Finding:
+    return made_finding("exp")
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_store(tmp_path_factory.mktemp("stores") / "original")
+
+
+@pytest.fixture
+def store(original: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "in" / "store"
+    shutil.copytree(original, folder)
+    return folder
+
+
+def execute(folder: Path, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a failure shows the beginning of: inputs may be large."""
+
+    value: object
+
+    def __repr__(self) -> str:
+        return f"{self.value!r:.500}"
+
+
+def fuzz(count: int, strategy: st.SearchStrategy[object], work: Callable[[object], None]) -> None:
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy.map(Drawn))
+    def run(drawn: Drawn) -> None:
+        work(drawn.value)
+
+    run()
+
+
+# Stores
+
+
+def fuzz_stores(original: Path, count: int) -> Tally:
+    tally = Tally()
+
+    def work(make: object) -> None:
+        assert callable(make)
+        with tempfile.TemporaryDirectory(prefix="hostile-store-") as folder:
+            inside = Path(folder) / "in" / "store"
+            inside.parent.mkdir()
+            make(inside)
+            with nothing_outside(inside):
+                read_all(inside, tally)
+                write_all(inside, tally)
+
+    fuzz(count, damaged_stores(original), work)
+    return tally
+
+
+def test_damaged_stores(original: Path) -> None:
+    tally = fuzz_stores(original, 25)
+    assert tally.read
+    assert tally.refused
+
+
+@pytest.mark.slow
+def test_many_damaged_stores(original: Path, tmp_path: Path) -> None:
+    campaign = tmp_path / "campaign"
+    arguments = ("LegalizeOps", "--modules", "8", "--workers", "1", "--no-known", "--seed", "3")
+    assert relaxfuzz("run", *arguments, "--out", campaign).returncode in (0, 1)
+    for each in (original, campaign):
+        print(f"{each.name}: {fuzz_stores(each, 900)}")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_an_old_store_is_read_as_it_is(store: Path, version: int) -> None:
+    with Store(store, create=False) as opened:
+        expected = [finding.id for finding in opened.findings()]
+    older(store, version)
+    before = (store / DATABASE).read_bytes()
+    with Store(store, create=False) as opened:
+        assert [finding.id for finding in opened.findings()] == expected
+        opened.set_aside()
+        assert opened.rows.enter(expected[0], []) == opened.rows.of(expected[0])
+    assert (store / DATABASE).read_bytes() == before
+    read_all(store, Tally())
+    with Store(store) as opened:  # and given what it lacks by whoever writes
+        assert len(opened.runs.all()) == (version == 3)
+
+
+def test_reading_leaves_nothing_behind(store: Path) -> None:
+    before = sorted(path.name for path in store.iterdir())
+    read_all(store, Tally())
+    assert sorted(path.name for path in store.iterdir()) == before
+
+
+def test_a_store_that_cannot_be_written_to(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relaxfuzz.fuzz.database._on_read_only_disk", lambda folder: True)
+    with Store(store) as writer:
+        expected = writer.rows.all()
+        writer.rows.judge(expected[0].id, note="in the log only")
+        assert (store / f"{DATABASE}-wal").stat().st_size
+        with Store(store, create=False) as opened:
+            assert opened.rows.get(expected[0].id).note == "in the log only"
+    with Store(store, create=False) as opened:
+        assert len(opened.rows.all()) == len(expected)
+
+
+HOSTILE = {
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON findings BEGIN DELETE FROM members; END",
+    "view": "CREATE VIEW v AS SELECT * FROM findings",
+    "table": "CREATE TABLE other (x)",
+    "index": "CREATE INDEX i ON findings (upper(title))",
+    "virtual": "CREATE VIRTUAL TABLE f USING fts5(x)",
+    "column": "ALTER TABLE findings ADD COLUMN x TEXT DEFAULT 'x'",
+    "renamed": "ALTER TABLE causes RENAME TO other",
+}
+
+
+@pytest.mark.parametrize("statement", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("create", [False, True])
+def test_a_schema_that_is_not_ours_is_refused(store: Path, statement: str, create: bool) -> None:
+    execute(store, statement)
+    with pytest.raises(BadStore, match="which no relaxfuzz makes"):
+        Store(store, create=create)
+
+
+def test_what_is_beside_the_file_leads_nowhere(store: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for name in ("-wal", "-shm", "-journal", ""):
+        path = store / f"{DATABASE}{name}"
+        path.unlink(missing_ok=True)
+        path.symlink_to(victim)
+        for create in (False, True):
+            with pytest.raises(BadStore, match="a link"):
+                Store(store, create=create)
+        path.unlink()
+    assert victim.read_text() == "mine"
+
+
+def test_a_journal_that_names_another_file_is_not_followed(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    end = str(tmp_path / "victim").encode() + bytes.fromhex("00000010d9d505f920a163d7")
+    (store / f"{DATABASE}-journal").write_bytes(end)
+    with pytest.raises(BadStore, match="names another file"):
+        Store(store)
+    assert (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize("name", ["reproducers", "modules", LOCK])
+def test_nothing_is_written_through_a_link(store: Path, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.rmtree(store / name, ignore_errors=True)
+    target = elsewhere / "victim" if name == LOCK else elsewhere
+    (store / name).symlink_to(target)
+    with pytest.raises(Mistake, match="cannot write"), Store(store), alone(store, "test"):
+        pass
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/b.py", "..", "x\0.py", ""])
+def test_a_reproducer_lies_in_the_store(store: Path, finding: Finding, name: str) -> None:
+    text = json.loads(finding.to_json()) | {"reproducer": name}
+    with pytest.raises(Mistake, match="reproducer="):
+        Finding.from_json(json.dumps(text))
+
+
+def test_a_reproducer_that_is_a_link_is_none(store: Path, tmp_path: Path) -> None:
+    with Store(store, create=False) as opened:
+        (path,) = filter(None, map(opened.reproducer, opened.findings()))
+        path.unlink()
+        path.symlink_to("/etc/passwd")
+        assert not any(map(opened.reproducer, opened.findings()))
+
+
+def test_one_broken_finding_hides_no_other(store: Path) -> None:
+    execute(store, "UPDATE findings SET finding = '{\"format\": 1}' WHERE rowid = 2")
+    execute(store, "UPDATE runs SET run = '[]'")
+    done = relaxfuzz("findings", store)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be read" in done.stderr
+    assert "2 rows, 2 reports" in done.stdout
+    with Store(store, create=False) as opened:
+        assert len(list(opened.findings())) == 2
+        assert opened.runs.all() == {}
+        assert "and 1 more" in opened.complaint
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "empty", "noise", "foreign"])
+@pytest.mark.parametrize("command", ["findings", "report", "replay"])
+def test_what_is_no_database(store: Path, kind: str, command: str) -> None:
+    path = store / DATABASE
+    path.unlink()
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "noise":
+            path.write_bytes(os.urandom(9000))
+        case "foreign":
+            execute(store, "CREATE TABLE mine (x)")
+        case "empty":
+            path.touch()
+    done = relaxfuzz(command, store)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (0 if (kind, command) == ("empty", "findings") else done.returncode)
+    assert done.returncode in (0, 2)
+    if kind != "empty":
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: "), done.stderr
+
+
+def test_a_value_of_gigabytes_is_not_read(store: Path) -> None:
+    execute(
+        store, "UPDATE findings SET finding = CAST(zeroblob(300000000) AS TEXT) WHERE rowid = 2"
+    )
+    with Store(store, create=False) as opened:
+        assert len(list(opened.findings())) == 2
+        assert "too big" in opened.complaint
+
+
+def test_a_text_of_many_pieces_is_not_taken_apart(finding: Finding) -> None:
+    text = finding.to_json().replace('"ops": []', f'"ops": [{"[]," * 4_000_000}[]]')
+    with pytest.raises(Mistake, match="too many pieces"):
+        Finding.from_json(text)
+
+
+def test_long_texts_are_read(finding: Finding, store: Path) -> None:
+    long = {"detail": '\\"<b>\x1b[2J' * 4_000_000, "title": "t" * 1_000_000}
+    made = Finding.from_json(json.dumps(json.loads(finding.to_json()) | long))
+    assert made.detail == long["detail"]
+    with Store(store) as opened:
+        opened.put(made)
+    read_all(store, Tally())
+
+
+# Findings
+
+
+def fuzz_findings(finding: Finding, count: int) -> Tally:
+    tally = Tally()
+
+    def work(text: object) -> None:
+        assert isinstance(text, str)
+        tally.inputs += 1
+        made = tally.attempt(lambda: Finding.from_json(text))
+        if made is not None:
+            assert Finding.from_json(made.to_json()) == made
+            assert made.reproducer is None or "/" not in made.reproducer
+            foreign.told([made])
+
+    fuzz(count, damaged_text(finding.to_json()), work)
+    return tally
+
+
+def test_damaged_findings(finding: Finding) -> None:
+    tally = fuzz_findings(finding, 100)
+    assert tally.read
+    assert tally.refused
+
+
+@pytest.mark.slow
+def test_many_damaged_findings(finding: Finding) -> None:
+    print(fuzz_findings(finding, 3_000))
+
+
+PLAIN = (
+    "LegalizeOps()",
+    "FuseOps(fuse_opt_level=2)",
+    "relax.backend.DispatchSortScan()",
+    "BindParams('main', {'x': 1, 'y': [1, -2.5, None]})",
+)
+CODE = (
+    "__import__('os').system('id')",
+    "LegalizeOps(__import__('os').system('id'))",
+    "LegalizeOps(**{'a': 1})",
+    "LegalizeOps(*[1])",
+    "tvm.os.system('id')",
+    "FuseOps",
+    "(lambda: LegalizeOps())()",
+    "LegalizeOps()()",
+    "LegalizeOps(f'{open(1)}')",
+    "(" * 50_000,
+    "a" + ".b" * 50_000,
+    "\0",
+)
+
+
+def test_what_is_code_in_a_finding(finding: Finding) -> None:
+    assert [expr for expr in PLAIN if foreign.is_code(PassCall(expr))] == []
+    assert [expr[:40] for expr in CODE if not foreign.is_code(PassCall(expr))] == []
+    assert foreign.is_code(PassCall("LegalizeOps()", imports=("import os",)))
+    assert foreign.is_code(PassCall("LegalizeOps()", factory="/x.py:f"))
+    dpl = ("from tvm.relax.dpl import is_const, is_op, wildcard",)
+    pattern = "FuseOpsByPattern([('a', is_op('relax.add')(wildcard(), is_const()))])"
+    assert foreign.is_code(PassCall(pattern, imports=dpl)) in (True, False)
+
+
+SAYS = "import os; os.system('touch {}')"
+
+
+def test_reading_executes_nothing(store: Path, finding: Finding, tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    code = SAYS.format(mark)
+    (tmp_path / "evil.py").write_text(code)
+    call = PassCall(f"exec({code!r})", imports=(code,), factory=f"{tmp_path / 'evil.py'}:x")
+    with Store(store) as opened:
+        for number, each in enumerate((call, PassCall(call.expr), PassCall("F()", {}, (code,)))):
+            changes = {"key": (str(number),), "calls": (each,), "source": code}
+            opened.publish(made_finding("exp", **changes), code)
+    read_all(store, Tally(), html=True)
+    shown = relaxfuzz("findings", "show", made_finding("exp", key=("0",)).id, "--out", store)
+    assert code in shown.stdout, shown.stderr
+    assert not mark.exists()
+
+
+# States
+
+
+def fuzz_states(finding: Finding, count: int) -> Tally:
+    tally = Tally()
+    state = campaign_state(finding)
+    go_on(state)
+    night = Night(asked="0f", seed=3, after=2, replayed={"a": "fixed"}, back=("c",))
+    search = Checkpoint(request={"TVM": "1"}, state=Search(module=finding.module), finding=finding)
+    kept = _Checkpoint({"a": 1}, {"p": ("t",)}, frozenset({"k"}), state)
+    texts: list[tuple[str, str]] = [
+        ("state", state.to_json()),
+        ("kept", kept.text().split("\n")[0]),
+    ]
+    with tempfile.TemporaryDirectory(prefix="hostile-state-") as name:
+        folder = Path(name)
+        night.remember(folder)
+        search.write(folder / "search")
+        texts += [("night", (folder / memory.FILE).read_text())]
+        texts += [("search", (folder / "search").read_text())]
+
+        def work(drawn: object) -> None:
+            assert isinstance(drawn, tuple)
+            kind, text = drawn
+            data = text.encode("utf-8", "replace")
+            tally.inputs += 1
+            match kind:
+                case "state":
+                    made = tally.attempt(lambda: State.from_json(text), ValueError)
+                    if made is not None:
+                        go_on(made)
+                case "kept":
+                    whole = f"{text}\n{state.to_json()}"
+                    tally.attempt(lambda: _Checkpoint.of(whole), ValueError)
+                case "night":
+                    (folder / memory.FILE).write_bytes(data)
+                    tally.attempt(lambda: recall(folder))
+                case "search":
+                    (folder / "search").write_bytes(data)
+                    asked = {"TVM": "1"}
+                    refusal = checkpoint.BadCheckpoint
+                    tally.attempt(lambda: checkpoint.read(folder / "search", asked), refusal)
+
+        one = st.sampled_from(texts)
+        fuzz(count, one.flatmap(lambda o: damaged_text(o[1]).map(lambda t: (o[0], t))), work)
+    return tally
+
+
+def test_damaged_states(finding: Finding) -> None:
+    tally = fuzz_states(finding, 100)
+    assert tally.read
+    assert tally.refused
+
+
+@pytest.mark.slow
+def test_many_damaged_states(finding: Finding) -> None:
+    print(fuzz_states(finding, 2_000))
+
+
+# Messages
+
+
+def fuzz_messages(finding: Finding, count: int) -> Tally:
+    tally = Tally()
+    job = Check(module="{}", calls=finding.calls, oracles=("crash",))
+    line = encode(Submit(1, job)).decode()
+
+    def work(text: object) -> None:
+        assert isinstance(text, str)
+        tally.inputs += 1
+        made = tally.attempt(lambda: decode(text), ProtocolError)
+        if made is not None:
+            assert decode(encode(made)) == made
+
+    fuzz(count, damaged_text(line), work)
+    return tally
+
+
+def test_damaged_messages(finding: Finding) -> None:
+    assert fuzz_messages(finding, 60).refused
+
+
+@pytest.mark.slow
+def test_many_damaged_messages(finding: Finding) -> None:
+    print(fuzz_messages(finding, 1_000))
+
+
+# Settings, knowns, headers
+
+TOML = (
+    'budget = "9e9h"',
+    f'budget = "{"9" * 4_000}h"',
+    f'max-disk = "{"9" * 4_000}TB"',
+    "modules = -1",
+    "seed = 99999999999999999999999999999999999999",
+    'out = "a\\u0000b"',
+    "seed = 1979-05-27T07:32:00Z",
+    "passes = [1, 2]",
+    "seed = nan",
+    "x = " + "[" * 5_000 + "]" * 5_000,
+    "[a." + "b." * 5_000 + "c]",
+    "report = 7",
+    "[report]\nhtml = {a = 1}",
+    'corpus = ["/dev/zero", "/nowhere"]',
+    'passes = ["\\u001b[2J"]',
+    "x" * 100_000 + " = 1",
+    'what = ["a"]\nfingerprints = [[]]\ntvm = 1\ntrigger = []',
+    'what = "a"\nfingerprints = [["a", "b"]]\ntvm = "fails on 1"\ntrigger = {a = 1}',
+    f'what = "a"\nfingerprints = [["a", "b"]]\ntvm = "fails on 1"\nreproducer = "{"a" * 5_000}"',
+    f'what = "a"\nfingerprints = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
+)
+
+
+def fuzz_files(count: int) -> Tally:
+    tally = Tally()
+    texts = [
+        *(path.read_text() for path in sorted(SHIPPED.glob("*.toml"))[:4]),
+        EXAMPLE.read_text(),
+        *TOML,
+        *(path.read_text() for path in corpus.found()[:3]),
+        "# pass: a\n# oracle: b\n# fingerprint: " + "[" * 5_000 + "\n# tvm: fails on 1\n"
+        "# fails with: a\n# promise: b\n",
+        "# pass: a\n# oracle: b\n# fingerprint: 5\n# tvm: fails on 1\n# fails with: a\n"
+        "# promise: b\n",
+        '{"tvm": "0.27.0", "python": "3.11"}',
+    ]
+    with tempfile.TemporaryDirectory(prefix="hostile-files-") as name:
+        path = Path(name) / "file"
+
+        def work(data: object) -> None:
+            assert isinstance(data, bytes)
+            path.write_bytes(data)
+            tally.inputs += 1
+            tally.attempt(lambda: plan(load(path), Options(), "file"))
+            tally.attempt(lambda: known(path), ValueError)
+            tally.attempt(lambda: corpus.entry(path), ValueError, OSError)
+            assert is_reproducer(path) in (True, False)
+            (path.parent / "environment.json").write_bytes(data)
+            _about(path.parent)
+
+        for text in texts:
+            work(text.encode())
+        bytes_ = st.sampled_from(texts).flatmap(lambda text: damaged_bytes(text.encode()))
+        fuzz(count, bytes_, work)
+        path.unlink()
+        os.mkfifo(path)
+        for refused in (lambda: load(path), lambda: known(path), lambda: corpus.entry(path)):
+            with pytest.raises((Mistake, ValueError, OSError), match="no ordinary file"):
+                refused()
+    return tally
+
+
+def test_damaged_files() -> None:
+    tally = fuzz_files(40)
+    assert tally.read
+    assert tally.refused
+
+
+@pytest.mark.slow
+def test_many_damaged_files() -> None:
+    print(fuzz_files(1_500))
+
+
+def test_who_holds_a_folder_is_told_as_far_as_it_can_be(tmp_path: Path) -> None:
+    for odd in (*ODD, {"command": "\x1b[2J", "pid": 1, "since": 1e300}, {"since": []}):
+        with alone(tmp_path, "one"):
+            (tmp_path / LOCK).write_text(json.dumps(odd))
+            with pytest.raises(Mistake, match="works in") as raised, alone(tmp_path, "two"):
+                pass
+            shows(str(raised.value))
