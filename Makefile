@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test test-sessions lint types bench bench-minimize build clean
+.PHONY: fuzz test test-sessions lint types bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -36,6 +36,10 @@ bench-minimize: $(INSTALLED)
 build: $(INSTALLED)
 	rm -rf dist
 	$(BIN)/python -m build --installer pip
+
+# For an otherwise idle machine.
+bench-cluster: $(INSTALLED)
+	$(BIN)/python -m relaxfuzz.fuzz.bench.cluster
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
