@@ -13,6 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from .readable import sentence, visible
+
 WIDE = 160
 """Columns of what is no terminal."""
 
@@ -50,14 +52,16 @@ class _Terminal:
         self._below: Sequence[str] = ()
 
     def progress(self, text: str) -> None:
-        cut = (Text(line, overflow="ellipsis", no_wrap=True) for line in (text, *self._below))
+        cut = (
+            Text(visible(line), overflow="ellipsis", no_wrap=True) for line in (text, *self._below)
+        )
         self._live.update(Group(*cut))
 
     def below(self, lines: Sequence[str], instead: str) -> None:
         self._below = lines
 
     def line(self, text: str, style: str = "") -> None:
-        self._live.console.print(Text(text, style=style))
+        self._live.console.print(Text(visible(text), style=style))
 
     def close(self) -> None:
         self._live.stop()
@@ -79,7 +83,7 @@ class _Plain:
             self.line(instead)
 
     def line(self, text: str, style: str = "") -> None:
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(visible(text)), soft_wrap=True)
 
     def close(self) -> None:
         pass
@@ -114,7 +118,8 @@ def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | 
     table = columns("pass", "oracle", "what went wrong, reproducer", whole=("pass", "oracle"))
     for pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:3]):
         shown = "no file reproduces it; see `relaxfuzz replay`" if path is None else str(path)
-        table.add_row(Text(pass_name), Text(oracle), Text(f"{title}\n").append(shown, style="dim"))
+        what = Text(f"{sentence(title)}\n").append(visible(shown), style="dim")
+        table.add_row(Text(sentence(pass_name)), Text(sentence(oracle)), what)
     console.print(table)
 
 

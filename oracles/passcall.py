@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import difflib
 import functools
-import importlib
+import importlib.machinery
+import importlib.util
 import inspect
 import os
 import runpy
@@ -284,15 +285,71 @@ def _fail(spelling: str, what: str, error: Exception) -> NoReturn:
 
 
 def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
-    call = "" if isinstance(_load(spelling), tvm.transform.Pass) else "()"
+    """Nothing is executed that is not loaded anyway: a spelling may come from anybody."""
     place, _, name = spelling.rpartition(":")
     directory, module = _place(place)
     if module is None:
         path = f"sys.path.insert(0, {directory!r})"
-        return ("import runpy", "import sys", path), f"runpy.run_path({place!r})[{name!r}]{call}"
-    file = sys.modules[module].__file__
+        made = _passed(f"runpy.run_path({place!r})[{name!r}]", _makes(Path(place), name, spelling))
+        return (*_needs(made), "import runpy", "import sys", path), made
+    loaded = sys.modules.get(module)
+    file = _file(module, spelling) if loaded is None else loaded.__file__
+    if loaded is not None:
+        makes: bool | None = not isinstance(_load(spelling), tvm.transform.Pass)
+    else:
+        makes = None if file is None else _makes(Path(file), name, spelling)
+    made = _passed(name, makes)
     if file is None or "site-packages" in file:
-        return (f"from {module} import {name}",), f"{name}{call}"
+        return (*_needs(made), f"from {module} import {name}"), made
     depth = len(module.split(".")) - (not file.endswith("__init__.py"))
     path = f"sys.path.insert(0, {str(Path(file).resolve().parents[depth])!r})"
-    return ("import sys", path, f"from {module} import {name}"), f"{name}{call}"
+    return (*_needs(made), "import sys", path, f"from {module} import {name}"), made
+
+
+def _needs(made: str) -> tuple[str, ...]:
+    return ("import tvm",) if "tvm." in made else ()
+
+
+def _passed(got: str, makes: bool | None) -> str:
+    """The pass that an expression gives, by a call or without one."""
+    if makes is None:
+        return f"(lambda it: it if isinstance(it, tvm.transform.Pass) else it())({got})"
+    return f"{got}()" if makes else got
+
+
+def _makes(file: Path, name: str, spelling: str) -> bool | None:
+    """What a file defines by this name makes a pass when it is called; else it is one.
+
+    None where only its execution tells.
+    """
+    try:
+        body = ast.parse(file.read_bytes(), str(file)).body
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        _fail(spelling, "cannot be read:", error)
+    for node in reversed(body):
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return True
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            decorated = [ast.unparse(each).partition("(")[0] for each in node.decorator_list]
+            if not decorated:
+                return True
+            return False if all(each.endswith("_pass") for each in decorated) else None
+    return None
+
+
+def _file(module: str, spelling: str) -> str | None:
+    """The file of a module, found as an import does, of which nothing is imported."""
+    first, *rest = module.split(".")
+    try:
+        spec = importlib.machinery.PathFinder.find_spec(first, [os.getcwd()])
+        spec = spec or importlib.util.find_spec(first)
+        name = first
+        for part in rest:
+            name = f"{name}.{part}"
+            inside = None if spec is None else spec.submodule_search_locations
+            spec = importlib.machinery.PathFinder.find_spec(name, inside) if inside else None
+    except (ImportError, ValueError) as error:
+        _fail(spelling, "cannot be found:", error)
+    if spec is None:
+        raise BadPass(f"No module {module!r} for the pass {spelling!r}")
+    return spec.origin

@@ -14,6 +14,7 @@ from rich.text import Text
 from ..bisect import Bisection, Status, Trial, Verdict, item
 from ..display import columns, display, results
 from ..environments import choices
+from ..readable import sentence
 from ..store import Store
 from ..subprocesses import Stopped, Subprocesses
 from .session import Interrupt
@@ -93,7 +94,7 @@ def _summary(verdict: Verdict, asked: int) -> dict[str, object]:
 def _table(verdict: Verdict) -> None:
     table = columns("tvm", "status", "said", whole=("status",))
     for trial in verdict.trials:
-        table.add_row(Text(_name(trial)), str(trial.status), Text(trial.said))
+        table.add_row(Text(sentence(_name(trial))), str(trial.status), Text(sentence(trial.said)))
     results().print(table)
 
 

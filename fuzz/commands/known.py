@@ -17,6 +17,7 @@ from ...generators.tvm_api import versions
 from ..display import columns, display, results
 from ..known import NO_LONGER, Choice, prune, verify
 from ..mistake import Mistake, near
+from ..readable import sentence
 from ..replay import Outcome, Status
 from ..reproducer import Here
 
@@ -105,6 +106,6 @@ def _table(listed: Sequence[Known], outcomes: Mapping[Known, Outcome], verified:
         listed, key=lambda known: known in outcomes and outcomes[known].status not in STILL
     )
     for known in rows:
-        row = (known.name, Text(known.what))
+        row = (Text(sentence(known.name)), Text(sentence(known.what)))
         table.add_row(*((_status(outcomes.get(known)), *row) if verified else row))
     results().print(table)

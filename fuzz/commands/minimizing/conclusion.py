@@ -8,6 +8,7 @@ from pathlib import Path
 from ...display import counted, duration
 from ...finding import Finding
 from ...minimize.parallel import State
+from ...readable import sentence, visible
 from .events import about, printed
 from .work import Work, size
 
@@ -48,7 +49,7 @@ def conclude(
         )
         return
     for line in _lines(work, state, finding, others):
-        print(line)
+        print(visible(line))
 
 
 def _lines(
@@ -77,4 +78,4 @@ def _lines(
 
 def named(finding: Finding) -> str:
     """What is wrong, in one line."""
-    return f"{finding.pass_name}: {finding.title} ({finding.oracle})"
+    return sentence(f"{finding.pass_name}: {finding.title} ({finding.oracle})")
