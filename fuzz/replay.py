@@ -193,9 +193,21 @@ def module_of(finding: Finding, executor: Executor | None, *, well_formed: bool 
     here = versions()
     other = any(finding.versions.get(name) != here[name] for name in ("tvm", "tvm_git"))
     source = finding.source if other else ""
+    name = "module.py" if source else "module.json"
+    return loaded(source or finding.module, name, executor, well_formed=well_formed)
+
+
+def loaded(
+    text: str, name: str, executor: Executor | None = None, *, well_formed: bool = False
+) -> str:
+    """The module in a text, as JSON; see `module_of`.
+
+    Args:
+        name: of a file with this text.
+    """
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-module-") as folder:
-        path = Path(folder) / ("module.py" if source else "module.json")
-        write_whole(path, source or finding.module)
+        path = Path(folder) / name
+        write_whole(path, text)
         return load(path, executor, well_formed=well_formed)
 
 

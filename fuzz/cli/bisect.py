@@ -44,7 +44,8 @@ def bisect(
     """Say on which versions of TVM a finding fails, and which is the first bad one.
 
     Each version gets an environment of its own, made with your package index and kept in your
-    cache folder. Good: the reproducer ends well. Bad: it fails as the finding says.
+    cache folder. The reproducer, a program, is executed there (docs/security.md).
+    Good: it ends well. Bad: it fails as the finding says.
     Other: it fails otherwise, or cannot be run.
 
     Exit codes: 0 good on all, 1 bad on some, 2 your mistake, or bad on none and other on some.

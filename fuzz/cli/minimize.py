@@ -86,6 +86,8 @@ def minimize(
 
     The reproducer that is written was seen to fail in a process of its own. What else is met on
     the way is kept: in DIR (`relaxfuzz findings --unconfirmed`), or in FILE.others.
+
+    This executes the passes, of a finding those that it names (docs/security.md).
     """
 
     def command() -> int:

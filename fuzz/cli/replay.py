@@ -31,6 +31,9 @@ def replay(
 ) -> None:
     """See findings again: which of them still fail?
 
+    This executes what they name, in processes of their own: passes, and reproducers.
+    A store of somebody else's may name anything (docs/security.md).
+
     Files of a corpus say on which versions of TVM they fail, and how.
     They are compared with that: what is fixed or changed is to be looked at.
 

@@ -32,7 +32,7 @@ def by_finding(work: Work) -> int:
         Mistake: the pass does not apply to the module.
     """
     with LocalPool(work.request.workers) as pool:
-        former = work.former()
+        former = work.former(pool)
         if former is not None:
             if former.finding is None:
                 raise Mistake(f"'{work.path}' is damaged: it has lost the finding")

@@ -12,11 +12,14 @@ from ....oracles.inspect import bindings_of
 from ....oracles.passcall import PassCall
 from ... import reproducer
 from ...display import Display, duration
+from ...executor import Executor
 from ...finding import Finding
+from ...load import BadModule
 from ...minimize.checkpoint import BadCheckpoint, Checkpoint, read
 from ...minimize.parallel import State
 from ...minimize.subject import Given
 from ...mistake import Mistake
+from ...replay import loaded
 from ...reproducer import Form
 from ...reproducer.module_text import as_script, as_source
 from ..session import Interrupt
@@ -85,11 +88,14 @@ class Work:
         self._size = self.before
         self._held = 0
 
-    def former(self) -> Checkpoint | None:
+    def former(self, executor: Executor | None = None) -> Checkpoint | None:
         """Where an interrupted one had come to, if it is to go on.
 
+        Args:
+            executor: reads its module first; None: one that is started for it.
+
         Raises:
-            Mistake: it was another one.
+            Mistake: it was another one, or what is left of it cannot be read.
         """
         if not self.request.resume:
             return None
@@ -100,6 +106,10 @@ class Work:
             former = read(self.path, self._asked)
         except BadCheckpoint as error:
             raise Mistake(str(error)) from None
+        try:
+            loaded(former.state.module, "state.json", executor)
+        except BadModule as error:
+            raise Mistake(f"the module in '{self.path}' does not load: {error}") from None
         self._used, self.flaky, self._held = former.seconds, former.flaky, former.state.held
         self._size = bindings, functions = size(former.state.module)
         self.shown.line(f"going on from {bindings} bindings in {functions} functions")
