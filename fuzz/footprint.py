@@ -22,6 +22,7 @@ from .journal import Journal
 PARTS: Mapping[str, str] = {
     "the standard streams": "[os.fstat(end)[1:3] for end in (0, 1, 2)]",
     "sys.stdout or sys.stderr": "[(each, each.closed) for each in (sys.stdout, sys.stderr)]",
+    "the room for open files": "os.close(os.open(os.devnull, os.O_RDONLY))",
     "the working directory": "os.getcwd()",
     "the umask": "[os.umask(was := os.umask(0o77)), was][1]",
     "the handlers of signals": (
@@ -119,8 +120,8 @@ class Parts:
     def changed(self) -> str | None:
         """The first part that is not as it was then."""
         for what, code in _COMPILED.items():
-            now = _value(code)
-            if now is _UNKNOWN or now != self._values[what]:
+            now, then = _value(code), self._values[what]
+            if now is not then and now != then:
                 return what
         return None
 

@@ -5,17 +5,20 @@ Run as `python -m relaxfuzz.fuzz.probe RESULT SPELLING...`; the result is JSON.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from json import dumps, loads  # a user's file may put others into the module
 from pathlib import Path
 
+from ..oracles.keys import words
 from ..oracles.passcall import BadPass, BadSpelling, parse
+from .descendants import end_descendants
 from .mistake import Mistake
+from .prctl import adopt_orphans, die_with_parent
 from .scratch import scratch
 
 SECONDS = 120
@@ -32,9 +35,11 @@ def probe(spellings: Sequence[str]) -> None:
         result = Path(folder) / "result.json"
         command = [sys.executable, "-m", "relaxfuzz.fuzz.probe", str(result), *spellings]
         try:
+            # What the file has to say, however much, is for nobody.
             done = subprocess.run(
                 command,
-                capture_output=True,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
                 timeout=SECONDS,
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -46,7 +51,7 @@ def probe(spellings: Sequence[str]) -> None:
             if done.returncode < 0:
                 how = f"killed the process with {signal.Signals(-done.returncode).name}"
             raise Mistake(f"building {', '.join(spellings)} {how}")
-        error = json.loads(result.read_text(encoding="utf-8"))
+        error = loads(result.read_text(encoding="utf-8"))
     if error is not None:
         raise Mistake(error)
 
@@ -57,18 +62,21 @@ def _problem(spelling: str) -> str | None:
     except (BadPass, BadSpelling) as error:
         return str(error)
     except BaseException as error:  # SystemExit of a user's file, too
-        said = str(error).strip().splitlines()
+        said = words(error).strip().splitlines()
         return f"{spelling} raised {type(error).__name__}: {said[0] if said else ''}"
     return None
 
 
 def main() -> None:
     """Write the first problem, or null."""
+    adopt_orphans()
+    die_with_parent()
     result, *spellings = sys.argv[1:]
     problem = next((found for each in spellings if (found := _problem(each))), None)
     part = Path(result + ".part")
-    part.write_text(json.dumps(problem), encoding="utf-8")
+    part.write_text(dumps(problem), encoding="utf-8")
     os.replace(part, result)
+    end_descendants()
     os._exit(0)  # whatever threads the file has left behind
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable
 
 import tvm
+import tvm_ffi
 from tvm import relax
 
 
@@ -123,6 +125,75 @@ def chatter() -> tvm.transform.Pass:
             os.write(2, b"y" * 1000)
 
     return _pass("chatter", talk)
+
+
+def daemonize() -> tvm.transform.Pass:
+    """Leaves a process behind in a session of its own, whose parent is gone."""
+
+    def spawn() -> None:
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(600)
+            os._exit(0)
+        os.wait()
+
+    return _pass("daemonize", spawn)
+
+
+def kill_parent() -> tvm.transform.Pass:
+    return _pass("kill_parent", lambda: os.kill(os.getppid(), signal.SIGKILL))
+
+
+def kill_itself() -> tvm.transform.Pass:
+    return _pass("kill_itself", lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def close_all() -> tvm.transform.Pass:
+    """Also what the harness has open."""
+    return _pass("close_all", lambda: os.closerange(0, 4096))
+
+
+def speak() -> tvm.transform.Pass:
+    """Writes what looks like the harness's own words into all that is open."""
+
+    def talk() -> None:
+        for end in range(64):
+            with contextlib.suppress(OSError):
+                os.write(end, b'{"message":"Ended","id":1}\nno JSON\n\xff{"mess')
+
+    return _pass("speak", talk)
+
+
+def move() -> tvm.transform.Pass:
+    return _pass("move", lambda: os.chdir("/"))
+
+
+def patch() -> tvm.transform.Pass:
+    """From now on all modules have the same hash."""
+    return _pass("patch", lambda: setattr(tvm_ffi, "structural_hash", lambda *a, **b: 1))
+
+
+def override() -> tvm.transform.Pass:
+    """From now on C++ builds nothing."""
+
+    def deed() -> None:
+        tvm_ffi.register_global_func("tirx.build", lambda *args: None, override=True)
+
+    return _pass("override", deed)
+
+
+def swear() -> tvm.transform.Pass:
+    """Its exception cannot be shown, but the terminal would see it."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            return "\x1b[2J\x07\x00 red " + "word " * 1_000_000
+
+    def deed() -> None:
+        raise Mute
+
+    return _pass("swear", deed)
 
 
 def innocent() -> tvm.transform.Pass:

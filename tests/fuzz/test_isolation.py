@@ -14,7 +14,8 @@ from relaxfuzz.fuzz.protocol import Check, Limits
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 
-SMALL = Limits(step_seconds=2, memory_mb=300)
+SMALL = Limits(step_seconds=20, memory_mb=300)
+IMPATIENT = Limits(step_seconds=2)
 
 Check_ = Callable[[str], list[Violation]]
 
@@ -29,7 +30,9 @@ def eventually(condition: Callable[[], bool]) -> bool:
 @pytest.fixture
 def check(pool: LocalPool, faulty: Callable[[str], PassCall], sums: str) -> Check_:
     return lambda name: executor.check(
-        pool, Check(module=sums, calls=(faulty(name),)), limits=SMALL
+        pool,
+        Check(module=sums, calls=(faulty(name),)),
+        limits=IMPATIENT if name in ("hang", "spin") else SMALL,
     )
 
 
@@ -55,6 +58,17 @@ def check(pool: LocalPool, faulty: Callable[[str], PassCall], sums: str) -> Chec
         ("eat", "out-of-memory", (), "memory grew beyond the limit"),
         ("nibble", "out-of-memory", (), "memory grew beyond the limit"),
         ("leave", "exit", (), "exit code 0"),
+        ("kill_itself", "killed", (), "killed the process with SIGKILL"),
+        ("kill_parent", "killed-parent", (), "killed the process that had started its own"),
+        ("close_all", "side-effect", ("the standard streams",), "the standard streams changed"),
+        ("move", "side-effect", ("the working directory",), "the working directory changed"),
+        ("patch", "side-effect", ("tvm_ffi.structural_hash",), "tvm_ffi.structural_hash changed"),
+        (
+            "override",
+            "side-effect",
+            ("tvm_ffi.get_global_func('tirx.build')",),
+            "tvm_ffi.get_global_func('tirx.build') changed",
+        ),
     ],
 )
 def test_a_death_is_a_violation(
@@ -72,11 +86,20 @@ def test_a_hang_says_where(check: Check_) -> None:
     assert "in forever" in violation.detail
 
 
-@pytest.mark.parametrize("name", ["fork", "leave_child", "chatter", "innocent"])
+@pytest.mark.parametrize(
+    "name", ["fork", "leave_child", "daemonize", "chatter", "speak", "innocent"]
+)
 def test_what_does_no_harm_is_no_violation(check: Check_, pool: LocalPool, name: str) -> None:
     assert check(name) == []
     # What a pass has forked is killed before the answer, and reaped soon after.
     assert eventually(lambda: psutil.Process(pool.zygote).children(recursive=True) == [])
+
+
+def test_what_an_exception_says_is_shown_without_harm(check: Check_) -> None:
+    violation = check("swear")[0]
+    assert violation.oracle == "crash"
+    assert len(violation.detail) < 1_000_000
+    assert all(char.isprintable() or char == "\n" for char in violation.title + violation.detail)
 
 
 def test_the_next_check_is_not_disturbed(check: Check_) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,8 +19,11 @@ from relaxfuzz.fuzz import executor, local_pool
 from relaxfuzz.fuzz.executor import ExecutorError
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import (
+    Beat,
     Check,
     Checked,
+    Death,
+    Died,
     Ended,
     Failed,
     Forked,
@@ -50,7 +54,7 @@ class Heard:
     def __call__(self, reply: Reply | None) -> None:
         self._queue.put(reply)
 
-    def until(self, kind: type) -> Reply | None:
+    def until(self, kind: type | types.UnionType) -> Reply | None:
         while True:
             reply = self._queue.get(timeout=30)
             self.replies.append(reply)
@@ -101,17 +105,37 @@ def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
     own_pool: LocalPool, hanging: Check
 ) -> None:
     heard, _, child = running(own_pool, hanging)
-    for _ in range(local_pool.RETRIES):
+    reply: Reply | None = None
+    for _ in range(local_pool.RETRIES + 1):
         child.kill()
-        assert heard.until(type(None)) is None
+        reply = heard.until(types.NoneType | Failed | Died)
+        if reply is not None:
+            break
         forked = heard.until(Forked)
         assert isinstance(forked, Forked)
         child = psutil.Process(forked.pid)
+    # Who is killed twice at the same place is at fault; where it was at others, nobody is.
+    if isinstance(reply, Failed):
+        assert "after 3 retries: its process was killed with signal 9" in reply.traceback
+    else:
+        assert isinstance(reply, Died)
+        assert reply.death is Death.KILLED
+
+
+def test_who_is_killed_again_while_it_is_alone_is_at_fault(
+    own_pool: LocalPool, hanging: Check
+) -> None:
+    heard, _, child = running(own_pool, hanging)
+    heard.until(Beat)
     child.kill()
-    failed = heard.until(Failed)
-    assert isinstance(failed, Failed)
-    assert "after 3 retries: its process was killed with signal 9" in failed.traceback
-    heard.until(Ended)
+    assert heard.until(type(None)) is None
+    forked = heard.until(Forked)
+    assert isinstance(forked, Forked)
+    heard.until(Beat)
+    psutil.Process(forked.pid).kill()
+    died = heard.until(Died)
+    assert isinstance(died, Died)
+    assert (died.death, died.place and died.place.step) == (Death.KILLED, "direct")
 
 
 def test_a_cancelled_job_ends(own_pool: LocalPool, hanging: Check) -> None:

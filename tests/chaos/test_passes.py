@@ -1,0 +1,193 @@
+"""Passes that misbehave, each in a campaign with one that has a fault and one that has none.
+
+Whatever the first one does, the campaign ends, the fault is told as its own or as nobody's, the
+others are told what they are told without it, and nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+PASSES = Path(__file__).with_name("passes.py")
+
+MODULES = 3
+
+MARK = "RELAXFUZZ_CHAOS"
+
+SECONDS = 900
+"""More than any campaign needs on a busy machine; less than for ever."""
+
+_CONTROL = re.compile(r"[^\n\t -~\u00a0-\U0010ffff]")
+
+NOTHING: frozenset[str] = frozenset()
+CRASH = frozenset({"crash"})
+EXIT = frozenset({"exit"})
+HANG = frozenset({"hang"})
+MEMORY = frozenset({"out-of-memory", "crash", "hang"})
+"""Where memory is refused, a pass may raise; on a busy machine it does not even come to it."""
+SIDE_EFFECT = frozenset({"side-effect"})
+
+EXPECTED = {
+    "segfault": frozenset({"segfault"}),
+    "abort": frozenset({"abort"}),
+    "divide": frozenset({"arithmetic-signal"}),
+    "deaf_and_hung": HANG,
+    "hang_in_c": HANG,
+    "hang_in_python": HANG,
+    "blocks_signals": SIDE_EFFECT,
+    "handles_signals": SIDE_EFFECT,
+    "sets_alarm": SIDE_EFFECT,
+    "forks": NOTHING,
+    "forks_and_leaves": NOTHING,
+    "daemonizes": NOTHING,
+    "starts_threads": NOTHING,
+    "starts_threads_with_locks": NOTHING,
+    "kills_parent": frozenset({"killed-parent"}),
+    "kills_group": frozenset({"killed"}),
+    "kills_itself": frozenset({"killed"}),
+    "terminates_itself": frozenset({"killed"}),
+    "kills_session": frozenset({"killed"}),
+    "kills_siblings": frozenset({"killed"}),
+    "closes_descriptors": SIDE_EFFECT,
+    "closes_streams": SIDE_EFFECT | CRASH,
+    "replaces_descriptors": SIDE_EFFECT,
+    "opens_files": SIDE_EFFECT,
+    "floods": NOTHING,
+    "speaks_the_protocol": NOTHING,
+    "replaces_stdout": SIDE_EFFECT,
+    "closes_stdout": SIDE_EFFECT,
+    "eats_numpy": MEMORY,
+    "eats_cpp": MEMORY,
+    "leaks": NOTHING,
+    "exits_silently": EXIT,
+    "exits": CRASH,
+    "raises_system_exit": CRASH,
+    "raises_interrupt": CRASH,
+    "raises_base": CRASH,
+    "raises_generator_exit": CRASH,
+    "raises_mute": CRASH,
+    "raises_at_length": CRASH,
+    "raises_escapes": CRASH,
+    "raises_out_of_memory": MEMORY,
+    "recurses": CRASH,
+    "recurses_without_limit": frozenset({"segfault", "crash", "out-of-memory", "hang"}),
+    "changes_surroundings": SIDE_EFFECT,
+    "changes_directory": SIDE_EFFECT,
+    "stops_the_clock": SIDE_EFFECT,
+    "patches_json": SIDE_EFFECT,
+    "patches_builtins": SIDE_EFFECT,
+    "patches_tvm": SIDE_EFFECT,
+    "patches_relaxfuzz": SIDE_EFFECT,
+    "overrides_functions": SIDE_EFFECT,
+    "leaves_contexts": SIDE_EFFECT | CRASH,
+    "deletes_its_source": NOTHING,
+    "deletes_temporary_files": NOTHING,
+    "deletes_the_temporary_folder": NOTHING,
+    "returns_none": CRASH,
+    "returns_text": CRASH,
+    "returns_generator": CRASH,
+    "returns_function": CRASH,
+    "returns_huge": frozenset({"functions", "signature", "hang", "out-of-memory", "evaluated"}),
+    "returns_nested": frozenset({"segfault", "well-formed", "functions", "signature", "hang"}),
+    "returns_cycle": frozenset({"mutation", "attributes", "segfault", "hang", "out-of-memory"}),
+    "replaces_its_call": SIDE_EFFECT,
+}
+"""The oracles of which each pass may be told to violate one; at least one, where there are any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of a campaign."""
+
+    code: int
+    findings: dict[tuple[str, str], set[tuple[str, ...]]]
+    """Keys, by pass and oracle."""
+    stdout: str
+    stderr: str
+    summary: dict[str, object]
+
+
+def campaign(folder: Path, *names: str) -> Told:
+    """Run the command on a copy of the passes; say what it said, and that it left nothing."""
+    folder.mkdir(exist_ok=True)
+    copy = Path(shutil.copy(PASSES, folder / "passes.py"))
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    mark = uuid.uuid4().hex
+    done = subprocess.run(
+        [sys.executable, "-m", "relaxfuzz.fuzz.cli", "run"]
+        + [f"{copy}:{name}" for name in names]
+        + ["--modules", str(MODULES), "--seed", "0", "--workers", "2", "--json", "--out", "out"],
+        cwd=folder,
+        env={
+            **os.environ,
+            MARK: mark,
+            "TMPDIR": str(temporary),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert _left(mark) == []
+    assert list(temporary.iterdir()) == []
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    findings: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for event in events:
+        if event["event"] == "finding":
+            assert event["confirmed"]
+            findings.setdefault((event["pass"], event["oracle"]), set()).add(tuple(event["key"]))
+            assert not _CONTROL.search(event["title"])
+    return Told(done.returncode, findings, done.stdout, done.stderr, events[-1])
+
+
+def _left(mark: str) -> list[str]:
+    left = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                left.append(" ".join(process.cmdline()))
+                process.kill()
+        except psutil.Error:
+            continue
+    return left
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """A campaign of the two others alone."""
+    told = campaign(tmp_path_factory.mktemp("undisturbed") / "work", "innocent", "spotless")
+    assert told.code == 1
+    assert {name for name, _ in told.findings} == {"innocent"}
+    return told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_pass_that_misbehaves(name: str, tmp_path: Path, undisturbed: Told) -> None:
+    told = campaign(tmp_path / "work", name, "innocent", "spotless")
+    assert told.code == 1, told.stderr[-2000:]
+    assert "fault of relaxfuzz" not in told.stderr
+    assert not _CONTROL.search(told.stdout + told.stderr)
+    others = {who: keys for who, keys in told.findings.items() if who[0] != name}
+    assert others == undisturbed.findings
+    oracles = {oracle for who, oracle in told.findings if who == name}
+    assert oracles <= EXPECTED[name]
+    assert bool(oracles) == bool(EXPECTED[name])
+
+
+def test_every_pass_has_an_expectation() -> None:
+    text = PASSES.read_text(encoding="utf-8")
+    named = set(re.findall(r"^@_(?:does|returns)\ndef (\w+)", text, re.MULTILINE))
+    assert named == set(EXPECTED)
