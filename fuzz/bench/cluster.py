@@ -24,7 +24,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,8 +61,6 @@ class Round:
 
     local: Measured
     dask: Measured
-    scheduler: float
-    """CPU seconds of the scheduler's process meanwhile."""
     start_local: float
     """Seconds until the workers were warm."""
     start_dask: float
@@ -81,7 +79,7 @@ def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
     blocks = sum(each.dask.blocks for each in rounds)
     seconds = sum(each.dask.seconds for each in rounds)
     block = statistics.fmean(block_seconds(each) for each in rounds)
-    scheduler = sum(each.scheduler for each in rounds)
+    scheduler = sum(each.dask.scheduler for each in rounds)
     driver = sum(each.dask.driver for each in rounds)
     for_block = max(0.0, scheduler - idle.scheduler * seconds) / blocks
     written = max(0.0, driver - idle.driver * seconds) / blocks
@@ -109,17 +107,21 @@ def rounds_of(
     for _ in range(number):
         began = time.monotonic()
         with contextlib.closing(LocalPool(workers)) as pool:
-            local, start_local = _timed(config, pool, began)
+            local, start_local = _timed(config, pool, began, lambda: 0.0)
         began = time.monotonic()
         with _executor(processes, workers) as executor:
-            before = processes.cpu()
-            far, start_dask = _timed(config, executor, began)
-            made.append(Round(local, far, processes.cpu() - before, start_local, start_dask))
+            far, start_dask = _timed(config, executor, began, processes.cpu)
+            made.append(Round(local, far, start_local, start_dask))
     return made
 
 
-def _timed(config: CampaignConfig, executor: Executor, began: float) -> tuple[Measured, float]:
-    made = measured(config, executor)
+def _timed(
+    config: CampaignConfig,
+    executor: Executor,
+    began: float,
+    scheduler: Callable[[], float],
+) -> tuple[Measured, float]:
+    made = measured(config, executor, scheduler)
     return made, made.began - began
 
 
@@ -162,6 +164,7 @@ def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]
     found: list[set[Identity]] = [
         set(each.found) for one in rounds for each in (one.local, one.dask)
     ]
+    differ = {each for one in found for other in found for each in one - other}
     return {
         "local_modules_per_second": [each.local.modules / each.local.seconds for each in rounds],
         "dask_modules_per_second": [each.dask.modules / each.dask.seconds for each in rounds],
@@ -170,9 +173,9 @@ def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]
         "efficiency_modules": statistics.median(ratios["modules"]),
         "efficiency_checks": statistics.median(ratios["checks"]),
         "efficiency_checks_by_round": ratios["checks"],
-        "same_findings": all(each == found[0] for each in found),
+        "same_findings": not differ,
         "findings": len(found[0]),
-        "findings_that_differ": sorted(map(repr, set.union(*found) - set.intersection(*found))),
+        "findings_that_differ": sorted(map(repr, differ)),
         "same_counts": len({frozenset(m.found.items()) for r in rounds for m in (r.local, r.dask)})
         == 1,
         "faults": sum(len(each.faults) for one in rounds for each in (one.local, one.dask)),
@@ -181,7 +184,7 @@ def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]
         "blocks": blocks,
         "block_seconds": statistics.fmean(map(block_seconds, rounds)),
         **{f"bytes_{name}": value for name, value in dataclasses.asdict(sizes).items()},
-        "scheduler_cpu_ms_a_block": 1000 * sum(each.scheduler for each in rounds) / blocks,
+        "scheduler_cpu_ms_a_block": 1000 * sum(each.dask.scheduler for each in rounds) / blocks,
         "driver_cpu_ms_a_block": 1000 * sum(each.dask.driver for each in rounds) / blocks,
         "scheduler_is_full_at_workers": full.scheduler,
         "driver_is_full_at_workers": full.driver,

@@ -6,7 +6,7 @@ import statistics
 import tempfile
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -134,14 +134,22 @@ class Measured:
     """Mean, from the fork to the end; None: only the local pool tells when it forks."""
     driver: float
     """CPU seconds of this process: sending, decoding, committing, writing."""
+    scheduler: float
+    """CPU seconds of the scheduler's process meanwhile."""
     sizes: Sizes
     found: Mapping[Identity, int]
     """What was found, and how often."""
     faults: tuple[str, ...]
 
 
-def measured(config: CampaignConfig, executor: Executor) -> Measured:
-    """Run a campaign on workers that are warm, with a store as `run` has it."""
+def measured(
+    config: CampaignConfig, executor: Executor, scheduler: Callable[[], float] = lambda: 0.0
+) -> Measured:
+    """Run a campaign on workers that are warm, with a store as `run` has it.
+
+    Args:
+        scheduler: CPU seconds of the scheduler so far.
+    """
     warm_up(config, executor)
     watched = Watched(executor)
     faults: list[str] = []
@@ -158,7 +166,7 @@ def measured(config: CampaignConfig, executor: Executor) -> Measured:
                 passes=tuple(subject.label for subject in config.subjects),
             )
             recorder = begin(store.runs, run, config, resume=False).recorder
-            began, spent = time.monotonic(), time.process_time()
+            began, spent, scheduled = time.monotonic(), time.process_time(), scheduler()
             for event in campaign(config, watched):
                 match event:
                     case Found():
@@ -169,7 +177,7 @@ def measured(config: CampaignConfig, executor: Executor) -> Measured:
                         faults.append(event.text)
                     case Finished():
                         finished = event
-            spent = time.process_time() - spent
+            spent, scheduled = time.process_time() - spent, scheduler() - scheduled
     assert finished is not None, "a campaign ends with Finished"
     times = [trip.ended - trip.forked for trip in watched.trips if trip.forked]
     return Measured(
@@ -180,6 +188,7 @@ def measured(config: CampaignConfig, executor: Executor) -> Measured:
         blocks=len(watched.trips),
         block_seconds=statistics.fmean(times) if times else None,
         driver=spent,
+        scheduler=scheduled,
         sizes=Sizes.of(watched.trips),
         found=finished.occurrences,
         faults=tuple(faults),

@@ -65,7 +65,10 @@ def _lines(request: Request) -> Iterator[Line]:
     yield from examine("folders", str(request.out))
     tested = False
     where = request.where
-    cluster = () if where is None else (where.scheduler or "", where.kind or "")
+    cluster: tuple[str, ...] = ()
+    if where is not None:
+        scheduler = where.scheduler if where.file is None else str(where.file.absolute())
+        cluster = (scheduler or "", where.kind or "")
     for line in examine("selftest", workers, *cluster):
         tested = tested or line.part.startswith(SELF_TEST)
         yield line

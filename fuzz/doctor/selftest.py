@@ -6,6 +6,7 @@ An exam (see `ward`), with TVM: it goes on where the toolchain is fit.
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 import threading
 import time
@@ -62,13 +63,20 @@ def lines(workers: str, scheduler: str = "", kind: str = "") -> Iterator[Line | 
         yield message
         if isinstance(message, Line) and message.verdict is Verdict.PROBLEM:
             return
+    yield Step("zygote", "run `python -m relaxfuzz.fuzz.zygote </dev/null`, which says why")
+    with tempfile.TemporaryDirectory(prefix="relaxfuzz-doctor-") as folder:
+        os.chdir(folder)  # Hypothesis makes a folder where it is
+        yield from _proved(int(workers), scheduler, kind)
+        os.chdir("/")
+
+
+def _proved(workers: int, scheduler: str, kind: str) -> Iterator[Line | Step]:
     from ..executor import ExecutorError
     from ..local_pool import LocalPool
 
-    yield Step("zygote", "run `python -m relaxfuzz.fuzz.zygote </dev/null`, which says why")
     began = time.monotonic()
     try:
-        pool = LocalPool(min(int(workers), len(FAULTS)))
+        pool = LocalPool(min(workers, len(FAULTS)))
     except ExecutorError as error:
         *_, last = str(error).splitlines()
         yield problem("zygote", last, "see the problems above; else report it")
@@ -81,7 +89,7 @@ def lines(workers: str, scheduler: str = "", kind: str = "") -> Iterator[Line | 
     if scheduler or kind:
         from ..cluster.where import Where
 
-        yield from _on_cluster(Where(scheduler or None, kind or None), int(workers))
+        yield from _on_cluster(Where(scheduler or None, kind or None), workers)
 
 
 def _on_cluster(where: Where, workers: int) -> Iterator[Line | Step]:

@@ -82,10 +82,10 @@ def _message(said: bytes) -> Line | Step:
 
 def _end(code: int, stderr: IO[bytes]) -> str:
     stderr.seek(0)
+    if code < 0:  # and what it says of that are addresses
+        return f"the process is killed by {signal.Signals(-code).name}"
     lines = stderr.read().decode(errors="replace").strip().splitlines()
     last = f": {lines[-1].strip()[:200]}" if lines else ""
-    if code < 0:
-        return f"the process is killed by {signal.Signals(-code).name}{last}"
     return f"the process ends with code {code}{last}"
 
 

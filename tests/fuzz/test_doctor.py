@@ -57,6 +57,7 @@ def doctor(
     assert events[-1]["event"] == "summary", run.stdout + run.stderr
     assert events[-1]["fit"] == (run.returncode == 0)
     assert "Traceback" not in run.stderr, run.stderr
+    print(*(e for e in events if e.get("verdict") != "ok"), sep="\n")
     return run.returncode, {e["part"]: e for e in events if e["event"] == "line"}, run.stderr
 
 
