@@ -31,6 +31,7 @@ HUNG = 124
 """Exit code given for a file that does not end; that of timeout(1)."""
 
 START_SECONDS = 120.0
+END_SECONDS = 5.0
 
 STDERR_KEPT = 1 << 20
 """Bytes of the end of what a file writes there."""
@@ -79,7 +80,11 @@ class Runner:
         return self._answer(seconds)
 
     def close(self) -> None:
-        """Kill it, and what it is executing."""
+        """End it, and what it is executing, with all that it left behind."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
+            self._process.stdin.close()
+            self._process.wait(END_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(BrokenPipeError), self._process:
@@ -145,6 +150,7 @@ def _execute(path: str, stderr: str) -> None:
     """In the child: the file as a script; never returns."""
     code = 1
     try:
+        os.setsid()  # what it does to its group is its own affair
         die_with_parent()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -187,6 +193,7 @@ def _ended(pid: int, requests: int, wakeup: int) -> int:
             return os.waitstatus_to_exitcode(status)
         ready, _, _ = select.select([requests, wakeup], [], [])
         if requests in ready:  # nobody asks before we answered: this is the end of the file
+            end_descendants()
             os.killpg(0, signal.SIGKILL)
         os.read(wakeup, 4096)
 
