@@ -25,6 +25,9 @@ from .line import Line, Step, Verdict, problem
 SECONDS = 180.0
 """Without a word: the import of TVM and the start of a zygote take a few on a busy machine."""
 
+LAST_SECONDS = 5.0
+"""For its temporary files, where it is ended."""
+
 
 def examine(exam: str, *arguments: str, seconds: float = SECONDS) -> Iterator[Line]:
     """What an exam says, and how its process ended if it did so before its time.
@@ -58,6 +61,10 @@ def examine(exam: str, *arguments: str, seconds: float = SECONDS) -> Iterator[Li
             yield problem(step.part, f"hangs: no word for {seconds:.0f} s", step.advice)
             return
         finally:
+            if process.poll() is None:  # nobody listens any more: let it tidy up
+                process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(LAST_SECONDS)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
