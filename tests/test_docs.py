@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -79,15 +84,29 @@ def test_python(page: Path, code: str, tmp_path: Path) -> None:
     assert run.returncode == 0 or found, run.stdout + run.stderr
 
 
-def commands() -> list[str]:
-    lines = [
+def lines(block: str) -> list[str]:
+    """The commands of a block, without comments."""
+    return [
         line.removeprefix("$ ").split("  #")[0].strip()
-        for page in PAGES
-        for block in blocks(page, "console")
         for line in block.splitlines()
         if line.startswith("$ ")
     ]
-    return sorted({line for line in lines if not line.startswith(ELSEWHERE)})
+
+
+def is_scene(block: str) -> bool:
+    """Its commands belong together: some of them run while others do."""
+    return any(line.endswith("&") for line in lines(block))
+
+
+def commands() -> list[str]:
+    found = {
+        line
+        for page in PAGES
+        for block in blocks(page, "console")
+        if not is_scene(block)
+        for line in lines(block)
+    }
+    return sorted(line for line in found if not line.startswith(ELSEWHERE))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +143,12 @@ def test_command(line: str, workplace: Path, tmp_path: Path) -> None:
     if words[0] == "pytest":
         run_pytest(words[1:], workplace)
         return
-    assert words[0] == "relaxfuzz", f"{line!r} is neither set-up nor a command of relaxfuzz"
+    run_small(words, workplace, tmp_path)
+
+
+def run_small(words: list[str], workplace: Path, tmp_path: Path) -> None:
+    """A command of relaxfuzz, so that it ends soon."""
+    assert words[0] == "relaxfuzz", f"{words} is neither set-up nor a command of relaxfuzz"
     if len(words) == 2 and words[1] in ONE:
         words.append(ONE[words[1]])
     extra = shlex.split(SMALL.get(words[1], ""))
@@ -152,6 +176,65 @@ def run_pytest(words: list[str], workplace: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, *words]
     run = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
     assert run.returncode in FOUND_OR_NOT, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=f"{page.stem}-{i}")
+        for page in PAGES
+        for i, block in enumerate(blocks(page, "console"))
+        if is_scene(block)
+    ],
+)
+def test_scene(block: str, workplace: Path, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    jobs: list[subprocess.Popen[bytes]] = []
+    try:
+        for line in lines(block):
+            words = shlex.split(line.replace("8786", port).replace("cluster.json", f"{port}.json"))
+            match words:
+                case ["dask", *_, "&"]:
+                    jobs.append(background(words[:-1], workplace))
+                case ["kill", *numbers]:
+                    for number in numbers:
+                        job = jobs[int(number.removeprefix("%")) - 1]
+                        assert job.poll() is None, f"{job.args!r} has ended by itself"
+                        job.terminate()
+                        job.wait(60)
+                case _:
+                    run_small(words, workplace, tmp_path)
+        assert all(job.poll() is not None for job in jobs), "something is left running"
+    finally:
+        for job in jobs:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+                job.wait()
+
+
+def background(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    """A process of Dask, on ports that are free; a scheduler is ready."""
+    extra: list[str] = []
+    if words[1] == "scheduler":
+        extra = ["--dashboard-address", "127.0.0.1:0"]
+        if "--port" not in words:
+            extra += ["--host", "127.0.0.1", "--port", "0"]
+    command = [str(BIN / words[0]), *words[1:], *extra]
+    job = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, start_new_session=True)
+    assert job.stderr is not None
+    if words[1] == "scheduler":
+        for said in job.stderr:
+            if b"Scheduler at:" in said:
+                break
+    threading.Thread(target=job.stderr.read, daemon=True).start()
+    if "--scheduler-file" in words:
+        file = folder / words[words.index("--scheduler-file") + 1]
+        while not file.exists():
+            assert job.poll() is None, f"{job.args!r} has ended by itself"
+            time.sleep(0.1)
+    return job
 
 
 def test_links_lead_somewhere() -> None:
