@@ -54,6 +54,7 @@ from .protocol import (
     encode,
 )
 from .scratch import sweep
+from .standstill import Standstill
 
 WATCH = 0.05
 """Seconds between two looks at memory: the fastest writer fills about 200 MB meanwhile."""
@@ -100,13 +101,16 @@ class Child:
     buffer: bytes = b""
     stderr: bytes = b""
     steps: int = 0
-    progress: float = field(default_factory=time.monotonic)
+    standstill: Standstill = field(init=False)
     beat: float = field(default_factory=time.monotonic)
     verdict: Death | None = None
     """Why the zygote killed it."""
     cancelled: bool = False
     deadline: float = math.inf
     """For its last words."""
+
+    def __post_init__(self) -> None:
+        self.standstill = Standstill(self.process)
 
 
 class Zygote:
@@ -119,7 +123,7 @@ class Zygote:
         self._children: dict[int, Child] = {}  # by process id
         self._selector = selectors.DefaultSelector()
         self._selector.register(requests, selectors.EVENT_READ, self._read_requests)
-        self._pending = b""
+        self._pending = bytearray()
         self._wakeup, waker = os.pipe()
         os.set_blocking(self._wakeup, False)
         os.set_blocking(waker, False)
@@ -143,9 +147,12 @@ class Zygote:
     def _read_requests(self) -> None:
         data = os.read(self._requests, MEGABYTE)
         self._open = bool(data)
-        *lines, self._pending = (self._pending + data).split(b"\n")
+        self._pending += data  # in place: a module of 100 MB comes in thousands of pieces
+        if b"\n" not in data:
+            return
+        *lines, self._pending = self._pending.split(b"\n")
         for line in lines:
-            self._obey(decode(line))  # type: ignore[arg-type]  # the driver sends requests only
+            self._obey(decode(bytes(line)))  # type: ignore[arg-type]  # the driver sends requests only
 
     def _obey(self, request: Request) -> None:
         if isinstance(request, Submit):
@@ -248,23 +255,25 @@ class Zygote:
         for child in self._children.values():
             self._pass_on(child)
             if held > HELD:  # then so was a child that had something to say
-                child.progress = min(now, child.progress + held)
+                child.standstill.since = min(now, child.standstill.since + held)
             limits = child.submit.limits
             steps = child.journal.steps
             if steps != child.steps:
-                child.steps, child.progress = steps, now
+                child.steps = steps
+                child.standstill.moved(now)
             if child.verdict is not None or child.cancelled:
                 if now > child.deadline:
                     _kill(child)
                 continue
-            if now - child.progress > limits.step_seconds:
+            try:
+                hangs = child.standstill.lasts(now, limits.step_seconds)
+                grown = child.process.memory_info().rss - child.rss
+            except psutil.Error:  # it has ended, and is to be reaped
+                continue
+            if hangs:
                 child.verdict = Death.HANG
                 child.deadline = now + LAST_WORDS
                 os.kill(child.pid, signal.SIGSEGV)  # the handlers say where it hangs
-                continue
-            try:
-                grown = child.process.memory_info().rss - child.rss
-            except psutil.Error:  # it has ended, and is to be reaped
                 continue
             if grown > limits.memory_mb * MEGABYTE:
                 child.verdict = Death.OUT_OF_MEMORY
