@@ -287,22 +287,24 @@ class LocalPool:
         code = self._process.returncode
         if code != 0:
             self._kill_marked()
+        self._stderr.seek(0)
+        said = self._stderr.read().decode(errors="replace").strip()
+        self._stderr.close()
         killed = -code in FROM_OUTSIDE
         if self._ready.is_set():
             self._unready = 0
         elif killed and self._unready < RETRIES:
             self._unready += 1
         elif not self._closed:
-            self._stderr.seek(0)
-            said = self._stderr.read().decode(errors="replace").strip()
-            self._broken = f"The zygote did not come up (exit {self._process.returncode}):\n{said}"
-        self._stderr.close()
+            self._broken = f"The zygote did not come up (exit {code}):\n{said}"
         lost, self._running = sorted(self._running), set()
         if not self._closed and self._broken is None:
             for id in lost:
                 slot = self._entries[id].slot
-                place = None if slot is None else journal.left(self._journals, slot)
-                why = f"the zygote ended with {code}"
+                place, why = None, f"the zygote failed (exit {code}):\n{said}"
+                if code <= 0:  # else it is the zygote's own fault
+                    place = None if slot is None else journal.left(self._journals, slot)
+                    why = f"the zygote ended with {code}"
                 self._again(Died(id, Death.PARENT, code, place, why))
         os.close(self._journals)
 
