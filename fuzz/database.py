@@ -94,7 +94,7 @@ def check(db: sqlite3.Connection, schema: str) -> None:
                 raise BadDatabase(f"holds the {kind} {name!r:.80}, which no relaxfuzz makes")
         (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            raise BadDatabase(f"is damaged: {verdict}")
+            raise BadDatabase(f"is damaged: {verdict.splitlines()[-1]}")
 
 
 def tables(db: sqlite3.Connection) -> set[str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -23,6 +26,7 @@ from relaxfuzz.corpus.knowns import SHIPPED, known, knowns
 from relaxfuzz.fuzz import foreign
 from relaxfuzz.fuzz.environments import _about
 from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.lock import LOCK, alone
 from relaxfuzz.fuzz.minimize import checkpoint
 from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
@@ -33,6 +37,7 @@ from relaxfuzz.fuzz.nightly.config import EXAMPLE, Options, load, plan
 from relaxfuzz.fuzz.nightly.memory import Night, recall
 from relaxfuzz.fuzz.protocol import Check, ProtocolError, Submit, decode, encode
 from relaxfuzz.fuzz.recorder import _Checkpoint
+from relaxfuzz.fuzz.replay import Item, Status, replay
 from relaxfuzz.fuzz.script import is_reproducer
 from relaxfuzz.fuzz.state import State
 from relaxfuzz.fuzz.store import DATABASE, BadStore, Store
@@ -41,6 +46,7 @@ from relaxfuzz.oracles.passcall import PassCall
 from ..commands import relaxfuzz
 from .mutations import ODD, damaged_bytes
 from .stores import (
+    LONGEST,
     Tally,
     campaign_state,
     damaged_stores,
@@ -393,6 +399,69 @@ def test_reading_executes_nothing(store: Path, finding: Finding, tmp_path: Path)
     shown = relaxfuzz("findings", "show", made_finding("exp", key=("0",)).id, "--out", store)
     assert code in shown.stdout, shown.stderr
     assert not mark.exists()
+
+
+# Findings, seen again
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as made:
+        yield made
+
+
+def call(**changes: object) -> dict[str, object]:
+    return {"calls": (dataclasses.replace(PassCall("LegalizeOps()"), **changes),)}  # type: ignore[arg-type]  # what anybody may write
+
+
+AGAIN: dict[str, tuple[dict[str, object], str]] = {
+    "oracle": ({"oracle": "nonsense"}, "no oracle 'nonsense'"),
+    "pipeline": ({"pipeline": "\x1b[2J", "calls": ()}, r"no pipeline '\\x1b"),
+    "contract": (call(like="nobody"), "no pass 'nobody'"),
+    "nothing to run": ({"calls": (), "exempt": ("idempotent",)}, "cannot be asked"),
+    "option": (call(config={"no.such.option": 1}), ""),
+    "no JSON": ({"module": "{"}, "does not load"),
+    "deep": ({"module": "[" * 50_000 + "]" * 50_000}, "does not load"),
+    "other JSON": ({"module": '{"root_index": 7, "nodes": []}'}, "does not load"),
+    "source": ({"versions": {"tvm": "0.1"}, "source": "import os; os._exit(0)"}, "does not load"),
+    "no syntax": (call(expr="(" * 1_000), ""),
+    "ends": (call(expr="__import__('os')._exit(3)"), ""),
+    "raises": (call(expr="1 / 0"), ""),
+    "no pass": (call(expr="LegalizeOps"), ""),
+    "import": (call(imports=("import no_such_module",)), ""),
+    "factory": (call(factory="/no/such/file.py:make"), ""),
+}
+
+
+@pytest.mark.parametrize(("changes", "said"), AGAIN.values(), ids=AGAIN)
+def test_odd_findings_are_seen_again(
+    pool: LocalPool, finding: Finding, changes: dict[str, object], said: str
+) -> None:
+    odd = dataclasses.replace(finding, **changes)  # type: ignore[arg-type]  # what anybody may write
+    outcome = replay(Item(Path("store"), Finding.from_json(odd.to_json())), pool)
+    assert outcome.status in ((Status.BROKEN,) if said else (Status.BROKEN, Status.GONE))
+    assert re.search(said, outcome.said), outcome.said
+    assert len(outcome.said) < 1_000
+    shows(outcome.said)
+
+
+@pytest.mark.slow
+def test_many_damaged_findings_are_seen_again(pool: LocalPool, finding: Finding) -> None:
+    tally = Tally()
+
+    def work(text: object) -> None:
+        assert isinstance(text, str)
+        made = tally.attempt(lambda: Finding.from_json(text))
+        if made is not None:
+            tally.inputs += 1
+            began = time.monotonic()
+            outcome = replay(Item(Path("store"), made), pool)
+            tally.refused[outcome.status] += 1
+            tally.longest = max(tally.longest, time.monotonic() - began)
+            assert len(outcome.said) < LONGEST
+
+    fuzz(500, damaged_text(finding.to_json()), work)
+    print(tally)
 
 
 # States
