@@ -20,6 +20,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -113,13 +114,16 @@ def hold(digest: str, blobs: Mapping[str, bytes], dask_worker: Worker) -> Holdin
 
 def versions(packages: Iterable[str]) -> dict[str, str | None]:
     """Of installed packages: None for one that is not there, empty for one that has no version."""
-    known = importlib.metadata.packages_distributions() if (names := list(packages)) else {}
-    return {
-        name: importlib.metadata.version(known[name][0])
-        if name in known
-        else ("" if importlib.util.find_spec(name) is not None else None)
-        for name in names
-    }
+    return {name: _version(name) for name in packages}
+
+
+def _version(package: str) -> str | None:
+    if importlib.util.find_spec(package) is None:
+        return None
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)  # mostly it is called as what brings it
+    brought_by = importlib.metadata.packages_distributions().get(package)
+    return importlib.metadata.version(brought_by[0]) if brought_by else ""
 
 
 def differences(needs: Mapping[str, str], there: Mapping[str, str | None]) -> str:

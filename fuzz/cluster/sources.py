@@ -32,6 +32,19 @@ def own_folders() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(each for each in folders if each.is_dir() and not _is_bought(each)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Todo:
+    """A Python file to read."""
+
+    file: Path
+    package: tuple[str, ...]
+    """The parts of the name of its package; none: it is in none."""
+    root: Path
+    """The folder that its outermost package lies in."""
+    folders: tuple[Path, ...]
+    """Where it finds modules."""
+
+
 class Sources:
     """What some files need, all in all."""
 
@@ -42,6 +55,7 @@ class Sources:
         """
         self._folders = tuple(folders)
         self._seen: set[Path] = set()
+        self._todo: list[_Todo] = []
         self._named: dict[Path, dict[int, Path]] = {}
         """By file: the absolute paths in its text, by the bytes at which they begin."""
         self.roots: set[Path] = set()
@@ -63,14 +77,21 @@ class Sources:
     def add_file(self, path: Path) -> None:
         """A file that is executed, and what it needs."""
         self._execute(path, self._folders)
+        self._finish()
 
     def add_module(self, name: str) -> None:
         """A module, by its dotted name, and what it needs."""
         self._import(name, self._folders, self._folders, is_needed=True)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Not by recursion: chains of imports may be long."""
+        while self._todo:
+            self._read(self._todo.pop())
 
     def _execute(self, path: Path, folders: Sequence[Path]) -> None:
         self.roots.add(path.parent)
-        self._read(path, (), path.parent, (path.parent, *folders))
+        self._todo.append(_Todo(path, (), path.parent, (path.parent, *folders)))
 
     def _import(
         self, name: str, where: Sequence[Path], folders: Sequence[Path], *, is_needed: bool
@@ -137,17 +158,11 @@ class Sources:
                     self._named.setdefault(Path(folder, name), {})
 
     def _load(self, file: Path, root: Path, folders: Sequence[Path]) -> None:
-        self._read(file, file.relative_to(root).parts[:-1], root, folders)
+        self._todo.append(_Todo(file, file.relative_to(root).parts[:-1], root, tuple(folders)))
 
-    def _read(
-        self, file: Path, package: tuple[str, ...], root: Path, folders: Sequence[Path]
-    ) -> None:
-        """Take a Python file in, and what it needs.
-
-        Args:
-            package: the parts of the name of its package; none: it is in none.
-            root: the folder that its outermost package lies in.
-        """
+    def _read(self, todo: _Todo) -> None:
+        """Take a Python file in, and what it needs."""
+        file, package, folders = todo.file, todo.package, todo.folders
         if file in self._seen:
             return
         self._seen.add(file)
@@ -155,15 +170,16 @@ class Sources:
         text = file.read_bytes()
         try:
             tree = ast.parse(text)
-        except (SyntaxError, ValueError):  # whoever executes it says so
-            return
-        named = list(_paths(tree, file.parent))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # of the parser
+            return  # whoever executes it says so
+        nodes = list(ast.walk(tree))
+        named = list(_paths(nodes, file.parent))
         at_once = {id(node) for node in _at_once(tree.body)}
         folders = (*folders, *(path for _, path in named if path.is_dir()))
-        for node in ast.walk(tree):
+        for node in nodes:
             for name in _imported(node, package):
                 is_inside = bool(package) and name.partition(".")[0] == package[0]
-                where = (root,) if is_inside else folders
+                where = (todo.root,) if is_inside else folders
                 self._import(name, where, folders, is_needed=id(node) in at_once)
         for literal, path in named:
             if path.suffix == ".py" and path.is_file():
@@ -179,7 +195,7 @@ def _imported(node: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
     match node:
         case ast.Import(names=names):
             yield from (alias.name for alias in names)
-        case ast.ImportFrom(module=module, names=names, level=level):
+        case ast.ImportFrom(module=module, names=names, level=level) if level <= len(package):
             above = package[: len(package) - level + 1] if level else ()
             base = ".".join([*above, *([module] if module else [])])
             if base:
@@ -200,7 +216,8 @@ def _at_once(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             case ast.Import() | ast.ImportFrom():
                 yield statement
             case ast.If(test=test, body=body, orelse=orelse):
-                if "TYPE_CHECKING" not in ast.unparse(test):
+                names = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(test)}
+                if "TYPE_CHECKING" not in names:
                     yield from _at_once([*body, *orelse])
             case ast.With(body=body) | ast.ClassDef(body=body):
                 yield from _at_once(body)
@@ -216,12 +233,13 @@ class _Literal:
     """In bytes."""
 
 
-def _paths(tree: ast.AST, beside: Path) -> Iterator[tuple[_Literal, Path]]:
+def _paths(nodes: Iterable[ast.AST], beside: Path) -> Iterator[tuple[_Literal, Path]]:
     """The texts of a program that name files or folders of the user's: beside it, or here."""
-    for node in ast.walk(tree):
+    folders = tuple(dict.fromkeys((beside, Path.cwd())))
+    for node in nodes:
         match node:
             case ast.Constant(value=str(text)) if text:
-                for folder in dict.fromkeys((beside, Path.cwd())):
+                for folder in folders:
                     path = Path(os.path.normpath(folder / text))
                     with suppress(OSError, ValueError):  # a text that can be no name
                         if not _is_bought(path) and (path.is_file() or path.is_dir()):

@@ -159,6 +159,12 @@ def test_what_nobody_can_read_is_sent_as_it_is(write: Write) -> None:
     assert names(shipped(f"{folder}/a.py:make"), folder) == {"my.py", "a.py"}
 
 
+def test_chains_of_imports_may_be_long(write: Write) -> None:
+    count = 1000
+    folder = write({f"m{i}.py": f"import m{i + 1}" for i in range(count)})
+    assert len(names(shipped(f"{folder}/m0.py:make"), folder)) == count
+
+
 def test_too_much_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write({"acme/__init__.py": "", "acme/big.bin": "x" * 4000, "acme/small.bin": "x" * 10})
     monkeypatch.setattr(shipment, "LIMIT", 2000)
