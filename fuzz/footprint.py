@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import types
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -32,10 +33,15 @@ PARTS: Mapping[str, str] = {
     "the blocked signals": "signal.pthread_sigmask(signal.SIG_BLOCK, [])",
     "the alarm clock": "signal.getitimer(signal.ITIMER_REAL)[0] > 0",
     "the garbage collector": "gc.isenabled()",
+    "the warnings that are errors": "[each for each in warnings.filters if each[0] == 'error']",
+    "sys.path": "set(sys.path)",
+    "sys.modules": "sys.modules.__len__()",
     "the PassContext": "tvm.transform.PassContext.current()",
     "the target": "tvm.target.Target.current(allow_none=True)",
 }
 """What is compared before and after every run of a user's own pass, by what it is called."""
+
+_MAY_GROW = frozenset({"sys.path", "sys.modules"})
 
 _ROOTS = ("tvm", "tvm_ffi", "relaxfuzz")
 _OTHERS = (
@@ -121,7 +127,11 @@ class Parts:
         """The first part that is not as it was then."""
         for what, code in _COMPILED.items():
             now, then = _value(code), self._values[what]
-            if now is not then and now != then:
+            if now is _UNKNOWN or then is _UNKNOWN:
+                same = now is then
+            else:
+                same = now == then or (what in _MAY_GROW and then <= now)
+            if not same:
                 return what
         return None
 
@@ -173,5 +183,12 @@ _functions: Functions | None = None
 _looked: set[str] = set()
 """Passes after whose first check all functions were looked at."""
 
-_NAMES = {"gc": gc, "os": os, "signal": signal, "sys": sys, "tvm": tvm}
+_NAMES = {
+    "gc": gc,
+    "os": os,
+    "signal": signal,
+    "sys": sys,
+    "tvm": tvm,
+    "warnings": warnings,
+}
 _COMPILED = {what: compile(text, what, "eval") for what, text in PARTS.items()}

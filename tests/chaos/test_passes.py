@@ -82,7 +82,7 @@ EXPECTED = {
     "raises_out_of_memory": MEMORY,
     "recurses": CRASH,
     "recurses_without_limit": frozenset({"segfault", "crash", "out-of-memory", "hang"}),
-    "changes_surroundings": SIDE_EFFECT,
+    "changes_surroundings": SIDE_EFFECT | CRASH,
     "changes_directory": SIDE_EFFECT,
     "stops_the_clock": SIDE_EFFECT,
     "patches_json": SIDE_EFFECT,
