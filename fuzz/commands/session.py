@@ -17,6 +17,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
 from ...oracles.passcall import PassCall
 from ..cluster.connection import connect
@@ -25,7 +26,7 @@ from ..cluster.shipment import Shipment
 from ..cluster.where import Where
 from ..dedup.place import by_row
 from ..display import Display, counted, display, duration, findings_table
-from ..executor import Executor, News
+from ..executor import Executor, ExecutorError, News
 from ..files import sweep
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
@@ -192,23 +193,26 @@ class Session:
         timer = threading.Timer(seconds, stop.set)
         timer.daemon = True
         timer.start()
-        done = 0
-        for known, outcome in verify(todo, self.scripts, stop):
-            done += 1
-            self.display.progress(f"{done} of {len(todo)} knowns seen again  {known.name}")
-            if outcome.status not in NO_LONGER:
-                continue
-            fixed.append(known.name)
-            said = ""
-            if self._choice.prune and known in self.expected.own:
-                said = f" ({prune(known, version)})"
-            if self._json:
-                event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
-                self._print({**event, "what": known.what, "tvm": version})
-            else:
-                self.display.line(f"no longer fails: {known.name}: {known.what}{said}")
+        try:
+            for done, (known, outcome) in enumerate(verify(todo, self.scripts, stop), 1):
+                self.display.progress(f"{done} of {len(todo)} knowns seen again  {known.name}")
+                if outcome.status in NO_LONGER:
+                    fixed.append(known.name)
+                    self._tell_fixed(known)
+        except ExecutorError as error:  # those of a cluster: what was found is told all the same
+            self.lose(str(error))
         timer.cancel()
         return tuple(fixed)
+
+    def _tell_fixed(self, known: Known) -> None:
+        version, said = self.expected.version, ""
+        if self._choice.prune and known in self.expected.own:
+            said = f" ({prune(known, version)})"
+        if self._json:
+            event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
+            self._print({**event, "what": known.what, "tvm": version})
+        else:
+            self.display.line(f"no longer fails: {known.name}: {known.what}{said}")
 
     def tell_shares(self, shares: Mapping[str, Share]) -> None:
         """Say of which passes many checks show nothing but what is known."""
