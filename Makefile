@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test test-sessions lint types bench bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-sessions test-chaos chaos lint types bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -16,6 +16,14 @@ test: $(INSTALLED)
 # Whole sessions as users have them: every command of the docs, pytest in foreign repositories.
 test-sessions: $(INSTALLED)
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "session and not slow"
+
+# Real faults, done to real campaigns: an hour or so.
+test-chaos: $(INSTALLED)
+	$(BIN)/pytest -q -m slow tests/chaos
+
+# One campaign with many faults, beside an undisturbed one. CHAOS='--dask' does it on a cluster.
+chaos: $(INSTALLED)
+	$(BIN)/python -m tests.chaos.campaign $(CHAOS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
