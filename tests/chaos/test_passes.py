@@ -78,7 +78,7 @@ EXPECTED = {
     "raises_generator_exit": CRASH,
     "raises_mute": CRASH,
     "raises_at_length": CRASH,
-    "raises_escapes": CRASH,
+    "raises_escapes": CRASH | {"segfault"},  # of TVM's, by half a character
     "raises_out_of_memory": MEMORY,
     "recurses": CRASH,
     "recurses_without_limit": frozenset({"segfault", "crash", "out-of-memory", "hang"}),

@@ -18,12 +18,14 @@ from relaxfuzz.fuzz.protocol import (
     Death,
     Died,
     Ended,
+    Executed,
     Exhausted,
     Explain,
     Explained,
     Failed,
     Forked,
     Limits,
+    Lost,
     Message,
     Met,
     ModuleDone,
@@ -131,6 +133,8 @@ MESSAGES: list[Message] = [
     Beat(1, PLACE),
     Ended(1),
     Died(1, Death.HANG, -9, PLACE, "last words"),
+    Executed(1, -9, "last words"),
+    Lost(1, "why"),
 ]
 
 
