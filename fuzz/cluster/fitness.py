@@ -18,6 +18,9 @@ FOLDERS = ("generators", "oracles", "corpus", "fuzz")
 IN_WORDS = {"relaxfuzz_sources": "the sources of relaxfuzz"}
 """Of what is no name by itself."""
 
+BROKEN = "broken"
+"""Why a worker cannot do what it is asked to."""
+
 
 @functools.cache
 def about() -> Mapping[str, str]:
@@ -40,8 +43,13 @@ async def introduced() -> Mapping[str, str]:
 
 
 def _prepared() -> Mapping[str, str]:
-    importlib.import_module(f"{__package__}.remote")  # the first task finds it there
-    return about()
+    seen = about()
+    try:
+        importlib.import_module(f"{__package__}.remote")  # the first task finds it there
+    except Exception as error:  # mostly another TVM: then the versions say it better
+        said = (str(error).strip().splitlines() or [""])[0]
+        return {**seen, BROKEN: f"{type(error).__name__}: {said}"[:200]}
+    return seen
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
@@ -56,6 +64,8 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
         differ.remove("relaxfuzz_sources")
     if "tvm" in differ and "tvm_git" in differ:
         differ.remove("tvm_git")
+    if not differ and BROKEN in there:
+        return [f"relaxfuzz does not run there: {there[BROKEN]}"]
     return [
         f"{IN_WORDS.get(name, name)} {there.get(name, 'unknown')} instead of {here[name]}"
         for name in differ
