@@ -60,8 +60,8 @@ def lines(members: Sequence[Member]) -> list[str]:
     cells = [
         (
             member.name,
-            counted(member.slots, "thread"),
-            counted(member.blocks, "block"),
+            _padded(member.slots, "thread"),
+            _padded(member.blocks, "block"),
             f"{rate(member):.0f} checks/s",
         )
         for member in shown
@@ -85,6 +85,11 @@ def line(members: Sequence[Member]) -> str:
 def rate(member: Member) -> float:
     """Checks a second, in blocks that are done."""
     return member.checks / member.seconds if member.seconds else 0.0
+
+
+def _padded(number: int, noun: str) -> str:
+    """As wide for one as for two."""
+    return counted(number, noun) + " " * (number == 1)
 
 
 def _busiest(members: Sequence[Member], count: int) -> tuple[list[Member], list[Member]]:

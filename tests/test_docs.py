@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -221,19 +220,20 @@ def background(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
         extra = ["--dashboard-address", "127.0.0.1:0"]
         if "--port" not in words:
             extra += ["--host", "127.0.0.1", "--port", "0"]
-    command = [str(BIN / words[0]), *words[1:], *extra]
-    job = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, start_new_session=True)
-    assert job.stderr is not None
+    log = folder / "dask.log"
+    with log.open("wb") as stderr:
+        job = subprocess.Popen(
+            [str(BIN / words[0]), *words[1:], *extra],
+            cwd=folder,
+            stderr=stderr,
+            start_new_session=True,
+        )
     if words[1] == "scheduler":
-        for said in job.stderr:
-            if b"Scheduler at:" in said:
-                break
-    threading.Thread(target=job.stderr.read, daemon=True).start()
-    if "--scheduler-file" in words:
-        file = folder / words[words.index("--scheduler-file") + 1]
-        while not file.exists():
-            assert job.poll() is None, f"{job.args!r} has ended by itself"
+        while b"Scheduler at:" not in log.read_bytes():
+            assert job.poll() is None, log.read_text()
             time.sleep(0.1)
+        if "--scheduler-file" in words:
+            assert (folder / words[words.index("--scheduler-file") + 1]).is_file()
     return job
 
 
