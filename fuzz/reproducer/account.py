@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...oracles.check import ORACLES
 from ..finding import Finding
+from ..readable import sentence
 
 _DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never takes the process with it.",
@@ -45,7 +46,8 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
         lines.append("It needs relaxfuzz, besides TVM and NumPy: compiled code hides the bug.")
     lines += [note] if note else []
     lines += [f"  {line[:WIDTH]}" for line in seen(finding, SEEN)]
-    return "\n".join(f"# {line}".rstrip() for line in lines)
+    # What others have written stays in its comment: a line that it breaks would be code.
+    return "\n".join(f"# {sentence(line)}".rstrip() for line in lines)
 
 
 def title(finding: Finding) -> str:
