@@ -6,11 +6,14 @@ that what else the machine does disturbs both. Start-up is told, not counted. Bo
 same.
 
 Saturation, on paper: with c the CPU seconds that scheduler or driver spend for a block beyond what
-they spend anyway, d the seconds that a block takes a worker, and i the share of a core that they
-use while nothing runs, one core of theirs is full at
+they spend anyway, d the seconds that a block takes a worker, i the share of a core that they use
+while nothing runs, and a the share that the scheduler uses without any worker, one core of theirs
+is full at
 
-    scheduler: 1 / (i / N + c / d) workers: what it does anyway are the workers' signs of life
-    driver:    (1 - i) / (c / d) workers: what it does anyway does not depend on their number
+    scheduler: (1 - a) / ((i - a) / N + c / d) workers
+    driver:    (1 - i) / (c / d) workers
+
+That is a low estimate for the scheduler: with many workers Dask asks each for fewer signs of life.
 
 The driver is the only writer: its CPU time comprises sending, decoding, committing and storing.
 """
@@ -40,11 +43,8 @@ from ..executor import Executor
 from ..local_pool import ONE_THREAD, LocalPool
 from ..protocol import Identity
 from ..subjects import Relaxations, subjects
-from .dask_processes import Processes, dask
+from .dask_processes import IDLE, Processes, dask
 from .watched import Measured, measured
-
-IDLE = 5.0
-"""Seconds in which nothing runs, to see what is spent then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Idle:
 
     scheduler: float
     driver: float
+    alone: float
+    """Of the scheduler, without workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,9 @@ def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
     for_block = max(0.0, scheduler - idle.scheduler * seconds) / blocks
     written = max(0.0, driver - idle.driver * seconds) / blocks
     return Saturation(
-        _share(1.0, idle.scheduler / workers + for_block / block),
+        _share(
+            1.0 - idle.alone, max(0.0, idle.scheduler - idle.alone) / workers + for_block / block
+        ),
         _share(max(0.0, 1.0 - idle.driver), written / block),
     )
 
@@ -144,7 +148,9 @@ def idle_of(processes: Processes, workers: int) -> Idle:
         time.sleep(IDLE)
         seconds = time.monotonic() - began
         return Idle(
-            (processes.cpu() - scheduler) / seconds, (time.process_time() - driver) / seconds
+            (processes.cpu() - scheduler) / seconds,
+            (time.process_time() - driver) / seconds,
+            processes.alone,
         )
 
 
@@ -230,8 +236,9 @@ def show(all_figures: dict[str, Any], console: Console) -> None:
     console.print(table)
     idle = all_figures["idle"]
     console.print(
-        f"\nUsed while nothing runs: scheduler {idle['scheduler']:.1%} of a core, driver "
-        f"{idle['driver']:.1%}. Figures of one run on one machine: compare them with one another."
+        f"\nUsed while nothing runs: scheduler {idle['scheduler']:.1%} of a core "
+        f"({idle['alone']:.1%} without workers), driver {idle['driver']:.1%}. "
+        "Figures of one run on one machine: compare them with one another."
     )
 
 

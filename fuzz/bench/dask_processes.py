@@ -21,6 +21,9 @@ from ..local_pool import ONE_THREAD
 SECONDS = 120.0
 """For the scheduler to come up, on a busy machine."""
 
+IDLE = 5.0
+"""Seconds in which nothing runs, to see what is spent then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Processes:
@@ -29,11 +32,17 @@ class Processes:
     file: Path
     """The scheduler file."""
     scheduler: psutil.Process
+    alone: float
+    """The share of a core that it used before a worker was there."""
 
     def cpu(self) -> float:
         """CPU seconds of the scheduler so far."""
-        times = self.scheduler.cpu_times()
-        return times.user + times.system
+        return _cpu(self.scheduler)
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
 
 
 @contextmanager
@@ -67,10 +76,15 @@ def dask(workers: int) -> Iterator[Processes]:
                 if started[0].poll() is not None or time.monotonic() > until:
                     raise RuntimeError(f"No scheduler came up:\n{log.read_text(errors='replace')}")
                 time.sleep(0.1)
+            scheduler = psutil.Process(started[0].pid)
+            time.sleep(1.0)  # what its start takes is over
+            began, alone = time.monotonic(), _cpu(scheduler)
+            time.sleep(IDLE)
+            alone = (_cpu(scheduler) - alone) / (time.monotonic() - began)
             for number in range(workers):
                 local = ("--local-directory", str(folder / str(number)))
                 start("worker", "--nthreads", "1", "--no-dashboard", "--no-nanny", *local)
-            yield Processes(file, psutil.Process(started[0].pid))
+            yield Processes(file, scheduler, alone)
         finally:
             for process in reversed(started):
                 with contextlib.suppress(ProcessLookupError):

@@ -34,21 +34,21 @@ def measured(**changes: float) -> Measured:
 def test_where_a_core_is_full() -> None:
     """10 ms of the scheduler and 20 ms of the driver for a block of 20 s."""
     rounds = [Round(measured(), measured(scheduler=0.5, driver=1.0), 0.0, 0.0)]
-    full = saturation(rounds, Idle(0.0, 0.0), 2)
+    full = saturation(rounds, Idle(0.0, 0.0, 0.0), 2)
     assert full.scheduler == pytest.approx(20.0 / 0.010)
     assert full.driver == pytest.approx(20.0 / 0.020)
 
 
 def test_what_is_used_anyway_is_the_workers_at_the_scheduler_and_nobodys_at_the_driver() -> None:
-    rounds = [Round(measured(), measured(scheduler=1.0 + 0.5, driver=10.0 + 1.0), 0.0, 0.0)]
-    full = saturation(rounds, Idle(0.01, 0.1), 2)
-    assert full.scheduler == pytest.approx(1 / (0.005 + 0.010 / 20.0))
+    rounds = [Round(measured(), measured(scheduler=3.0 + 0.5, driver=10.0 + 1.0), 0.0, 0.0)]
+    full = saturation(rounds, Idle(0.03, 0.1, 0.02), 2)
+    assert full.scheduler == pytest.approx(0.98 / (0.005 + 0.010 / 20.0))
     assert full.driver == pytest.approx(0.9 / (0.020 / 20.0))
 
 
 def test_what_costs_nothing_is_never_full() -> None:
     rounds = [Round(measured(), measured(), 0.0, 0.0)]
-    assert saturation(rounds, Idle(0.0, 0.0), 2).driver == float("inf")
+    assert saturation(rounds, Idle(0.0, 0.0, 0.0), 2).driver == float("inf")
 
 
 @pytest.mark.session
