@@ -19,13 +19,18 @@ from hypothesis import strategies as st
 from relaxfuzz.fuzz import executor as executors
 from relaxfuzz.fuzz.cluster import cargo, shipment
 from relaxfuzz.fuzz.cluster.cargo import Cargo, Holding, differences, hold, versions
+from relaxfuzz.fuzz.cluster.connection import connect
+from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.shipment import Shipment
+from relaxfuzz.fuzz.cluster.where import LOCAL, Where
 from relaxfuzz.fuzz.executor import Executor, ExecutorError
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Block, Check, Ended, Reply, Subject, Violated
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
+
+from .conftest import Processes
 
 Write = Callable[[Mapping[str, str]], Path]
 
@@ -383,10 +388,6 @@ def found(executor: Executor, calls: list[PassCall], module: str) -> tuple[list[
 def test_a_shipped_pass_is_found_as_a_local_one(
     users: tuple[Path, list[PassCall]], sums: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from relaxfuzz.fuzz.cluster.connection import connect
-    from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
-    from relaxfuzz.fuzz.cluster.where import LOCAL, Where
-
     folder, calls = users
     with LocalPool(1) as pool:
         local = found(pool, calls, sums)
@@ -413,3 +414,32 @@ def test_a_shipped_pass_is_found_as_a_local_one(
     assert far[0] == told
     assert far[1] == checked
     assert str(folder) in checked[0].detail
+
+
+@pytest.mark.session
+def test_who_joins_later_is_brought_it_too(
+    users: tuple[Path, list[PassCall]],
+    sums: str,
+    cluster: Processes,
+    eventually: Callable[[Callable[[], bool]], None],
+    tmp_path: Path,
+) -> None:
+    folder, calls = users
+    job = Check(module=sums, calls=(calls[0],), oracles=("crash",))
+    made = Shipment.of(calls)
+    folder.rename(tmp_path / "away")
+    first = cluster.add()
+    with (
+        connect(Where(scheduler=cluster.address), 1) as connection,
+        ClusterExecutor(connection, shipment=made) as executor,
+    ):
+        [one] = executors.check(executor, job)
+        second = cluster.add()
+        eventually(lambda: len(executor.members()) == 2)
+        first.kill()
+        [other] = executors.check(executor, job)
+        assert other == one
+        assert one.key[-1] == "helper.py:6"
+        connection.client.shutdown()
+        second.wait(30)
+    assert not list((cluster.folder / "worker-1").rglob("kept")), "it goes with the worker"
