@@ -64,7 +64,10 @@ def entry(path: Path) -> Entry | None:
         ValueError: a field is missing, or cannot be read.
         OSError: the file cannot be read.
     """
-    fields = _fields(path)
+    try:
+        fields = _fields(path)
+    except ValueError as error:  # no text
+        raise ValueError(f"{path}: {error}") from None
     if not fields:
         return None
     missing = [name for name in REQUIRED if name not in fields]
