@@ -8,12 +8,18 @@ from pathlib import Path
 
 from ...oracles.check import ORACLES
 from ..finding import Finding
+from ..protocol import Death
 from ..readable import sentence
 
 _DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never takes the process with it.",
     "docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate "
     "specific types of error'",
+)
+
+_CHANGE_PROMISE = (
+    "A pass gives a module for a module, and leaves its process as it found it.",
+    "docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",
 )
 
 _PACKAGES = re.compile(r'"[^"\n]*/site-packages/')
@@ -57,6 +63,8 @@ def title(finding: Finding) -> str:
 
 def promised(finding: Finding) -> tuple[str, str]:
     """What was to be expected, and who says so."""
+    if finding.oracle == Death.CHANGED:
+        return _CHANGE_PROMISE
     if finding.oracle not in ORACLES:
         return _DEATH_PROMISE
     oracle = ORACLES[finding.oracle]
