@@ -29,6 +29,8 @@ from relaxfuzz.fuzz.doctor import (
 from relaxfuzz.fuzz.doctor.line import Line, Verdict
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import LIMITS
+from relaxfuzz.fuzz.zoo import Detection
+from relaxfuzz.oracles.zoo import ZOO
 
 GIGABYTE = 1 << 30
 
@@ -385,11 +387,15 @@ def test_what_is_not_fit_comes_with_advice() -> None:
 
 
 def test_a_fault_that_is_not_found_is_a_problem(pool: LocalPool) -> None:
-    """The campaign is over before it is met."""
-    fault = selftest.Fault("shares_output_shapes", "well-formed", "a pass that hides")
+    """The campaign is over before it is met; or long after it should have been."""
+    fault = selftest.Fault("shares_output_shapes", "well-formed", "hidden")
     (line,) = selftest.hunts((fault,), pool, seconds=0.5)
-    assert (line.part, line.verdict) == ("self-test: a pass that hides", Verdict.PROBLEM)
-    assert "not found in" in line.value
+    assert (line.part, line.verdict) == ("speed", Verdict.PROBLEM)
+    assert line.value.startswith("hidden: not found in ")
+    late = Detection(specimen=ZOO[fault.specimen], finding=None, modules=500, seconds=60.0)
+    line = selftest.judged(fault, late)
+    assert (line.part, line.verdict) == ("self-test: hidden", Verdict.PROBLEM)
+    assert line.value == "not found in 500 modules, 60.0 s"
 
 
 @pytest.mark.session
