@@ -389,6 +389,7 @@ def session(
         if connection is not None:
             from ..cluster.executor import ClusterExecutor
 
+            made.display.progress(f"waiting for the first worker of {where}")
             made.executor = stack.enter_context(
                 ClusterExecutor(connection, shipment=shipment, tell=made.news)
             )

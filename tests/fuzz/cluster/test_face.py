@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import signal
+import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,6 +36,8 @@ from relaxfuzz.fuzz.protocol import LIMITS, Job, Limits
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.fuzz.subjects import Relaxations, subjects
 from relaxfuzz.generators.tvm_api import versions
+
+from ...commands import relaxfuzz
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -230,3 +239,98 @@ def test_what_was_found_before_the_workers_were_lost_is_told(
     assert unfinished is not None
     assert unfinished[1].found, "its bug comes with the first modules"
     assert [member.name for member in session.roster.all] == ["far"]
+
+
+# Whole sessions
+
+
+@pytest.mark.session
+def test_a_local_cluster_finds_what_this_machine_finds(tmp_path: Path) -> None:
+    asked = ["run", f"{USER}:raises_on_exp", "--seed", "5", "--modules", "24", "--block", "4"]
+    asked += ["--workers", "2", "--json", "--no-known"]
+    here = relaxfuzz(*asked, "--out", tmp_path / "here")
+    there = relaxfuzz(*asked, "--out", tmp_path / "there", "--cluster", "local")
+    assert (here.returncode, there.returncode) == (1, 1), here.stderr + there.stderr
+    told = [[json.loads(line) for line in run.stdout.splitlines()] for run in (here, there)]
+    keys = [{tuple(map(str, e["key"])) for e in run if e["event"] == "finding"} for run in told]
+    assert keys[0] == keys[1]
+    joined = {e["worker"] for e in told[1] if e["event"] == "cluster" and e["kind"] == "joined"}
+    summaries = [run[-1] for run in told]
+    for each in ("modules", "checks", "findings", "lost"):
+        assert summaries[0][each] == summaries[1][each]
+    assert summaries[0]["workers"] == []
+    assert {worker["name"] for worker in summaries[1]["workers"]} == joined
+    assert sum(worker["blocks"] for worker in summaries[1]["workers"]) == 6
+    assert sum(worker["checks"] for worker in summaries[1]["workers"]) == summaries[1]["checks"]
+
+
+@contextmanager
+def by_hand(folder: Path) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
+    """The scheduler file of a cluster of processes: a scheduler, and a worker with two threads."""
+    file = folder / "cluster.json"
+    ports = ["--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
+    commands = [["scheduler", *ports], ["worker", "--nthreads", "2", "--host", "127.0.0.1"]]
+    processes = [
+        subprocess.Popen(
+            [str(Path(sys.executable).with_name("dask")), *words, "--scheduler-file", str(file)],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for words in commands
+    ]
+    try:
+        while not file.exists():
+            time.sleep(0.1)
+        yield file, processes
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.session
+def test_a_night_whose_scheduler_is_lost_goes_on_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from relaxfuzz.fuzz.cluster import executor
+
+    monkeypatch.setattr(executor, "RETURN", 2.0)
+    monkeypatch.setattr(fuzzing, "LEAST_DRAIN", 0.5)
+    settings = tmp_path / "night.toml"
+    text = f'passes = ["{USER}:raises_on_exp"]\nmodules = 60\nblock = 4\nworkers = 1\n'
+    text += "shipped-knowns = false\n"
+    settings.write_text(text)
+
+    def modules() -> int:
+        out = tmp_path / "relaxfuzz-out"
+        if not (out / "findings.sqlite").exists():
+            return 0
+        with Store(out, create=False) as store:
+            return sum(run.modules for run in store.runs.all().values())
+
+    with by_hand(tmp_path) as (file, (scheduler, _)):
+
+        def kill() -> None:
+            while not modules():
+                time.sleep(0.2)
+            os.killpg(scheduler.pid, signal.SIGKILL)
+
+        threading.Thread(target=kill, daemon=True).start()
+        asked = ["nightly", str(settings), "--json"]
+        lost = CliRunner().invoke(app, [*asked, "--scheduler", str(file)])
+    assert lost.exit_code == 3, lost.output
+    assert "Traceback" not in lost.output
+    events = [json.loads(line) for line in lost.stdout.splitlines()]
+    assert [e["kind"] for e in events if e["event"] == "cluster"] == ["joined", "scheduler-gone"]
+    assert events[-1]["lost"].startswith("the scheduler at ")
+    assert not events[-1]["over"]
+    done = events[-1]["modules"]
+    assert 0 < done < 60
+    rest = CliRunner().invoke(app, asked)
+    assert rest.exit_code == 1, rest.output
+    last = json.loads(rest.stdout.splitlines()[-1])
+    assert (last["modules"], last["over"], last["lost"]) == (60, True, None)
+    assert len(last["new"]) == 1
