@@ -194,7 +194,8 @@ def _line(progress: Progress, session: Session) -> str:
     findings = session.triage.told
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
     # What each worker of a cluster is at stands in its own line.
-    rest = headcount(progress.members) if progress.members else " ".join(progress.current)
+    alone = session.executor is session.pool
+    rest = " ".join(progress.current) if alone else headcount(progress.members)
     return (
         f"{duration(progress.seconds)}  {progress.modules} modules  {rate:.0f} checks/s  "
         f"{findings} findings{pending}  {rest}"
