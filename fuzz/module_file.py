@@ -22,7 +22,7 @@ from types import ModuleType
 
 import tvm
 
-from ..generators.tvm_api import load_json, save_json
+from ..generators.tvm_api import load_json, save_json, upgraded_json
 from ..oracles.well_formed import flaw
 from .apart import OUT_OF_MEMORY, Fence, apart
 from .mistake import Mistake
@@ -209,28 +209,40 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
         raise BadModule(
             f"{name} is neither a Python file (*.py) nor JSON of a module: {sentence(str(error))}"
         ) from None
-    writer = _writer(document)
     try:
-        examine(document, compiled=compiled)
-        mod = tvm.ir.load_json(text)
+        mod = _loaded(document, text, compiled)
     except MemoryError:
         raise
     except Exception as error:
+        if (writer := _writer(document)) is not None:
+            raise BadModule(
+                f"{name} was written by TVM {writer}, whose JSON TVM {tvm.__version__} cannot load"
+            ) from None
         raise BadModule(
-            f"{name} is not JSON that TVM {tvm.__version__} can load{writer}: {_line(error)}"
+            f"{name} is not JSON that TVM {tvm.__version__} can load: {_line(error)}"
         ) from None
     if not isinstance(mod, tvm.IRModule):
         raise BadModule(f"{name} holds a {type(mod).__name__}, not an IRModule")
     return mod
 
 
-def _writer(document: object) -> str:
-    """ " (TVM 0.26.0 wrote it)", where another version says so."""
+def _loaded(document: object, text: str, compiled: bool) -> object:
+    try:
+        text = upgraded_json(text)
+    except (AttributeError, KeyError, TypeError):  # it looks at nothing before it uses it
+        examine(document, compiled=compiled)
+        raise
+    examine(json.loads(text), compiled=compiled)
+    return load_json(text)
+
+
+def _writer(document: object) -> str | None:
+    """The version of TVM that wrote it, where it says that it is another one."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     found = metadata.get("tvm_version") if isinstance(metadata, dict) else None
     if not isinstance(found, str) or found == tvm.__version__:
-        return ""
-    return f" (TVM {sentence(found, 40)} wrote it)"
+        return None
+    return sentence(found, 40)
 
 
 def execute(path: Path) -> tvm.IRModule:

@@ -117,6 +117,13 @@ def load_json(text: str) -> "tvm.IRModule":
     return serialization.from_json_graph_str(text)
 
 
+def upgraded_json(text: str) -> str:
+    """What `tvm.ir.load_json` makes of a text that an older version may have written."""
+    from tvm.ir import json_compact
+
+    return str(json_compact.upgrade_json(text))
+
+
 def tvm_version() -> str:
     """The release of the installed TVM."""
     import tvm

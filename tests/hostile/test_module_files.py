@@ -226,7 +226,7 @@ def code(document: dict, nodes: list) -> None:
                 document["metadata"].update(tvm_version="0.9"),
                 nodes[-1].update(type="relay.Module"),
             ),
-            "(TVM 0.9 wrote it)",
+            "was written by TVM 0.9, whose JSON",
         ),
     ],
 )
@@ -236,6 +236,13 @@ def test_graphs(
     path = tmp_path / "m.json"
     path.write_text(tree(save_json(module()), change))
     assert said in refused(path, pool)
+
+
+def test_what_an_older_tvm_called_otherwise_is_read(tmp_path: Path, pool: LocalPool) -> None:
+    path, text = tmp_path / "m.json", save_json(module())
+    path.write_text(text.replace('"type":"ir.Var"', '"type":"relax.expr.Var"'))
+    assert path.read_text() != text
+    assert load(path, pool) == text
 
 
 def test_a_long_chain_is_read(tmp_path: Path, pool: LocalPool) -> None:

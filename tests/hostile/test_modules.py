@@ -84,7 +84,7 @@ KINDS = (
     "levels deep",
     "Cannot convert",
     "Required field",
-    "wrote it)",
+    "was written by",
     "can load",
     "cannot say whether",
     "is not well-formed",
