@@ -86,7 +86,7 @@ EXPECTED = {
     "changes_directory": SIDE_EFFECT,
     "stops_the_clock": SIDE_EFFECT,
     "patches_json": SIDE_EFFECT,
-    "patches_builtins": SIDE_EFFECT,
+    "patches_builtins": SIDE_EFFECT | EXIT,
     "patches_tvm": SIDE_EFFECT,
     "patches_relaxfuzz": SIDE_EFFECT,
     "overrides_functions": SIDE_EFFECT,
