@@ -67,6 +67,8 @@ def _harmless(node: ast.expr) -> bool:
         return all(map(_harmless, node.elts))
     if _constructs(node, PATTERNS):
         return True
+    if isinstance(node, ast.Call) and _constructs(node.func, PATTERNS):  # is_op("add")(...)
+        return not node.keywords and all(map(_harmless, node.args))
     try:
         ast.literal_eval(node)
     except (ValueError, TypeError):

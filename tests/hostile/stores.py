@@ -320,7 +320,7 @@ def shows(said: str) -> None:
     assert not odd, ascii(odd)
 
 
-def read_all(folder: Path, tally: Tally, *, html: bool = False) -> None:
+def read_all(folder: Path, tally: Tally) -> None:
     """What commands do with a store that they only read; it is as it was then."""
     tally.inputs += 1
     before = _state_of(folder)
@@ -330,8 +330,7 @@ def read_all(folder: Path, tally: Tally, *, html: bool = False) -> None:
     tally.attempt(lambda: findings_command.listing(folder, unconfirmed, json=True))
     tally.attempt(lambda: list(items(folder)))
     with tempfile.TemporaryDirectory(prefix="hostile-report-") as out:
-        names = ["jsonl", "markdown", "junit", *(["html"] if html else [])]
-        files = {name: Path(out) / name for name in names}
+        files = {name: Path(out) / name for name in ("jsonl", "markdown", "junit")}
         tally.attempt(lambda: report_command.run(folder, files))
     after = _state_of(folder)
     assert [name for name in {**before, **after} if before.get(name) != after.get(name)] == []

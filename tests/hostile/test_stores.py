@@ -134,7 +134,7 @@ def fuzz_stores(original: Path, count: int) -> Tally:
 
 
 def test_damaged_stores(original: Path) -> None:
-    tally = fuzz_stores(original, 25)
+    tally = fuzz_stores(original, 12)
     assert tally.read
     assert tally.refused
 
@@ -159,7 +159,6 @@ def test_an_old_store_is_read_as_it_is(store: Path, version: int) -> None:
         opened.set_aside()
         assert opened.rows.enter(expected[0], []) == opened.rows.of(expected[0])
     assert (store / DATABASE).read_bytes() == before
-    read_all(store, Tally())
     with Store(store) as opened:  # and given what it lacks by whoever writes
         assert len(opened.runs.all()) == (version == 3)
 
@@ -380,7 +379,7 @@ def test_what_is_code_in_a_finding(finding: Finding) -> None:
     assert foreign.is_code(PassCall("LegalizeOps()", factory="/x.py:f"))
     dpl = ("from tvm.relax.dpl import is_const, is_op, wildcard",)
     pattern = "FuseOpsByPattern([('a', is_op('relax.add')(wildcard(), is_const()))])"
-    assert foreign.is_code(PassCall(pattern, imports=dpl)) in (True, False)
+    assert not foreign.is_code(PassCall(pattern, imports=dpl))
 
 
 SAYS = "import os; os.system('touch {}')"
@@ -395,7 +394,7 @@ def test_reading_executes_nothing(store: Path, finding: Finding, tmp_path: Path)
         for number, each in enumerate((call, PassCall(call.expr), PassCall("F()", {}, (code,)))):
             changes = {"key": (str(number),), "calls": (each,), "source": code}
             opened.publish(made_finding("exp", **changes), code)
-    read_all(store, Tally(), html=True)
+    read_all(store, Tally())  # with rules, which look at findings that have no row yet
     shown = relaxfuzz("findings", "show", made_finding("exp", key=("0",)).id, "--out", store)
     assert code in shown.stdout, shown.stderr
     assert not mark.exists()
