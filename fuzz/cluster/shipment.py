@@ -24,7 +24,7 @@ from .sources import Sources, own_folders
 if TYPE_CHECKING:
     from distributed import Client
 
-LIMIT = 64 << 20
+LIMIT = 64_000_000
 """Bytes that are sent to each worker at most."""
 
 ROUNDS = 3
