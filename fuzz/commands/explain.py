@@ -17,7 +17,7 @@ from ...oracles.explanation import CHECK, PIPELINES, Excerpt, Explanation, Kind,
 from ...oracles.passcall import BadSpelling, parse
 from ...oracles.pipelines import PIPELINES as CHECKED
 from .. import death
-from ..executor import explain
+from ..executor import JobFailed, explain
 from ..load import inspect, load
 from ..local_pool import LocalPool
 from ..mistake import Mistake, near
@@ -45,11 +45,15 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
     inspect(module)
     with LocalPool(1) as pool:
         job = Explain(module=load(module, pool, well_formed=False), pipeline=chosen, file=file)
-        answer = explain(pool, job, limits=LIMITS)
-        if isinstance(answer, Died) and _step(answer).startswith(_LOCATE):
-            # The step fails without dying; a part of the module is what it does not survive.
-            job = dataclasses.replace(job, locate=False)
+        try:
             answer = explain(pool, job, limits=LIMITS)
+            if isinstance(answer, Died) and _step(answer).startswith(_LOCATE):
+                # The step fails without dying; a part of the module is what it does not survive.
+                job = dataclasses.replace(job, locate=False)
+                answer = explain(pool, job, limits=LIMITS)
+        except JobFailed:
+            load(module, pool)  # an ill-formed module may be past explaining: that is told
+            raise
     if isinstance(answer, Died):
         answer = Explanation(chosen, (), (_death(answer),), built=False)
     troubles = tuple(_named(trouble, module, pipeline) for trouble in answer.troubles)
