@@ -53,7 +53,8 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
                 answer = explain(pool, job, limits=LIMITS)
         except JobFailed:
             load(module, pool)  # an ill-formed module may be past explaining: that is told
-            raise
+            # Parts of one whose types lack something cannot always be made.
+            answer = explain(pool, dataclasses.replace(job, locate=False), limits=LIMITS)
     if isinstance(answer, Died):
         answer = Explanation(chosen, (), (_death(answer),), built=False)
     troubles = tuple(_named(trouble, module, pipeline) for trouble in answer.troubles)
