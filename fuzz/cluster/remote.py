@@ -28,6 +28,7 @@ from ..protocol import (
     Execute,
     Executed,
     Forked,
+    Lost,
     Reply,
     StageDone,
     Submit,
@@ -44,6 +45,9 @@ IDLE = 30.0
 
 EVERY = 1.0
 """Seconds between two signs of life of a job."""
+
+POOLS = 2
+"""A job for which so many pools broke, one after the other, goes to another worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +99,36 @@ def work(order: Order) -> Answer:
     differ = fitness.differences(order.about, fitness.about())
     if differ:
         return Answer(worker.address, b"", 0.0, ", ".join(differ))
-    try:
-        with _pools.use(order.campaign, worker, order.cargo) as pool:
-            submit = decode(pool.inward(order.submit))
-            assert isinstance(submit, Submit), submit
-            replies: list[Any]
-            if isinstance(submit.job, Execute):
-                replies = pool.execute(submit.job)
-            else:
-                job = _Job(submit, worker, order.campaign, pool)
-                job.run()
-                replies = job.replies
-            said = (encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
-            lines = pool.outward(b"".join(said))
-    except ExecutorError as error:
-        return Answer(worker.address, b"", time.monotonic() - began, str(error))
-    return Answer(worker.address, zlib.compress(lines, 1), time.monotonic() - began)
+    trouble = ""
+    for _ in range(POOLS):
+        try:
+            lines = _done(order, worker)
+        except ExecutorError as error:
+            trouble = str(error)
+            release(order.campaign)
+        else:
+            return Answer(worker.address, zlib.compress(lines, 1), time.monotonic() - began)
+    return Answer(worker.address, b"", time.monotonic() - began, trouble)
+
+
+def _done(order: Order, worker: Any) -> bytes:
+    """What was said about a job, in lines of the protocol.
+
+    Raises:
+        ExecutorError: the pool does not come up, or is broken.
+    """
+    with _pools.use(order.campaign, worker, order.cargo) as pool:
+        submit = decode(pool.inward(order.submit))
+        assert isinstance(submit, Submit), submit
+        replies: list[Any]
+        if isinstance(submit.job, Execute):
+            replies = pool.execute(submit.job)
+        else:
+            job = _Job(submit, worker, order.campaign, pool)
+            job.run()
+            replies = job.replies
+        said = (encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
+        return pool.outward(b"".join(said))
 
 
 def cancel(campaign: str, ids: Sequence[int]) -> None:
@@ -165,6 +183,8 @@ class _Job:
             self.replies.clear()
         elif isinstance(reply, Beat):
             self._beat = reply
+        elif isinstance(reply, Lost):
+            raise ExecutorError(reply.why)
         elif not isinstance(reply, Forked):
             self.replies.append(reply)
 
