@@ -126,6 +126,8 @@ def _done(order: Order, worker: Any) -> bytes:
         else:
             job = _Job(submit, worker, order.campaign, pool)
             job.run()
+            if pool.closed:  # by another thread: then the job may have been cut off
+                raise ExecutorError("its workers were closed")
             replies = job.replies
         said = (encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
         return pool.outward(b"".join(said))
@@ -217,6 +219,7 @@ class _Pool:
     """Since when it has had no job."""
     running: dict[int, int] = field(default_factory=dict)
     """The pool's ids of jobs, by the driver's."""
+    closed: bool = False
 
     def __enter__(self) -> _Pool:
         return self
@@ -248,6 +251,7 @@ class _Pool:
 
     def close(self) -> None:
         """End what runs in it."""
+        self.closed = True
         self.local.close()
         self.runners.close()
         if self.cargo is not None:
