@@ -196,7 +196,7 @@ class Zygote:
         # Only whole lines go on: a child may die in the middle of one.
         *lines, child.buffer = (child.buffer + child.channel.read()).split(b"\n")
         if lines:
-            _write(self._replies, b"\n".join(lines) + b"\n")
+            self._tell(b"\n".join(lines) + b"\n")
 
     def _read_err(self, child: Child) -> None:
         child.stderr = (child.stderr + self._read(child.err))[-STDERR_KEPT:]
@@ -283,7 +283,13 @@ class Zygote:
                 self._say(Beat(child.submit.id, place))
 
     def _say(self, reply: Reply) -> None:
-        _write(self._replies, encode(reply))
+        self._tell(encode(reply))
+
+    def _tell(self, data: bytes) -> None:
+        try:
+            _write(self._replies, data)
+        except BrokenPipeError:  # our driver was killed: we end as where it closes the requests
+            self._open = False
 
 
 def _death(child: Child, code: int, stderr: str) -> Death:
