@@ -22,7 +22,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from relaxfuzz.fuzz.nightly.memory import recall
 from relaxfuzz.fuzz.store import DATABASE
 
 from .campaigns import Campaign, kill
@@ -214,10 +213,7 @@ class _Wild:
         self._campaign.nightly(*words)
 
     def _over(self) -> bool:
-        if self._campaign.alive:
-            return False
-        night = recall(self._campaign.out)
-        if night is None or not night.over:
+        if self._campaign.alive or not self._campaign.over:
             return False
         self._campaign.wait()
         return True

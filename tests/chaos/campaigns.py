@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+from relaxfuzz.fuzz.nightly.memory import recall
+
 PASSES = Path(__file__).parents[1] / "fuzz"
 
 FAULTY = (
@@ -121,6 +123,12 @@ class Campaign:
     @property
     def alive(self) -> bool:
         return self.driver is not None and self.driver.poll() is None
+
+    @property
+    def over(self) -> bool:
+        """There is nothing to go on with: the same command would begin another night."""
+        night = recall(self.out)
+        return night is not None and night.over
 
     def wait(self, seconds: float = 600.0) -> int:
         """How the driver ended; it has so long to do so."""
