@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import tempfile
 import time
@@ -54,7 +55,15 @@ class Connection:
     def _connect(self) -> Client:
         from distributed import Client
 
-        return Client(self._address(), timeout=ANSWER, set_as_default=False, name="relaxfuzz")
+        address = self._address()
+        try:
+            return Client(address, timeout=ANSWER, set_as_default=False, name="relaxfuzz")
+        except Exception as error:  # of transports and certificates, there are many
+            said = _first_line(error)
+        # A client that never connected closes itself when it is collected; when this process ends
+        # it would wait for a thread that has ended before.
+        gc.collect()
+        raise OSError(said)
 
 
 @contextmanager
