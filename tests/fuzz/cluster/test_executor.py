@@ -136,7 +136,8 @@ def test_a_worker_with_other_sources_is_left_out(
     package = Path(relaxfuzz.__file__).parent
     other = tmp_path / "other" / "relaxfuzz"
     shutil.copytree(package, other, ignore=shutil.ignore_patterns("__pycache__"))
-    (other / "fuzz" / "draw.py").open("a").write("# another way to draw\n")
+    changed = other / "fuzz" / "draw.py"
+    changed.write_text(f"{changed.read_text()}# another way to draw\n")
     cluster.add({"PYTHONPATH": str(other.parent)})
     monkeypatch.setattr(cluster_executor, "WORKERS", 30.0)
     with pytest.raises(Mistake, match=r"the sources of relaxfuzz .* instead of"), executor(cluster):
