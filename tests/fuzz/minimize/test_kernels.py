@@ -10,7 +10,6 @@ import tvm
 from tvm import s_tir, tirx
 
 from relaxfuzz.fuzz.draw import example
-from relaxfuzz.fuzz.module_file import execute
 from relaxfuzz.fuzz.minimize.kernels import kernels
 from relaxfuzz.fuzz.minimize.kernels_axes import drop_axes
 from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
@@ -22,6 +21,7 @@ from relaxfuzz.fuzz.minimize.kernels_params import drop_kernel_params, static_ke
 from relaxfuzz.fuzz.minimize.kernels_statements import drop_definitions, drop_statements, unwrap
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.fuzz.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.inspect import calls_of, nodes
