@@ -48,6 +48,9 @@ from .surroundings import HERE, Surroundings
 RETRIES = 3
 """A job is started so often again after its zygote, or it, was killed from outside."""
 
+BLAMED = 3
+"""So many kills in a row at one place are no accident: once by somebody, twice by bad luck."""
+
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that say nothing against the process that they end."""
 
@@ -76,6 +79,8 @@ class _Entry:
     """Of its journal."""
     ended_at: Place | None = None
     """Where it, or its zygote, was killed last time."""
+    there: int = 0
+    """How often in a row."""
 
 
 class LocalPool:
@@ -255,11 +260,12 @@ class LocalPool:
     def _again(self, died: Died) -> None:
         """Put a job back that ended through no fault of its own, as far as we know.
 
-        It is at fault where that comes again while it is alone, at the same place.
+        It is at fault where that comes again and again while it is alone, at the same place.
         """
         entry = self._entries[died.id]
         place = died.place
-        if entry.retries and place is not None and place == entry.ended_at and culprit(place):
+        entry.there = entry.there + 1 if place == entry.ended_at else 1
+        if entry.there == BLAMED and place is not None and culprit(place):
             del self._entries[died.id]
             entry.sink(died)
             return

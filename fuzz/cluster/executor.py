@@ -161,7 +161,7 @@ class ClusterExecutor:
             worker = entry.sign.worker
         with contextlib.suppress(Exception):  # it may have died: then nothing more is said
             self._client.run(
-                remote.cancel, self._token, [id], workers=[worker], wait=False, on_error="ignore"
+                remote.cancel, self._token, id, workers=[worker], wait=False, on_error="ignore"
             )
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,10 +133,12 @@ def _done(order: Order, worker: Any) -> bytes:
         return pool.outward(b"".join(said))
 
 
-def cancel(campaign: str, ids: Sequence[int]) -> None:
-    """End jobs of a campaign that run in this worker; each still gives its answer."""
-    for id in ids:
-        _pools.cancel(campaign, id)
+async def cancel(campaign: str, id: int) -> None:
+    """End a job of a campaign that runs in this worker; it still gives its answer.
+
+    Dask waits for no coroutine, if it is asked not to; for a function it always does, or drops it.
+    """
+    _pools.cancel(campaign, id)
 
 
 def release(campaign: str) -> None:
