@@ -33,6 +33,9 @@ RAISED = "Not caught: "
 """Before the name of an exception that ends a process, as the child writes it."""
 _RAISED = re.compile(rf"^{RAISED}(\w+)$", re.M)
 
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that say nothing against the process that they end."""
+
 _TELLING = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 
 

@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from . import journal
-from .death import culprit
+from .death import FROM_OUTSIDE, culprit
 from .executor import ExecutorError, Member, Sink
 from .protocol import (
     LIMITS,
@@ -50,9 +50,6 @@ RETRIES = 3
 
 BLAMED = 3
 """So many kills in a row at one place are no accident: once by somebody, twice by bad luck."""
-
-FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that say nothing against the process that they end."""
 
 MARK = "RELAXFUZZ_POOL"
 """The variable by which processes are known that come from our zygote."""

@@ -33,7 +33,7 @@ import tvm
 
 from . import strays, worker
 from .channel import Channel
-from .death import RAISED
+from .death import FROM_OUTSIDE, RAISED
 from .journal import Journal
 from .prctl import adopt_orphans, die_with_parent
 from .protocol import (
@@ -78,7 +78,6 @@ _DEATHS = {
     signal.SIGFPE: Death.ARITHMETIC,
     signal.SIGABRT: Death.ABORT,
 }
-_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(slots=True, eq=False)
@@ -303,7 +302,7 @@ def _death(child: Child, code: int, stderr: str) -> Death:
         return Death.OUT_OF_MEMORY  # what takes memory ends itself when it gets no more
     if code >= 0:
         return Death.EXIT
-    if -code in _FROM_OUTSIDE:
+    if -code in FROM_OUTSIDE:
         return Death.KILLED
     if "Fatal Python error: Segmentation fault" in stderr:
         return Death.SEGFAULT  # with so broken a heap that TVM's handler aborted
