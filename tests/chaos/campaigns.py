@@ -27,6 +27,9 @@ FAULTY = (
 )
 """Passes in which something is found soon, by death and otherwise."""
 
+BLOCK = 4
+"""Modules; small, so that there are several blocks even in a small campaign."""
+
 MARK = "RELAXFUZZ_CHAOS"
 """The variable by which the processes of a campaign are known, whoever their parent is."""
 
@@ -64,10 +67,11 @@ class Campaign:
         self._settings = folder / "nightly.toml"
         listed = json.dumps(list(passes))
         self._settings.write_text(
-            f"passes = {listed}\nmodules = {modules}\nseed = {seed}\n"
+            f"passes = {listed}\nmodules = {modules}\nseed = {seed}\nblock = {BLOCK}\n"
             f"out = {json.dumps(str(self.out))}\nshipped-knowns = false\n"
         )
         self._asked = [*passes, "--modules", str(modules), "--seed", str(seed), "--no-known"]
+        self._asked += ["--block", str(BLOCK)]
         self.driver: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Campaign:

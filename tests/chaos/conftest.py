@@ -12,7 +12,7 @@ from .campaigns import Campaign
 from .endings import ending, harm
 from .faults import small_disk
 
-MODULES = 24
+MODULES = 10
 
 
 @pytest.fixture(scope="session")

@@ -103,7 +103,7 @@ def test_the_terminal_is_closed(campaign: Campaign, undisturbed: dict[str, Any])
 
 def test_a_driver_that_is_stopped_for_long_blames_no_pass(tmp_path: Path) -> None:
     """What its zygote wants to say meanwhile waits, and so do the children."""
-    with Campaign(tmp_path, modules=60) as campaign:
+    with Campaign(tmp_path, modules=16) as campaign:
         campaign.nightly()
         campaign.until("relaxfuzz on TVM")
         time.sleep(3)
