@@ -19,6 +19,7 @@ from . import death, focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from .executor import Executor, ExecutorError, regenerate
 from .focus import horizon
+from .mistake import Mistake
 from .protocol import (
     LIMITS,
     Beat,
@@ -212,11 +213,11 @@ class _Campaign:
     def run(self) -> Generator[Event, None, None]:
         names = tuple(subject.name for subject in self._config.subjects)
         yield Started(self._config.seed, self._executor.workers, names)
-        lost: ExecutorError | None = None
+        lost: ExecutorError | Mistake | None = None
         try:
             try:
                 yield from self._blocks()
-            except ExecutorError as error:
+            except (ExecutorError, Mistake) as error:
                 lost = error
             self._cancel()
             self._tally = copy.deepcopy(self._state)
@@ -243,7 +244,10 @@ class _Campaign:
         self._submit()
         while self._in_flight and not self._over():
             with contextlib.suppress(queue.Empty):
-                self._hear(*self._replies.get(timeout=TICK))
+                block, reply = self._replies.get(timeout=TICK)
+                self._hear(block, reply)
+                if isinstance(reply, Failed) and reply.mistake:
+                    raise Mistake(reply.traceback)
             while self._in_flight and self._in_flight[0].done:
                 yield from self._commit(self._in_flight.popleft())
             self._submit()
@@ -342,7 +346,7 @@ class _Campaign:
                     if self._tally.is_new(identity(violation), item):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
-                case Failed():
+                case Failed(mistake=False):
                     yield from self._fault(reply.traceback, reply.place)
                 case Died():
                     yield from self._death(block, reply)

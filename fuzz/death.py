@@ -76,6 +76,8 @@ def _title(died: Died) -> str:
             return "aborted the process"
         case Death.HANG:
             return "no progress within the time limit"
+        case Death.OUT_OF_MEMORY if died.code > 0:
+            return "stopped by MemoryError or std::bad_alloc"
         case Death.OUT_OF_MEMORY:
             return "memory grew beyond the limit"
         case Death.EXIT:

@@ -12,7 +12,7 @@ from ..oracles.exhibit import Exhibit
 from ..oracles.explanation.trouble import Explanation
 from ..oracles.oracle import Violation
 from . import death
-from .mistake import Told
+from .mistake import Mistake, Told
 from .protocol import (
     LIMITS,
     Check,
@@ -109,6 +109,7 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
     """What the oracles say of one module, in a fresh process; its death is a violation too.
 
     Raises:
+        Mistake: the user's pass cannot be had any more.
         ExecutorError: the harness failed at this check.
     """
     answer = _ask(executor, job, limits)
@@ -207,6 +208,8 @@ def _ask(
     while not isinstance(reply := replies.get(), Ended):
         if isinstance(reply, Died):
             return reply
+        if isinstance(reply, Failed) and reply.mistake:
+            raise Mistake(reply.traceback)
         if isinstance(reply, Failed):
             raise JobFailed(reply.traceback)
         if isinstance(reply, Lost):

@@ -449,6 +449,8 @@ class Failed:
     id: int
     traceback: str
     place: Place | None = None
+    mistake: bool = False
+    """It is the user's, whose pass cannot be had any more; instead of a traceback, a sentence."""
 
 
 # Zygote to driver

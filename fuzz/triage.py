@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from ..oracles.passcall import BadPass
 from . import reproducer
 from .confirm import again
 from .dedup.place import place
@@ -21,6 +22,7 @@ from .lost import DiskLost, is_lost, watched
 from .minimize.findings import Minimized, minimized
 from .minimize.parallel import State
 from .minimize.passlist import fewer_passes
+from .mistake import Mistake
 from .store import Store
 
 REDUCE_SECONDS = 3.0
@@ -58,6 +60,8 @@ class Triage:
         self.unconfirmed = 0
         self.faults: list[str] = []
         """What the harness itself did wrong."""
+        self.mistakes: dict[str, None] = {}
+        """Why passes of the user's cannot be had any more; what they did waits for their return."""
         self._store = store
         self._executor = executor
         self._publish = publish
@@ -184,6 +188,10 @@ class Triage:
                 self._confirm(finding)
             else:
                 self._finish(finding)
+        except (Mistake, BadPass) as error:
+            self.mistakes[str(error)] = None
+            if finding.confirmed:
+                self._tell(finding)
         except Exception as error:
             if self._stop or is_lost(error):  # somebody else goes on with it
                 raise
@@ -242,6 +250,9 @@ class Triage:
         """With its exhibit: what is read later must not have to run a pass."""
         try:
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
+        except Mistake as error:
+            self.mistakes[str(error)] = None
+            return finding
         except Exception as error:  # it is a help, and the finding is no less true
             if is_lost(error):
                 raise
@@ -289,6 +300,9 @@ class Triage:
         """Publish a bug once, whatever number of findings show it."""
         try:
             row = place(self._store, finding, self._executor)
+        except Mistake as error:
+            self.mistakes[str(error)] = None
+            row = finding.id
         except Exception as error:
             if is_lost(error):
                 raise

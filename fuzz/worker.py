@@ -28,7 +28,7 @@ from ..oracles.exhibit import exhibit
 from ..oracles.explanation import explain
 from ..oracles.inspect import ops_used
 from ..oracles.oracle import Case, Violation
-from ..oracles.passcall import PassCall
+from ..oracles.passcall import BadPass, PassCall
 from ..oracles.subject import Given, digest, given
 from ..oracles.subject import Subject as OneSubject
 from . import death, footprint, schedule
@@ -109,6 +109,13 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             journal.place(0, Stage.RAW, 0, "read")
             problem = read(Path(path), Path(folder), well_formed=well_formed, seconds=seconds)
             say(WasRead(id, problem))
+
+
+def failed(id: int, error: Exception, journal: Journal) -> Failed:
+    """What is said of an exception that no pass has raised: whose it is."""
+    if isinstance(error, BadPass):  # it could be built when the session began
+        return Failed(id, str(error), journal.last(), mistake=True)
+    return Failed(id, "".join(traceback.format_exception(error)), journal.last())
 
 
 def warm_up() -> None:
@@ -192,12 +199,18 @@ def _check(
         watch=watch,
     )
     # What a process says that has been refused memory is worth nothing.
-    if any("std::bad_alloc" in v.detail or "MemoryError" in v.key for v in violations):
+    if any(_refused_memory(violation) for violation in violations):
         raise MemoryError
     return [
         dataclasses.replace(v, title=sentence(v.title), detail=visible(v.detail))
         for v in violations
     ]
+
+
+def _refused_memory(violation: Violation) -> bool:
+    # NumPy has a MemoryError of its own.
+    named = any(word.endswith("MemoryError") for word in violation.key)
+    return named or "std::bad_alloc" in violation.detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +248,8 @@ class _Block:
                 self._module(index, resume)
             except MemoryError:
                 raise
-            except Exception:
-                self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
+            except Exception as error:
+                self._say(failed(self._id, error, self._journal))
             self._say(ModuleDone(self._id, index, self._ops, dict(self._changed)))
             resume = None
 
@@ -427,9 +440,9 @@ class _Block:
             )
         except MemoryError:
             raise
-        except Exception:
+        except Exception as error:
             watched.end(self._journal)
-            self._say(Failed(self._id, traceback.format_exc(), self._journal.last()))
+            self._say(failed(self._id, error, self._journal))
             return [], changed, asked
         if item.kind is Kind.PIPELINE and all(v.oracle in OF_PIPELINES for v in violations):
             wanted = self._job.oracles or prepared.sampled

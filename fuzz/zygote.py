@@ -43,7 +43,6 @@ from .protocol import (
     Death,
     Died,
     Ended,
-    Failed,
     Forked,
     Limits,
     Ready,
@@ -357,8 +356,8 @@ def _child(
         code = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
     except MemoryError:
         journal.out_of_memory()
-    except Exception:
-        say(Failed(submit.id, traceback.format_exc(), journal.last()))
+    except Exception as error:
+        say(worker.failed(submit.id, error, journal))
         code, done = 0, True
     except BaseException as error:  # only a pass raises what no `except Exception` catches
         code = 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -131,7 +131,10 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
             if session.interrupt.stop.is_set():
                 threads.shutdown(wait=False, cancel_futures=True)
                 break
-            if (error := future.exception()) is not None:
+            error = future.exception()
+            if isinstance(error, Mistake):
+                session.mistake(str(error))
+            elif error is not None:
                 session.fault(f"{_label(futures[future])}: {error}")
             else:
                 for finding in future.result():

@@ -14,6 +14,7 @@ from ..executor import ExecutorError
 from ..finding import Finding, id_of
 from ..known import shares
 from ..members import headcount, line, lines
+from ..mistake import Mistake
 from ..recorder import Begun, begin
 from ..runs import Run
 from .session import Session
@@ -133,6 +134,8 @@ class _Fuzzing:
                     stop.set()
         except ExecutorError as error:
             session.lose(str(error))
+        except Mistake as error:
+            session.mistake(str(error))
         finally:
             events.close()
         session.display.below((), "")

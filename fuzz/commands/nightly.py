@@ -358,6 +358,8 @@ class _Phases:
             console.print(self._sentence(new, seen, run), soft_wrap=True)
         if run.faults or made.faults or made.lost is not None:
             return 3
+        if made.mistakes:
+            return 2
         return 1 if new or self._night.back else 0
 
     def _cells(self, entry: Entry) -> tuple[str, str, str, Path | None]:

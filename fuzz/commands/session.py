@@ -96,6 +96,8 @@ class Session:
         self.expected = expected
         self._choice = choice
         self.faults: list[str] = []
+        self.mistakes: dict[str, None] = {}
+        """What passes of the user's cannot be had any more for."""
         self.versions = versions()
         self.interrupt = Interrupt()
         self._json = as_json
@@ -141,6 +143,12 @@ class Session:
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
 
+    def mistake(self, text: str) -> None:
+        """A pass of the user's, which could be had before, cannot be any more: say it once."""
+        if text not in self.mistakes:
+            self.mistakes[text] = None
+            self.display.line(text, style="bold red")
+
     def news(self, news: News) -> None:
         """Something happened to the workers of a cluster."""
         if self._json:
@@ -175,6 +183,8 @@ class Session:
             self.triage.drain(seconds, tick)
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
+        for text in self.triage.mistakes:
+            self.mistake(text)
 
     def review(self, passes: Sequence[str] | None, seconds: float) -> tuple[str, ...]:
         """Say which knowns of these passes (None: of all) do not fail any more; their names.
@@ -270,6 +280,8 @@ class Session:
             console.print(self._sentence(found, modules, checks, seconds))
         if self.faults or self.lost is not None:
             return 3
+        if self.mistakes:
+            return 2
         return 1 if rows else 0
 
     def ending(self) -> dict[str, object]:

@@ -14,6 +14,7 @@ from .. import death
 from ..confirm import DEATHS, again, same
 from ..executor import Executor, ExecutorError
 from ..finding import Finding
+from ..mistake import Mistake
 from ..protocol import (
     LIMITS,
     Death,
@@ -194,7 +195,9 @@ class _Race:
                 self.state = replace(self.state, ended=all(each.exhausted for each in self._runs))
             case Met(_, violation, module):
                 self._meet(violation, module)
-            case Failed(_, text, _):
+            case Failed(_, text, mistake=True):
+                raise Mistake(text)
+            case Failed(_, text):
                 self.faults[text] = None
             case Lost():
                 raise ExecutorError(reply.why)
