@@ -26,9 +26,11 @@ import dataclasses
 import json
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -43,8 +45,11 @@ from ..executor import Executor
 from ..local_pool import ONE_THREAD, LocalPool
 from ..protocol import Identity
 from ..subjects import Relaxations, subjects
-from .dask_processes import IDLE, Processes, dask
+from .dask_processes import Processes
 from .watched import Measured, measured
+
+IDLE = 5.0
+"""Seconds in which nothing runs, to see what is spent then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +146,21 @@ def _executor(processes: Processes, workers: int) -> Iterator[ClusterExecutor]:
 
 
 def idle_of(processes: Processes, workers: int) -> Idle:
-    """What connected workers and a driver that waits cost."""
+    """Start the workers; what they and a driver that waits cost, and the scheduler before that."""
+    alone, _ = _spent(processes)
+    for _ in range(workers):
+        processes.add()
     with _executor(processes, workers):
-        time.sleep(1.0)  # what joining takes is over
-        scheduler, driver, began = processes.cpu(), time.process_time(), time.monotonic()
-        time.sleep(IDLE)
-        seconds = time.monotonic() - began
-        return Idle(
-            (processes.cpu() - scheduler) / seconds,
-            (time.process_time() - driver) / seconds,
-            processes.alone,
-        )
+        return Idle(*_spent(processes), alone)
+
+
+def _spent(processes: Processes) -> tuple[float, float]:
+    """Shares of a core of the scheduler and of this process."""
+    time.sleep(1.0)  # what a start takes is over
+    scheduler, driver, began = processes.cpu(), time.process_time(), time.monotonic()
+    time.sleep(IDLE)
+    seconds = time.monotonic() - began
+    return (processes.cpu() - scheduler) / seconds, (time.process_time() - driver) / seconds
 
 
 def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]:
@@ -258,7 +267,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="of both, in turn")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     options = parser.parse_args()
-    with dask(options.workers) as processes:
+    with (
+        tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as folder,
+        Processes(Path(folder)) as processes,
+    ):
         idle = idle_of(processes, options.workers)
         made: dict[str, Any] = {
             "seed": options.seed,

@@ -1,17 +1,19 @@
-"""A Dask scheduler and workers on this machine, in processes of their own as on a real cluster."""
+"""A Dask scheduler and workers on this machine, in processes of their own as on a real cluster.
+
+Benchmarks and tests start them here, and may kill any.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -21,72 +23,111 @@ from ..local_pool import ONE_THREAD
 SECONDS = 120.0
 """For the scheduler to come up, on a busy machine."""
 
-IDLE = 5.0
-"""Seconds in which nothing runs, to see what is spent then."""
+END = 30.0
+"""Seconds that a process has to end after it was asked to."""
 
 
-@dataclass(frozen=True, slots=True)
 class Processes:
-    """A cluster whose scheduler can be asked what it costs."""
+    """A scheduler, and the workers that are added; all that they write is in one folder."""
 
-    file: Path
-    """The scheduler file."""
-    scheduler: psutil.Process
-    alone: float
-    """The share of a core that it used before a worker was there."""
+    def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
+        """Wait until the scheduler is there.
+
+        Raises:
+            RuntimeError: it does not come up; with what it said.
+        """
+        self.folder = folder
+        self.file = folder / "scheduler.json"
+        """The scheduler file."""
+        self.log = folder / "dask.log"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        """Those that were added; their nannies, where they have one."""
+        self._environment = environment
+        self._homes: dict[Path, subprocess.Popen[bytes]] = {}
+        self.scheduler = self._scheduler("0")
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """The scheduler's."""
+        return str(json.loads(self.file.read_text())["address"])
+
+    def add(
+        self, environment: Mapping[str, str] = {}, *, threads: int = 1, nanny: bool = False
+    ) -> subprocess.Popen[bytes]:
+        """One more worker; it keeps its files where one kept them that has gone, if there is one.
+
+        Args:
+            nanny: starts it, and another one where that dies.
+        """
+        homes = (self.folder / f"worker-{number}" for number in itertools.count())
+        home = next(h for h in homes if h not in self._homes or self._homes[h].poll() is not None)
+        words = ["--nthreads", str(threads), "--nworkers", "1", "--local-directory", str(home)]
+        if not nanny:
+            words.append("--no-nanny")
+        worker = self._start(["worker", self.address, "--no-dashboard", *words], environment)
+        self._homes[home] = worker
+        self.workers.append(worker)
+        return worker
+
+    def restart(self) -> None:
+        """Kill the scheduler; another one takes its address. Workers end with the first."""
+        port = self.address.rpartition(":")[2]
+        self.scheduler.kill()
+        self.scheduler.wait()
+        self.scheduler = self._scheduler(port)
 
     def cpu(self) -> float:
         """CPU seconds of the scheduler so far."""
-        return _cpu(self.scheduler)
+        times = psutil.Process(self.scheduler.pid).cpu_times()
+        return times.user + times.system
 
+    def end(self) -> None:
+        """Ask all to end, workers first, as an administrator does."""
+        for processes in (self.workers, [self.scheduler]):
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(END)
+        self.close()
 
-def _cpu(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
-
-
-@contextmanager
-def dask(workers: int) -> Iterator[Processes]:
-    """Start them, with one thread each; afterwards none is left.
-
-    Raises:
-        RuntimeError: the scheduler does not come up; with what it said.
-    """
-    with tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as name:
-        folder = Path(name)
-        file, log = folder / "scheduler.json", folder / "log"
-        started: list[subprocess.Popen[bytes]] = []
-
-        def start(*arguments: str) -> None:
-            with log.open("ab") as said:
-                started.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", "dask", *arguments, "--scheduler-file", str(file)],
-                        stdout=said,
-                        stderr=said,
-                        env={**os.environ, **ONE_THREAD},
-                        start_new_session=True,
-                    )
-                )
-
-        try:
-            start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-            until = time.monotonic() + SECONDS
-            while not file.exists():
-                if started[0].poll() is not None or time.monotonic() > until:
-                    raise RuntimeError(f"No scheduler came up:\n{log.read_text(errors='replace')}")
-                time.sleep(0.1)
-            scheduler = psutil.Process(started[0].pid)
-            time.sleep(1.0)  # what its start takes is over
-            began, alone = time.monotonic(), _cpu(scheduler)
-            time.sleep(IDLE)
-            alone = (_cpu(scheduler) - alone) / (time.monotonic() - began)
-            for number in range(workers):
-                local = ("--local-directory", str(folder / str(number)))
-                start("worker", "--nthreads", "1", "--no-dashboard", "--no-nanny", *local)
-            yield Processes(file, scheduler, alone)
-        finally:
-            for process in reversed(started):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+    def close(self) -> None:
+        """None of them is left."""
+        for process in (*self.workers, self.scheduler):
+            if process.poll() is None:  # else the number may be somebody else's by now
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def _scheduler(self, port: str) -> subprocess.Popen[bytes]:
+        self.file.unlink(missing_ok=True)
+        words = ["--host", "127.0.0.1", "--port", port, "--scheduler-file", str(self.file)]
+        process = self._start(["scheduler", "--no-dashboard", *words], {})
+        until = time.monotonic() + SECONDS
+        while not self.file.exists():
+            if process.poll() is not None or time.monotonic() > until:
+                process.kill()
+                process.wait()
+                said = self.log.read_text(errors="replace")
+                raise RuntimeError(f"No scheduler came up:\n{said}")
+            time.sleep(0.1)
+        return process
+
+    def _start(
+        self, arguments: list[str], environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env={**os.environ, **ONE_THREAD, **self._environment, **environment},
+                start_new_session=True,
+            )

@@ -24,7 +24,7 @@ from typing import Any
 
 from relaxfuzz.fuzz.store import DATABASE
 
-from .campaigns import Campaign, kill
+from .campaigns import MORE, Campaign, kill
 from .dask_cluster import Dask
 from .endings import ending, harm
 from .faults import Fault, all_killed, asked_to_end, filled, intruder, killed, small_disk, stopped
@@ -75,8 +75,9 @@ class _Chaos:
         expected, quiet = self._calm(modules)
         with ExitStack() as stack:
             store, tmp = self._disks(stack)
-            campaign = Campaign(self._folder / "wild", modules=modules, store=store, tmp=tmp)
-            wild = stack.enter_context(_Wild(campaign, self._asked, stack, disks=store is not None))
+            wild_folder = self._folder / "wild"
+            campaign = Campaign(wild_folder, modules=modules, passes=MORE, store=store, tmp=tmp)
+            wild = stack.enter_context(_Wild(campaign, self._asked, disks=store is not None))
             told = wild.run(self._say)
             seen = ending(campaign.out)
             harms = harm(campaign)
@@ -100,7 +101,7 @@ class _Chaos:
 
     def _calibrated(self) -> int:
         self._say(f"fuzzing for {CALIBRATION} s to learn how many modules fill the time")
-        with Campaign(self._folder / "calibration", modules=10**6) as campaign:
+        with Campaign(self._folder / "calibration", modules=10**6, passes=MORE) as campaign:
             campaign.nightly("--budget", f"{CALIBRATION}s")
             campaign.wait(1200)
             told = ending(campaign.out)
@@ -113,7 +114,7 @@ class _Chaos:
         if not result.exists():
             self._say(f"an undisturbed campaign of {modules} modules")
             begin = time.monotonic()
-            with Campaign(folder, modules=modules) as campaign:
+            with Campaign(folder, modules=modules, passes=MORE) as campaign:
                 campaign.nightly()
                 campaign.wait(24 * 3600)
                 if wrong := harm(campaign):
@@ -141,9 +142,7 @@ class _Chaos:
 class _Wild:
     """The disturbed campaign."""
 
-    def __init__(
-        self, campaign: Campaign, asked: argparse.Namespace, stack: ExitStack, *, disks: bool
-    ) -> None:
+    def __init__(self, campaign: Campaign, asked: argparse.Namespace, *, disks: bool) -> None:
         self._campaign = campaign
         self._asked = asked
         self._chance = random.Random(asked.seed)
@@ -160,6 +159,8 @@ class _Wild:
 
     def __exit__(self, *exc_info: object) -> None:
         self._campaign.__exit__()
+        if self._dask is not None:
+            self._dask.close()
 
     def run(self, say: Any) -> dict[str, Any]:
         begin = time.monotonic()
@@ -189,7 +190,7 @@ class _Wild:
         seconds = round(time.monotonic() - begin)
         say(f"over after {seconds} s")
         if self._dask is not None:
-            self._dask.close()
+            self._dask.end()
         counts = Counter(each["fault"] for each in applied)
         return {
             "faults": dict(counts),
@@ -275,8 +276,8 @@ def _table(campaign: Campaign, *, disks: bool, dask: Dask | None) -> list[tuple[
             ("SIGKILL of a worker with a nanny", 3, lambda _, chance: dask.hit("nannied", chance)),
             ("SIGKILL of a nanny", 2, lambda _, chance: dask.hit("nanny", chance)),
             ("a worker joins", 2, lambda _, chance: dask.join()),
-            ("SIGTERM of a Dask worker", 2, lambda _, chance: _leave(dask, chance)),
-            ("SIGKILL of the scheduler", 3, lambda _, chance: _replaced(dask)),
+            ("SIGTERM of a Dask worker", 2, lambda _, chance: dask.leave(chance)),
+            ("SIGKILL of the scheduler", 3, lambda _, chance: dask.replace_scheduler()),
         ]
     if disks:
         table += [
@@ -284,20 +285,6 @@ def _table(campaign: Campaign, *, disks: bool, dask: Dask | None) -> list[tuple[
             ("a full disk for temporary files", 3, filled(campaign.tmp)),
         ]
     return table
-
-
-def _leave(dask: Dask, chance: random.Random) -> str | None:
-    found = [each for each in dask.workers if each.poll() is None]
-    if len(found) < 2:
-        return None
-    chosen = chance.choice(found)
-    chosen.terminate()
-    return f"worker {chosen.pid}"
-
-
-def _replaced(dask: Dask) -> str:
-    dask.replace_scheduler()
-    return f"scheduler, now {dask.scheduler.pid}"
 
 
 if __name__ == "__main__":

@@ -22,10 +22,13 @@ PASSES = Path(__file__).parents[1] / "fuzz"
 
 FAULTY = (
     *(f"{PASSES / 'passes.py'}:{name}" for name in ("segfault", "leave")),
-    *(f"{PASSES / 'user_passes.py'}:{name}" for name in ("marks", "raises_on_exp", "attaches")),
-    *("LiftTransformParams", "KillAfterLastUse", "DeadCodeElimination"),
+    *(f"{PASSES / 'user_passes.py'}:{name}" for name in ("marks", "raises_on_exp")),
+    "LiftTransformParams",
 )
 """Passes in which something is found soon, by death and otherwise."""
+
+MORE = (*FAULTY, f"{PASSES / 'user_passes.py'}:attaches", "KillAfterLastUse", "DeadCodeElimination")
+"""For a campaign that has more time."""
 
 BLOCK = 4
 """Modules; small, so that there are several blocks even in a small campaign."""

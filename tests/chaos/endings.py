@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from distributed.diskutils import WorkSpace
+
 from relaxfuzz.fuzz.nightly.memory import FILE
 from relaxfuzz.fuzz.store import DATABASE, Store
 
@@ -41,6 +43,11 @@ def harm(campaign: Campaign) -> list[str]:
     harm += [
         f"a temporary file was left: {path.relative_to(campaign.tmp)}"
         for path in campaign.tmp.rglob("*")
+    ]
+    harm += [
+        f"a file was left with a Dask worker: {path.relative_to(campaign.folder)}"
+        for home in campaign.folder.glob("worker-*")
+        for path in _left(home)
     ]
     if "Traceback (most recent call last)" in campaign.said():
         harm.append("a traceback was shown")
@@ -76,6 +83,13 @@ def damage(out: Path) -> list[str]:
         elif parent in FOLDERS and path.name not in named:
             damage.append(f"a file that no finding names: {parent}/{path.name}")
     return damage
+
+
+def _left(home: Path) -> list[Path]:
+    """Files in the folder of a Dask worker that has ended, which nobody will remove."""
+    # As the next worker does it that starts there: what one that was killed has left goes now.
+    WorkSpace(str(home / "dask-scratch-space")).new_work_dir(name="next").release()
+    return [path for path in home.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 
 def _whole(path: Path) -> list[str]:

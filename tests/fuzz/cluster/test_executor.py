@@ -15,6 +15,7 @@ import pytest
 
 import relaxfuzz
 from relaxfuzz.fuzz import campaign
+from relaxfuzz.fuzz.bench.dask_processes import Processes
 from relaxfuzz.fuzz.campaign import CampaignConfig
 from relaxfuzz.fuzz.cluster import executor as cluster_executor
 from relaxfuzz.fuzz.cluster.connection import connect
@@ -28,8 +29,6 @@ from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Block, Ended, ModuleDone, Reply, Subject
 from relaxfuzz.fuzz.state import State
 from relaxfuzz.oracles.passcall import PassCall
-
-from .conftest import Processes
 
 CONFIG = CampaignConfig(
     seed=5,

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from relaxfuzz.fuzz import display as displays
+from relaxfuzz.fuzz.bench.dask_processes import Processes
 from relaxfuzz.fuzz.campaign import CampaignConfig
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cli.app import finish
@@ -264,33 +261,6 @@ def test_a_local_cluster_finds_what_this_machine_finds(tmp_path: Path) -> None:
     assert sum(worker["checks"] for worker in summaries[1]["workers"]) == summaries[1]["checks"]
 
 
-@contextmanager
-def by_hand(folder: Path) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """The scheduler file of a cluster of processes: a scheduler, and a worker with two threads."""
-    file = folder / "cluster.json"
-    ports = ["--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
-    commands = [["scheduler", *ports], ["worker", "--nthreads", "2", "--host", "127.0.0.1"]]
-    processes = [
-        subprocess.Popen(
-            [str(Path(sys.executable).with_name("dask")), *words, "--scheduler-file", str(file)],
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        for words in commands
-    ]
-    try:
-        while not file.exists():
-            time.sleep(0.1)
-        yield file, processes
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 @pytest.mark.session
 def test_a_night_whose_scheduler_is_lost_goes_on_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -311,16 +281,17 @@ def test_a_night_whose_scheduler_is_lost_goes_on_the_next_time(
         with Store(out, create=False) as store:
             return sum(run.modules for run in store.runs.all().values())
 
-    with by_hand(tmp_path) as (file, (scheduler, _)):
+    with Processes(tmp_path) as cluster:
+        cluster.add(threads=2)
 
         def kill() -> None:
             while not modules():
                 time.sleep(0.2)
-            os.killpg(scheduler.pid, signal.SIGKILL)
+            cluster.scheduler.kill()
 
         threading.Thread(target=kill, daemon=True).start()
         asked = ["nightly", str(settings), "--json"]
-        lost = CliRunner().invoke(app, [*asked, "--scheduler", str(file)])
+        lost = CliRunner().invoke(app, [*asked, "--scheduler", str(cluster.file)])
     assert lost.exit_code == 3, lost.output
     assert "Traceback" not in lost.output
     events = [json.loads(line) for line in lost.stdout.splitlines()]

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relaxfuzz.fuzz import executor as executors
+from relaxfuzz.fuzz.bench.dask_processes import Processes
 from relaxfuzz.fuzz.cluster import cargo, shipment
 from relaxfuzz.fuzz.cluster.cargo import Cargo, Holding, differences, hold, versions
 from relaxfuzz.fuzz.cluster.connection import connect
@@ -29,8 +30,6 @@ from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Block, Check, Ended, Reply, Subject, Violated
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
-
-from .conftest import Processes
 
 Write = Callable[[Mapping[str, str]], Path]
 
