@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 import traceback
 from collections import Counter, defaultdict
@@ -208,9 +209,11 @@ def _check(
 
 
 def _refused_memory(violation: Violation) -> bool:
-    # NumPy has a MemoryError of its own.
-    named = any(word.endswith("MemoryError") for word in violation.key)
-    return named or "std::bad_alloc" in violation.detail
+    return "MemoryError" in violation.key or _REFUSAL.search(violation.detail) is not None
+
+
+_REFUSAL = re.compile(r"std::bad_alloc|: Unable to allocate .* for an array with shape")
+"""C++'s, and NumPy's: its own kind of MemoryError comes back from TVM as a RuntimeError."""
 
 
 @dataclass(frozen=True, slots=True)
