@@ -41,6 +41,9 @@ PARTS: Mapping[str, str] = {
 }
 """What is compared before and after every run of a user's own pass, by what it is called."""
 
+STREAMS = frozenset({"the standard streams", "sys.stdout or sys.stderr"})
+"""Parts without which a process cannot say what else is wrong with it."""
+
 _MAY_GROW = frozenset({"sys.path", "sys.modules"})
 
 _ROOTS = ("tvm", "tvm_ffi", "relaxfuzz")

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 from .descendants import end_descendants
 from .prctl import adopt_orphans, die_with_parent
@@ -135,8 +136,7 @@ class Runners:
                     runner.close()
                 else:
                     self._idle.put(runner)
-            file.seek(max(0, os.fstat(file.fileno()).st_size - STDERR_KEPT))
-            return code, file.read(STDERR_KEPT).decode("utf-8", errors="replace")
+            return code, _both_ends(file).decode("utf-8", errors="replace")
 
     def close(self) -> None:
         """End those that are idle, and each of the others as soon as its file has ended."""
@@ -144,6 +144,14 @@ class Runners:
         with contextlib.suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().close()
+
+
+def _both_ends(file: IO[bytes]) -> bytes:
+    """A traceback begins with where it is from, and may end with an exception at any length."""
+    half = STDERR_KEPT // 2
+    begin = file.read(half)
+    file.seek(max(half, os.fstat(file.fileno()).st_size - half))
+    return begin + file.read(half)
 
 
 def _execute(path: str, stderr: str) -> None:

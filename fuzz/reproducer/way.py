@@ -10,7 +10,7 @@ from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.oracle import Case
 from ..finding import Finding
-from ..footprint import question
+from ..footprint import STREAMS, question
 from ..protocol import Death
 
 HANG_SECONDS = 15
@@ -59,6 +59,22 @@ code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 assert code == 0, f"the pass killed the process that had started its own, with {{code}}"\
 """
 
+_WITH_STREAMS_OF_ITS_OWN = """\
+import {modules}
+
+pid = os.fork()
+if pid == 0:  # its streams are its own
+    before = {expression}
+{way}
+    try:
+        same = {expression} == before
+    except OSError:  # closed
+        same = False
+    os._exit(0 if same else 42)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+assert code != 42, "the pass leaves it changed"\
+"""
+
 _WAYS_TO_DIE = (
     "the_pass(mod)",
     "the_pass(mod)\nthe_pass(mod)",
@@ -90,6 +106,13 @@ def _deaths(finding: Finding) -> Iterator[str]:
                 yield _AS_A_GRANDCHILD.format(way=textwrap.indent(way, " " * 8))
             case Death.CHANGED:
                 modules, expression = question(finding.key[0])
+                if finding.key[0] in STREAMS:
+                    yield _WITH_STREAMS_OF_ITS_OWN.format(
+                        modules=", ".join(sorted({"os", *modules.split(", ")})),
+                        expression=expression,
+                        way=textwrap.indent(way, "    "),
+                    )
+                    continue
                 yield (
                     f"import {modules}\n\nbefore = {expression}\n{way}\n"
                     f'assert {expression} == before, "the pass leaves it changed"'

@@ -64,7 +64,7 @@ EXPECTED = {
     "kills_session": frozenset({"killed"}),
     "kills_siblings": frozenset({"killed"}),
     "closes_descriptors": SIDE_EFFECT,
-    "closes_streams": SIDE_EFFECT | CRASH,
+    "closes_streams": SIDE_EFFECT | CRASH | {"repeatable"},  # it cannot close them twice
     "replaces_descriptors": SIDE_EFFECT,
     "opens_files": SIDE_EFFECT,
     "floods": NOTHING,
