@@ -51,6 +51,9 @@ LOOK = 0.5
 WORKERS = 60.0
 """Seconds that the first worker has to join."""
 
+UNFIT = 5.0
+"""Seconds that another one has to join where all that are there are unfit."""
+
 RETURN = 120.0
 """Seconds that a scheduler that has gone has to come back, or another one to take its place."""
 
@@ -116,7 +119,11 @@ class ClusterExecutor:
         # Dask's own threads put things here and never wait for us, who may be waiting for them.
         self._heard: queue.SimpleQueue[tuple[int, Future[Answer]] | Sign | None]
         self._heard = queue.SimpleQueue()
-        if not wait_for(self._greeted, WORKERS) or not wait_for(self._staffed, WORKERS):
+        if not (
+            wait_for(self._greeted, WORKERS)
+            and wait_for(self._decided, WORKERS)
+            and self._crew.slots
+        ):
             raise Mistake(self._nobody(WORKERS))
         self._threads = [
             threading.Thread(target=work, name=f"cluster {work.__name__}", daemon=True)
@@ -222,8 +229,12 @@ class ClusterExecutor:
             pass
         return False
 
-    def _staffed(self) -> bool:
-        return self._looked() and self._crew.slots > 0
+    def _decided(self) -> bool:
+        """Somebody is there; or all that are there are unfit, and nobody else joins."""
+        if not self._looked():
+            return False
+        waited = time.monotonic() - self._crew.left > UNFIT
+        return self._crew.slots > 0 or (waited and self._crew.complaint != "")
 
     def _greeted(self) -> bool:
         """Introduce us to a scheduler that does not know us; false where it has gone."""

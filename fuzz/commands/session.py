@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import signal
 import stat
@@ -25,8 +24,8 @@ from ..cluster.scripts import ClusterScripts
 from ..cluster.shipment import Shipment
 from ..cluster.where import Where
 from ..dedup.place import by_row
-from ..display import Display, counted, display, duration, findings_table
-from ..executor import Executor, ExecutorError, News
+from ..display import counted, duration, findings_table
+from ..executor import Executor, ExecutorError
 from ..files import sweep
 from ..finding import Finding
 from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
@@ -36,6 +35,7 @@ from ..members import Roster
 from ..reproducer import Here, Scripts
 from ..store import Store
 from ..triage import Triage
+from .voice import Voice
 
 MANY = 0.05
 """A pass is named whose checks ended in a known as often."""
@@ -81,7 +81,7 @@ class Session:
     """One run of `run` or `check`."""
 
     def __init__(
-        self, store: Store, pool: LocalPool, choice: Choice, expected: Expected, *, as_json: bool
+        self, store: Store, pool: LocalPool, choice: Choice, expected: Expected, voice: Voice
     ) -> None:
         self.store = store
         self.pool = pool
@@ -100,9 +100,9 @@ class Session:
         """What passes of the user's cannot be had any more for."""
         self.versions = versions()
         self.interrupt = Interrupt()
-        self._json = as_json
-        self._lock = threading.Lock()
-        self.display: Display = display(Console(stderr=True))
+        self._json = voice.as_json
+        self._print = voice.event
+        self.display = voice.display
         self.triage = Triage(store, pool, self._tell)
         self.on_told: Callable[[Finding], None] = lambda finding: None
         """Called with each bug that the user is told, in a thread of the triage."""
@@ -148,13 +148,6 @@ class Session:
         if text not in self.mistakes:
             self.mistakes[text] = None
             self.display.line(text, style="bold red")
-
-    def news(self, news: News) -> None:
-        """Something happened to the workers of a cluster."""
-        if self._json:
-            self._print({"event": "cluster", **dataclasses.asdict(news)})
-        else:
-            self.display.line(news.text)
 
     def lose(self, text: str) -> None:
         """The workers are gone for good: say it at once, end well."""
@@ -332,10 +325,6 @@ class Session:
             if path is not None:
                 self.display.line(f"  {path}")
 
-    def _print(self, event: dict[str, object]) -> None:
-        with self._lock:
-            print(json.dumps(event), flush=True)
-
 
 def event_of(finding: Finding, store: Store) -> dict[str, object]:
     """A finding as the JSON protocol tells it."""
@@ -386,26 +375,38 @@ def session(
     """
     expected = choice.load(versions()["tvm"])
     with ExitStack() as stack:
-        # Before anything is written, or takes time.
-        known = (each.reproducer for each in expected.knowns if each.reproducer is not None)
-        shipment = None if where is None else Shipment.of(calls, [*corpora, *known])
-        connection = None if where is None else stack.enter_context(connect(where, workers))
+        voice = Voice(as_json=as_json)
+        stack.enter_context(contextlib.closing(voice.display))
+        cluster = None
+        if where is not None:  # before anything is written
+            known = (each.reproducer for each in expected.knowns if each.reproducer is not None)
+            shipment = Shipment.of(calls, [*corpora, *known])
+            cluster = stack.enter_context(_cluster(where, workers, shipment, voice))
         store = stack.enter_context(Store(out))
         if campaign is not None:
             stack.enter_context(alone(out, campaign))
             sweep(out)
         pool = pool or stack.enter_context(LocalPool(workers))
-        made = Session(store, pool, choice, expected, as_json=as_json)
+        made = Session(store, pool, choice, expected, voice)
         stack.callback(made.triage.stop)
-        stack.enter_context(contextlib.closing(made.display))
-        if connection is not None:
-            from ..cluster.executor import ClusterExecutor
-
-            made.display.progress(f"waiting for the first worker of {where}")
-            made.executor = stack.enter_context(
-                ClusterExecutor(connection, shipment=shipment, tell=made.news)
-            )
-            assert shipment is not None, "it is made before a connection"
-            made.scripts = ClusterScripts(made.executor, shipment)
+        if cluster is not None:
+            made.executor, made.scripts = cluster
         stack.enter_context(made.interrupt.caught())
         yield made
+
+
+@contextmanager
+def _cluster(
+    where: Where, workers: int, shipment: Shipment, voice: Voice
+) -> Iterator[tuple[Executor, Scripts]]:
+    """The workers of a cluster, of which the first has come.
+
+    Raises:
+        Mistake: see `session`.
+    """
+    with connect(where, workers) as connection:
+        from ..cluster.executor import ClusterExecutor
+
+        voice.display.progress(f"waiting for the first worker of {where}")
+        with ClusterExecutor(connection, shipment=shipment, tell=voice.news) as executor:
+            yield executor, ClusterScripts(executor, shipment)

@@ -20,6 +20,7 @@ import pytest
 
 from relaxfuzz.fuzz.commands import fuzzing
 from relaxfuzz.fuzz.commands.session import Session
+from relaxfuzz.fuzz.commands.voice import Voice
 from relaxfuzz.fuzz.known import Choice
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.protocol import PassStats
@@ -47,7 +48,7 @@ def in_a_hurry() -> Iterator[None]:
 def opened(out: Path, pool: LocalPool) -> Iterator[Session]:
     expected = Choice(shipped=False).load(versions()["tvm"])
     with Store(out) as store:
-        made = Session(store, pool, Choice(), expected, as_json=False)
+        made = Session(store, pool, Choice(), expected, Voice(as_json=False))
         try:
             yield made
         finally:

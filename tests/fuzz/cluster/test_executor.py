@@ -12,11 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 import relaxfuzz
 from relaxfuzz.fuzz import campaign
 from relaxfuzz.fuzz.bench.dask_processes import Processes
 from relaxfuzz.fuzz.campaign import CampaignConfig
+from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cluster import executor as cluster_executor
 from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
@@ -116,11 +118,17 @@ def test_a_cluster_says_what_the_local_pool_says_although_workers_and_the_schedu
 
 @pytest.mark.session
 def test_without_workers_or_scheduler_it_says_so(
-    cluster: Processes, monkeypatch: pytest.MonkeyPatch
+    cluster: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cluster_executor, "WORKERS", 1.0)
     with pytest.raises(Mistake, match=r"no worker was at .* start some"), executor(cluster):
         pass
+    out = tmp_path / "out"
+    asked = ["run", "--modules", "1", "--out", str(out), "--scheduler", cluster.address]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 2, result.output
+    assert "no worker was at" in result.stderr
+    assert not out.exists()
     with (
         pytest.raises(Mistake, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "),
         connect(Where(scheduler="tcp://127.0.0.1:1"), 1),
@@ -138,7 +146,7 @@ def test_a_worker_with_other_sources_is_left_out(
     changed = other / "fuzz" / "draw.py"
     changed.write_text(f"{changed.read_text()}# another way to draw\n")
     cluster.add({"PYTHONPATH": str(other.parent)})
-    monkeypatch.setattr(cluster_executor, "WORKERS", 30.0)
+    monkeypatch.setattr(cluster_executor, "WORKERS", 1800.0)  # nobody waits for that
     with pytest.raises(Mistake, match=r"the sources of relaxfuzz .* instead of"), executor(cluster):
         pass
     cluster.add()

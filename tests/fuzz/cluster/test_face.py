@@ -23,6 +23,7 @@ from relaxfuzz.fuzz.cli.app import finish
 from relaxfuzz.fuzz.cluster.where import Where
 from relaxfuzz.fuzz.commands import fuzzing
 from relaxfuzz.fuzz.commands.session import Session
+from relaxfuzz.fuzz.commands.voice import Voice
 from relaxfuzz.fuzz.display import display
 from relaxfuzz.fuzz.executor import ExecutorError, Member, Sink
 from relaxfuzz.fuzz.known import Choice
@@ -202,7 +203,7 @@ class _Lost:
 def session(tmp_path: Path, pool: LocalPool) -> Iterator[Session]:
     with Store(tmp_path / "out") as store:
         expected = Choice(shipped=False).load(versions()["tvm"])
-        made = Session(store, pool, Choice(), expected, as_json=False)
+        made = Session(store, pool, Choice(), expected, Voice(as_json=False))
         try:
             yield made
         finally:
