@@ -119,6 +119,25 @@ def test_without_tvm(without_tvm: Path, tmp_path: Path) -> None:
     assert lines["fork"]["verdict"] == "ok"  # all else is looked at
 
 
+def test_its_own_fault_without_tvm(without_tvm: Path, tmp_path: Path) -> None:
+    """It is told as one: for that, nothing of TVM is needed."""
+    broken = (
+        "from relaxfuzz.fuzz.commands import doctor\n"
+        "from relaxfuzz.fuzz.cli import main\n"
+        "doctor.run = None\n"
+        "main()"
+    )
+    run = subprocess.run(
+        [without_tvm, "-c", broken, "doctor"],
+        env={**os.environ, "PYTHONPATH": ""},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 3, run.stderr
+    assert run.stderr.endswith("This is a fault of relaxfuzz, not of a pass and not yours.\n")
+
+
 def test_a_tvm_that_cannot_be_loaded(tmp_path: Path) -> None:
     """The libraries of the real one do not fit into the address space."""
     space = 320 << 20
