@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import queue
 import shutil
 import threading
@@ -24,7 +25,7 @@ from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.fitness import about, differences
 from relaxfuzz.fuzz.cluster.where import Where
-from relaxfuzz.fuzz.events import BlockDone, Event, Finished, Progress
+from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress
 from relaxfuzz.fuzz.executor import Executor, ExecutorError
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
@@ -48,6 +49,18 @@ def told(executor: Executor, config: CampaignConfig = CONFIG) -> tuple[list[Even
     *events, finished = campaign.run(config, executor)
     assert isinstance(finished, Finished)
     return [event for event in events if not isinstance(event, Progress)][1:], finished
+
+
+def found(events: list[Event]) -> list[Event]:
+    """In order. Which of several undefined variables TVM names first depends on addresses."""
+
+    def plain(event: Event) -> Event:
+        if not isinstance(event, Found):
+            return event
+        violation = dataclasses.replace(event.violation, title="", detail="")
+        return dataclasses.replace(event, violation=violation)
+
+    return [plain(each) for each in events if isinstance(each, Found | Fault)]
 
 
 def counts(finished: Finished) -> tuple[object, ...]:
@@ -108,9 +121,7 @@ def test_a_cluster_says_what_the_local_pool_says_although_workers_and_the_schedu
             if not isinstance(event, Progress):
                 events.append(event)
     assert finished is not None
-    assert [e for e in events[1:-1] if not isinstance(e, BlockDone)] == [
-        e for e in expected[0] if not isinstance(e, BlockDone)
-    ]
+    assert found(events) == found(expected[0])
     assert counts(finished) == counts(expected[1])
     assert sum("has left" in line for line in said) >= 1
     assert sum("is back" in line for line in said) == 1
