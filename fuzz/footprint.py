@@ -31,7 +31,7 @@ PARTS: Mapping[str, str] = {
         "for name in ('INT', 'TERM', 'HUP', 'CHLD', 'ALRM', 'PIPE', 'USR1', 'USR2')]"
     ),
     "the blocked signals": "signal.pthread_sigmask(signal.SIG_BLOCK, [])",
-    "the alarm clock": "signal.getitimer(signal.ITIMER_REAL)[0] > 0",
+    "the alarm clock": "bool(signal.getitimer(signal.ITIMER_REAL)[0])",
     "the garbage collector": "gc.isenabled()",
     "the warnings that are errors": "[each for each in warnings.filters if each[0] == 'error']",
     "sys.path": "set(sys.path)",
@@ -41,8 +41,8 @@ PARTS: Mapping[str, str] = {
 }
 """What is compared before and after every run of a user's own pass, by what it is called."""
 
-STREAMS = frozenset({"the standard streams", "sys.stdout or sys.stderr"})
-"""Parts without which a process cannot say what else is wrong with it."""
+VITAL = frozenset({"the standard streams", "sys.stdout or sys.stderr", "the alarm clock"})
+"""Parts without which a process may not come to say that they have changed."""
 
 _MAY_GROW = frozenset({"sys.path", "sys.modules"})
 

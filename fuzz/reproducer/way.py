@@ -10,7 +10,7 @@ from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.oracle import Case
 from ..finding import Finding
-from ..footprint import STREAMS, question
+from ..footprint import VITAL, question
 from ..protocol import Death
 
 HANG_SECONDS = 15
@@ -59,16 +59,16 @@ code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 assert code == 0, f"the pass killed the process that had started its own, with {{code}}"\
 """
 
-_WITH_STREAMS_OF_ITS_OWN = """\
+_IN_A_CHILD = """\
 import {modules}
 
 pid = os.fork()
-if pid == 0:  # its streams are its own
+if pid == 0:  # who need not say anything
     before = {expression}
 {way}
     try:
         same = {expression} == before
-    except OSError:  # closed
+    except Exception:  # closed, or gone
         same = False
     os._exit(0 if same else 42)
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -106,8 +106,8 @@ def _deaths(finding: Finding) -> Iterator[str]:
                 yield _AS_A_GRANDCHILD.format(way=textwrap.indent(way, " " * 8))
             case Death.CHANGED:
                 modules, expression = question(finding.key[0])
-                if finding.key[0] in STREAMS:
-                    yield _WITH_STREAMS_OF_ITS_OWN.format(
+                if finding.key[0] in VITAL:
+                    yield _IN_A_CHILD.format(
                         modules=", ".join(sorted({"os", *modules.split(", ")})),
                         expression=expression,
                         way=textwrap.indent(way, "    "),
