@@ -112,6 +112,7 @@ class Campaign:
                 stdout=log if terminal is None else terminal,
                 stderr=log if terminal is None else terminal,
                 start_new_session=terminal is None,
+                preexec_fn=_takes_signals,
             )
 
     def nightly(self, *words: object, terminal: int | None = None) -> None:
@@ -194,6 +195,12 @@ class Campaign:
             assert time.monotonic() < deadline, f"there is no {kind}:\n{self.said()}"
             time.sleep(0.02)
         return found[-1]
+
+
+def _takes_signals() -> None:
+    """Also where the tests run under nohup(1), or behind a shell that keeps Ctrl-C for itself."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def kill(process: psutil.Process, number: int = signal.SIGKILL) -> None:
