@@ -82,9 +82,13 @@ _WAYS_TO_DIE = (
 )
 """A pass may die only when it is run again, or inside Sequential."""
 
+_LOOKED_AT = "import tvm_ffi\n\ntvm_ffi.structural_hash(the_pass(mod))"
+"""Or what it gives is such that nobody can look at it."""
+
 
 def _deaths(finding: Finding) -> Iterator[str]:
-    for way in _WAYS_TO_DIE:
+    overflows = finding.oracle == Death.SEGFAULT
+    for way in (*_WAYS_TO_DIE, _LOOKED_AT) if overflows else _WAYS_TO_DIE:
         match finding.oracle:
             case Death.HANG:
                 yield (
