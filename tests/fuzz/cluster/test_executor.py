@@ -29,7 +29,7 @@ from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Prog
 from relaxfuzz.fuzz.executor import Executor, ExecutorError
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.protocol import Block, Ended, ModuleDone, Reply, Subject
+from relaxfuzz.fuzz.protocol import Block, Ended, Reply, StageDone, Subject
 from relaxfuzz.fuzz.state import State
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -211,7 +211,7 @@ def test_a_job_under_way_can_be_cancelled_and_leaves_nothing_behind(
         replies = []
         while not replies or not isinstance(replies[-1], Ended):
             replies.append(heard.get(timeout=60))
-        assert any(isinstance(reply, ModuleDone) for reply in replies)
+        assert any(isinstance(reply, StageDone) for reply in replies)
         done = threading.Event()
         waiting = made.submit(_block(call.name, call), lambda r: done.set())
         made.cancel(waiting)
