@@ -8,6 +8,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from relaxfuzz.fuzz.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from relaxfuzz.fuzz.executor import Sink
 from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject, identity
 from relaxfuzz.fuzz.state import FAULTS, BadState, State
 from relaxfuzz.generators.stages import Stage
@@ -94,6 +96,19 @@ def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faul
     items = [Counter(counts) for counts in finished.ended.values()]
     assert sum(items, Counter()) == finished.occurrences
     assert finished.ended["segfault()"].keys() == {identity(deaths["segfault"].violation)}
+
+
+def test_a_pass_that_cannot_be_had_any_more_ends_the_campaign(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    gone = PassCall("gone()", factory=f"{tmp_path / 'gone.py'}:make")
+    config = CampaignConfig(seed=1, modules=4, subjects=(Subject("gone", gone),), limits=LIMITS)
+    events: list[Event] = []
+    with pytest.raises(Mistake, match=r"gone\.py:make"):
+        events.extend(run(config, pool))
+    assert isinstance(events[-1], Finished)
+    assert events[-1].stopped
+    assert not any(isinstance(event, Fault) for event in events)
 
 
 @pytest.mark.parametrize("name", ["hang", "eat"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 
 from relaxfuzz.fuzz import executor
 from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.protocol import Check, Limits
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
@@ -55,7 +57,7 @@ def check(pool: LocalPool, faulty: Callable[[str], PassCall], sums: str) -> Chec
         ("abort", "abort", ("passes.py:transform",), "aborted the process"),
         ("hang", "hang", (), "no progress within the time limit"),
         ("spin", "hang", (), "no progress within the time limit"),
-        ("eat", "out-of-memory", (), "memory grew beyond the limit"),
+        ("eat", "out-of-memory", (), "stopped by MemoryError"),
         ("nibble", "out-of-memory", (), "memory grew beyond the limit"),
         ("leave", "exit", (), "exit code 0"),
         ("kill_itself", "killed", (), "killed the process with SIGKILL"),
@@ -105,6 +107,15 @@ def test_what_an_exception_says_is_shown_without_harm(check: Check_) -> None:
 def test_the_next_check_is_not_disturbed(check: Check_) -> None:
     assert check("segfault") != []
     assert check("innocent") == []
+
+
+def test_a_pass_that_cannot_be_had_any_more_is_the_users_mistake(
+    pool: LocalPool, sums: str, tmp_path: Path
+) -> None:
+    gone = PassCall("make()", factory=f"{tmp_path / 'gone.py'}:make")
+    with pytest.raises(Mistake, match=r"gone\.py:make cannot be loaded") as raised:
+        executor.check(pool, Check(module=sums, calls=(gone,)))
+    assert "\n" not in str(raised.value)
 
 
 def test_a_fault_of_the_harness_is_no_violation(pool: LocalPool) -> None:

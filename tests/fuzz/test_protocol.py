@@ -130,6 +130,7 @@ MESSAGES: list[Message] = [
     WasRead(9, "it is empty"),
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
+    Failed(1, "no such file", PLACE, mistake=True),
     Ready(1, 4711, "0.27.0"),
     Forked(1, 4711, 2),
     Beat(1, PLACE),
