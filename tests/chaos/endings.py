@@ -20,6 +20,9 @@ from .campaigns import Campaign, settled
 FOLDERS = {"modules", "reproducers"}
 FILES = {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "lock.json", FILE, "report.html"}
 
+DASKS = {"dask-scratch-space", "global.lock", "purge.lock"}
+"""What Dask itself leaves wherever it has worked."""
+
 
 def ending(out: Path) -> dict[str, Any]:
     """All of a store that does not depend on the clock."""
@@ -43,6 +46,7 @@ def harm(campaign: Campaign) -> list[str]:
     harm += [
         f"a temporary file was left: {path.relative_to(campaign.tmp)}"
         for path in campaign.tmp.rglob("*")
+        if path.name not in DASKS
     ]
     harm += [
         f"a file was left with a Dask worker: {path.relative_to(campaign.folder)}"
@@ -89,7 +93,7 @@ def _left(home: Path) -> list[Path]:
     """Files in the folder of a Dask worker that has ended, which nobody will remove."""
     # As the next worker does it that starts there: what one that was killed has left goes now.
     WorkSpace(str(home / "dask-scratch-space")).new_work_dir(name="next").release()
-    return [path for path in home.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return [path for path in home.rglob("*") if path.name not in DASKS]
 
 
 def _whole(path: Path) -> list[str]:
