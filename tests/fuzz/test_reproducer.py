@@ -47,7 +47,7 @@ def finding_of(
     )
 
 
-@pytest.mark.parametrize("name", ["segfault", "division", "abort", "leave", "recurse"])
+@pytest.mark.parametrize("name", ["segfault", "division", "abort", "leave", "recurse", "close_all"])
 def test_a_death_is_died_again(
     pool: LocalPool, faulty: Callable[[str], PassCall], sums: str, name: str
 ) -> None:
