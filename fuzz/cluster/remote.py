@@ -293,7 +293,7 @@ class _Pools:
             pool.users -= 1
             pool.idle = time.monotonic()
             if self._timer is None:
-                self._watch()
+                self._watch(IDLE)
 
     def cancel(self, campaign: str, id: int) -> None:
         """A job that does not run here is left alone."""
@@ -309,19 +309,20 @@ class _Pools:
         if pool is not None:
             pool.close()
 
-    def _watch(self) -> None:
-        self._timer = threading.Timer(IDLE, self._sweep)
+    def _watch(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._sweep)
         self._timer.daemon = True
         self._timer.start()
 
     def _sweep(self) -> None:
         with self._starting:
-            latest = time.monotonic() - IDLE
+            now = time.monotonic()
             for campaign, pool in list(self._pools.items()):
-                if not pool.users and pool.idle <= latest:
+                if not pool.users and pool.idle + IDLE <= now:
                     self.release(campaign)
             if self._pools:
-                self._watch()
+                idle = [pool.idle for pool in self._pools.values() if not pool.users]
+                self._watch(min(idle, default=now) + IDLE - now)
             else:
                 self._timer = None
 

@@ -115,7 +115,7 @@ def test_the_driver_is_killed(campaign: Campaign, dask: Dask, undisturbed: dict[
     left = zygotes(campaign, dask)
     assert left
     # The block under way comes to its end first.
-    assert all(gone(zygote, 60 + 2 * remote.IDLE) for zygote in left)
+    assert all(gone(zygote, 60 + remote.IDLE) for zygote in left)
     begin(campaign, dask)
     assert campaign.wait() == 1, campaign.said()
     dask.end()
