@@ -9,6 +9,7 @@ import signal
 import psutil
 
 from relaxfuzz.fuzz.bench.dask_processes import Processes
+from relaxfuzz.fuzz.scratch import sweep
 
 from .campaigns import Campaign, kill
 
@@ -19,6 +20,7 @@ class Dask(Processes):
 
     def __init__(self, campaign: Campaign, workers: int = 2) -> None:
         super().__init__(campaign.folder, campaign.environment)
+        self._temporary = campaign.tmp
         self._nanny = itertools.cycle((True, False))
         for _ in range(workers):
             self.join()
@@ -47,6 +49,12 @@ class Dask(Processes):
         chosen = chance.choice(found)
         chosen.terminate()
         return f"worker {chosen.pid}"
+
+    def end(self) -> None:
+        """See `Processes`. A nanny kills a worker that does not end soon; what that leaves goes, as
+        it does when the next process of relaxfuzz begins on the same machine."""
+        super().end()
+        sweep(self._temporary)
 
     def parts(self) -> dict[str, list[psutil.Process]]:
         """Workers with and without nannies, and nannies."""
