@@ -152,6 +152,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     assert summary["event"] == "summary"
     assert set(summary) == {
         "event", "modules", "checks", "seconds", "findings", "reports", "knowns", "known_reports",
+        "lost", "workers",
     }  # fmt: skip
     (finding,) = found
     assert set(finding) == {
