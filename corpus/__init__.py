@@ -23,15 +23,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .reading import read_text
+from .reading import LONGEST_GENERATED, read_text
 from .versions import Claim, claim
 
 HERE = Path(__file__).parent
 REQUIRED = ("pass", "oracle", "fingerprint", "tvm", "fails with", "promise")
 FIELDS = (*REQUIRED, "upstream")
-
-LONGEST = 100_000_000
-"""Bytes of a file: modules with constants are long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def _fingerprint(text: str) -> tuple[str, ...]:
 def _fields(path: Path) -> Mapping[str, str]:
     fields: dict[str, str] = {}
     current: str | None = None
-    for line in read_text(path, LONGEST).splitlines():
+    for line in read_text(path, LONGEST_GENERATED).splitlines():
         if not line.startswith("#"):
             break
         if current is not None and line.startswith("#   "):

@@ -10,17 +10,23 @@ from pathlib import Path
 LONGEST = 4_000_000
 """Bytes of a file that people write, generously."""
 
+LONGEST_GENERATED = 100_000_000
+"""Bytes of a file that we write: modules with constants are long."""
 
-def read_text(path: Path, most: int = LONGEST) -> str:
+
+def read_text(path: Path, most: int = LONGEST, *, errors: str = "strict") -> str:
     """The text of an ordinary file.
+
+    Args:
+        errors: what becomes of bytes that are not UTF-8, as for `open`.
 
     Raises:
         OSError: it cannot be opened, is no ordinary file (a pipe would be waited for without end),
             or has more bytes than `most`; `strerror` says which.
-        ValueError: it is not UTF-8, or the path can be none.
+        ValueError: it is not UTF-8 and `errors` is strict, or the path can be none.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, encoding="utf-8") as file:
+    with os.fdopen(descriptor, encoding="utf-8", errors=errors) as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
             raise OSError(errno.EINVAL, "is no ordinary file", str(path))

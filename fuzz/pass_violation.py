@@ -24,6 +24,7 @@ from .finding import Finding
 from .held import Held
 from .local_pool import LocalPool
 from .minimize.findings import minimized
+from .mistake import Mistake
 from .store import file_name
 
 FOLDER = Path(".relaxfuzz")
@@ -77,7 +78,7 @@ class PassViolation(AssertionError):
         if (named := call.named()) is not None:
             elsewhere = dataclasses.replace(finding, calls=(named,))
             # In another process the pass may be in another state, or cannot be imported.
-            with contextlib.suppress(ExecutorError):
+            with contextlib.suppress(ExecutorError, Mistake):
                 if again(pool(), elsewhere, finding.module) is not None:
                     return _apart(elsewhere)
         return _here(finding)

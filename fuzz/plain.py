@@ -9,7 +9,6 @@ import dataclasses
 import enum
 import functools
 import json
-import math
 import re
 import types
 import typing
@@ -188,7 +187,7 @@ def _integer(data: Any) -> int:
 
 
 def _float(data: Any) -> float:
-    if type(data) not in (int, float) or not math.isfinite(data) or not abs(data) < LARGEST:
+    if type(data) not in (int, float) or not abs(data) < LARGEST:  # nor is NaN
         raise _unexpected("a number", data)
     return float(data)
 

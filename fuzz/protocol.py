@@ -328,6 +328,11 @@ class StageDone:
     stats: Mapping[str, PassStats]
     """By item of the schedule; items that a dead process checked there are counted, not timed."""
 
+    @property
+    def checks(self) -> int:
+        """Of all items."""
+        return sum(stats.checks for stats in self.stats.values())
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleDone:

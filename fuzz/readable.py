@@ -7,9 +7,14 @@ import unicodedata
 LONGEST = 500
 """Characters of a sentence with foreign text in it."""
 
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of Unicode: control, format (which turns the direction of writing), surrogates, and
 separators of lines."""
+
+
+def is_hidden(char: str) -> bool:
+    """A character that is not seen itself, but may do something to what is."""
+    return unicodedata.category(char) in _HIDDEN
 
 
 def visible(text: str) -> str:
@@ -35,7 +40,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _shows(char: str) -> bool:
-    return (char.isascii() and char.isprintable()) or unicodedata.category(char) not in _INVISIBLE
+    return (char.isascii() and char.isprintable()) or not is_hidden(char)
 
 
 def _escape(char: str) -> str:

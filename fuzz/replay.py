@@ -155,7 +155,7 @@ def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = 
         violation = again(executor, item.finding, module)
     except BadModule as error:
         return Outcome(item, Status.BROKEN, f"its module does not load: {error}")
-    except JobFailed as error:
+    except (JobFailed, Mistake) as error:
         # What a finding of anybody's says may be nothing that an oracle can be asked.
         last = str(error).strip().splitlines()[-1:] or ["nothing is said"]
         return Outcome(item, Status.BROKEN, sentence(f"it cannot be asked: {last[0]}"))

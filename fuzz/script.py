@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..corpus.reading import read_text
-
-LONGEST = 100_000_000
-"""Bytes of a file."""
+from ..corpus.reading import LONGEST_GENERATED, read_text
 
 MAIN = 'if __name__ == "__main__":'
 """What stands between the module and the check."""
@@ -16,6 +13,6 @@ MAIN = 'if __name__ == "__main__":'
 def is_reproducer(path: Path) -> bool:
     """A Python file with a check to run at its end, as reproducers have."""
     try:
-        return f"\n{MAIN}\n" in read_text(path, LONGEST)
+        return f"\n{MAIN}\n" in read_text(path, LONGEST_GENERATED)
     except (OSError, ValueError):  # no file, or no text
         return False

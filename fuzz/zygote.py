@@ -60,6 +60,9 @@ WATCH = 0.05
 HELD = 1.0
 """Seconds between two looks, from which on it is we who were held up: by whoever does not read what
 we say, as a driver that is stopped, or by the machine."""
+LEEWAY_MB = 64
+"""What a child may grow beyond its limit: pages of files count as well, and what the kernel refuses
+says more than what we kill."""
 FULL = 0.9
 """Share of the memory limit that a dead process must have used to have died of it."""
 BEAT = 0.5
@@ -273,7 +276,7 @@ class Zygote:
                 child.deadline = now + LAST_WORDS
                 os.kill(child.pid, signal.SIGSEGV)  # the handlers say where it hangs
                 continue
-            if grown > limits.memory_mb * MEGABYTE:
+            if grown > (limits.memory_mb + LEEWAY_MB) * MEGABYTE:
                 child.verdict = Death.OUT_OF_MEMORY
                 _kill(child)
             elif now - child.beat > BEAT and (place := child.journal.last()) is not None:

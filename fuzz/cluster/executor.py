@@ -284,7 +284,8 @@ class ClusterExecutor:
                 if self._entries.pop(id, None) is None:
                     continue
             if isinstance(entry.job, Block):
-                self._crew.count(answer.worker, _checks(replies))
+                done = (reply for reply in replies if isinstance(reply, StageDone))
+                self._crew.count(answer.worker, sum(reply.checks for reply in done))
             for reply in replies:
                 entry.sink(reply)
 
@@ -384,12 +385,3 @@ class ClusterExecutor:
 
 def _reply(line: bytes) -> Reply:
     return decode(line)  # type: ignore[return-value]  # workers only reply
-
-
-def _checks(replies: Iterable[Reply]) -> int:
-    return sum(
-        stats.checks
-        for reply in replies
-        if isinstance(reply, StageDone)
-        for stats in reply.stats.values()
-    )

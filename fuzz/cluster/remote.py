@@ -199,12 +199,7 @@ class _Job:
         sign = Sign(
             id,
             self._worker.address,
-            sum(
-                stats.checks
-                for reply in self.replies
-                if isinstance(reply, StageDone)
-                for stats in reply.stats.values()
-            ),
+            sum(reply.checks for reply in self.replies if isinstance(reply, StageDone)),
             "" if self._beat is None else self._beat.place.item or self._beat.place.step,
             None if beat is None else self._pool.outward(beat).decode(),
         )

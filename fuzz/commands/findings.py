@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...corpus.reading import read_text
+from ...corpus.reading import LONGEST_GENERATED, read_text
 from ...generators.tvm_api import versions
 from .. import foreign, reproducer
 from ..dedup.place import by_row, place
@@ -41,9 +41,6 @@ DIFF = "diff"
 
 MOST = 30
 """Lines of a difference that are shown beside something else."""
-
-LONGEST = 100_000_000
-"""Bytes of a reproducer that is printed."""
 
 SHORTEST = 4
 """Characters of an id that are shown at least."""
@@ -387,7 +384,7 @@ def _warn(finding: Finding) -> None:
 
 def _text(path: Path) -> str:
     try:
-        return read_text(path, LONGEST)
+        return read_text(path, LONGEST_GENERATED)
     except (OSError, ValueError) as error:
         raise Mistake(f"cannot read '{path}': {error}") from None
 

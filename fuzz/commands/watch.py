@@ -158,7 +158,7 @@ def _died_again(told: Told, made: Session) -> Told | None:
     job = Check(module=told.finding.module, calls=told.finding.calls)
     try:
         violations = check(made.pool, job)
-    except ExecutorError:  # the pass cannot be imported there
+    except (ExecutorError, Mistake):  # the pass cannot be imported there
         return None
     for violation in violations:
         if violation.oracle in DEATHS:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...corpus.reading import read_text
+from ...corpus.reading import LONGEST_GENERATED, read_text
 from ..files import write_whole
 from ..lost import watched
 from ..plain import counted, parse, plain, typed
@@ -17,9 +17,6 @@ from ..plain import counted, parse, plain, typed
 FILE = "nightly.json"
 
 FORMAT = 1
-
-LONGEST = 100_000_000
-"""Bytes: a line for each of a million old bugs."""
 
 
 class Phase(enum.StrEnum):
@@ -65,7 +62,7 @@ class Night:
 def recall(folder: Path) -> Night | None:
     """The night that was written down last; None where there is none that can be read."""
     try:
-        data = counted(parse(read_text(folder / FILE, LONGEST)))
+        data = counted(parse(read_text(folder / FILE, LONGEST_GENERATED)))
         if data.pop("format") != FORMAT:
             return None
         night: Night = typed(data, Night)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
-from ...corpus.reading import read_text
+from ...corpus.reading import LONGEST_GENERATED, read_text
 from ..display import counted, duration
 from ..finding import Finding
 from ..reproducer.account import promised, without_own_frames
 from .data import Entry, Report, State
-
-LONGEST = 100_000_000
-"""Bytes of a reproducer."""
 
 SETTLED = ("false", "wontfix")
 """Verdicts after which nobody waits for a bug to be fixed."""
@@ -57,8 +54,8 @@ def reproducer(entry: Entry) -> str:
     """The file that fails; empty where there is none."""
     path = entry.evidence[0].reproducer if entry.evidence else None
     try:
-        return "" if path is None else read_text(path, LONGEST)
-    except (OSError, ValueError):  # moved away since, or no text
+        return "" if path is None else read_text(path, LONGEST_GENERATED, errors="replace")
+    except OSError:  # moved away since
         return ""
 
 

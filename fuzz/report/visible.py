@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
+from ..readable import is_hidden
 
 LONGEST_LINE = 2_000
 """Characters of one line that are shown."""
 
 LONGEST_TEXT = 24_000
 """Characters of one text that are shown."""
-
-_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Unicode's categories of control characters, of what steers the order of writing, of halves of
-surrogate pairs, and of line ends that few programs know."""
 
 _CONTROL_PICTURES = 0x2400
 _DELETE = 0x7F
@@ -23,7 +19,7 @@ class _Names(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        if character in "\t\n" or unicodedata.category(character) not in _HIDDEN:
+        if character in "\t\n" or not is_hidden(character):
             shown = character
         elif code < 0x20:
             shown = chr(_CONTROL_PICTURES + code)

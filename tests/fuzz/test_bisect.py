@@ -50,7 +50,7 @@ def finding() -> Finding:
         fingerprint=("a",),
         module="{}",
         source="",
-        versions={},
+        versions={"tvm": tvm.__version__},
         confirmed=True,
     )
 
