@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis.control import BuildContext
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
@@ -28,6 +29,14 @@ class NoExample(Exception):
     """The strategy turned down every attempt."""
 
 
+class _Provider(HypothesisProvider):
+    """Draws no constants out of the sources that are loaded: these differ between installations,
+    and as soon as a user's own file is among them."""
+
+    def _maybe_draw_constant(self, *args: Any, **options: Any) -> None:
+        super()._maybe_draw_constant(*args, **{**options, "p": 0.0})
+
+
 def example(strategy: SearchStrategy[T], seed: int, index: int) -> T:
     """Example number `index` of the strategy under `seed`.
 
@@ -35,7 +44,8 @@ def example(strategy: SearchStrategy[T], seed: int, index: int) -> T:
         NoExample: none of 100 attempts met the strategy's filters.
     """
     for attempt in range(ATTEMPTS):
-        data = ConjectureData(random=Random(entropy("example", FORMAT, seed, index, attempt)))
+        random = Random(entropy("example", FORMAT, seed, index, attempt))
+        data = ConjectureData(random=random, provider=_Provider)
         try:
             with BuildContext(data, is_final=False, wrapped_test=example):
                 return data.draw(strategy)

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import IO
 
-import platformdirs
 import psutil
 
 from . import journal
@@ -54,8 +53,6 @@ BLAMED = 3
 
 MARK = "RELAXFUZZ_POOL"
 """The variable by which processes are known that come from our zygote."""
-
-STORAGE = "HYPOTHESIS_STORAGE_DIRECTORY"
 
 ONE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -177,8 +174,6 @@ class LocalPool:
             stderr=self._stderr,
             cwd=self._surroundings.folder,
             env={
-                # Hypothesis keeps what it reads from sources, by default in the current folder.
-                STORAGE: str(platformdirs.user_cache_path("relaxfuzz", appauthor=False) / "drawn"),
                 **self._surroundings.environment,
                 **ONE_THREAD,
                 "TMPDIR": str(scratch()),

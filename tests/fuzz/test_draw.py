@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import assume
@@ -53,19 +54,41 @@ def test_errors_of_the_strategy_come_through() -> None:
         example(st.integers(0, 9).map(lambda n: 1 // 0), 1, 2)
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1"])
-def test_every_process_draws_the_same(hash_seed: str) -> None:
-    program = (
+def drawn(program: str, folder: Path, **environment: str) -> str:
+    """What a program prints in a process of its own, which has this module's `DIGITS`."""
+    before = (
         "from hypothesis import strategies as st\n"
         "from relaxfuzz.fuzz.draw import entropy, example\n"
         "digits = st.lists(st.integers(0, 9), min_size=30, max_size=30)\n"
-        "print(entropy('a', 1), example(digits, 1, 2))\n"
     )
     printed = subprocess.run(
-        [sys.executable, "-c", program],
-        env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": hash_seed},
+        [sys.executable, "-c", before + program],
+        cwd=folder,
+        env={"PYTHONPATH": ":".join([*sys.path, str(folder)]), **environment},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert printed.stdout.strip() == f"{entropy('a', 1)} {example(DIGITS, 1, 2)}"
+    return printed.stdout.strip()
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1"])
+def test_every_process_draws_the_same(hash_seed: str, tmp_path: Path) -> None:
+    program = "print(entropy('a', 1), example(digits, 1, 2))"
+    said = drawn(program, tmp_path, PYTHONHASHSEED=hash_seed)
+    assert said == f"{entropy('a', 1)} {example(DIGITS, 1, 2)}"
+
+
+def test_what_else_is_loaded_changes_no_draw_and_nothing_is_written(tmp_path: Path) -> None:
+    """Hypothesis draws literals of a user's sources now and then, and keeps them in a folder."""
+    (tmp_path / "mine.py").write_text("LITERALS = (8_642, b'twenty of our bytes!')\n")
+    program = (
+        "import mine\n"
+        "big = st.lists(st.integers(0, 9_999), min_size=200, max_size=200)\n"
+        "code = st.lists(st.binary(min_size=20, max_size=20), min_size=200, max_size=200)\n"
+        "drawn = [(example(big, 1, i), example(code, 1, i)) for i in range(5)]\n"
+        "print(entropy(drawn))"
+    )
+    others = drawn(program.replace("import mine\n", ""), tmp_path)
+    assert drawn(program, tmp_path) == others
+    assert {path.name for path in tmp_path.iterdir()} <= {"mine.py", "__pycache__"}
