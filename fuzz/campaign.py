@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import itertools
 import queue
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -19,12 +18,12 @@ from . import death, focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from .executor import Executor, ExecutorError, regenerate
 from .focus import horizon
+from .in_flight import InFlight
 from .mistake import Mistake
 from .protocol import (
     LIMITS,
     Beat,
     Block,
-    Death,
     Died,
     Ended,
     Failed,
@@ -32,14 +31,12 @@ from .protocol import (
     Lost,
     ModuleDone,
     Origin,
-    PassStats,
     Place,
     Reply,
-    Resume,
-    StageDone,
     Subject,
     Violated,
     identity,
+    mark,
 )
 from .state import State
 
@@ -48,14 +45,6 @@ AHEAD = 2
 
 BUFFER = 8
 """Blocks for each worker that may wait for an earlier one to be committed."""
-
-DEATHS = 5
-"""An item that has killed so many processes of a block is left out of the rest of it; what
-takes seconds counts as many; what a process ends itself for costs little."""
-
-_WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
-    (Death.HANG, Death.OUT_OF_MEMORY, Death.KILLED, Death.PARENT), DEATHS
-)
 
 TICK = 0.25
 """Seconds between two signs of progress."""
@@ -121,74 +110,6 @@ def run(
     return _Campaign(config, executor, stop or threading.Event(), begin).run()
 
 
-@dataclass(slots=True)
-class _Block:
-    """A block in flight, and all that was said about it so far."""
-
-    number: int
-    part: Block
-    """What runs now: all of it at first, after a death what is left."""
-    end: int
-    job: int = 0
-    settled: list[Reply] = field(default_factory=list)
-    """From processes that have ended."""
-    heard: list[Reply] = field(default_factory=list)
-    """From the one that runs now: void if that has to start again."""
-    place: Place | None = None
-    done: bool = False
-
-    @property
-    def replies(self) -> list[Reply]:
-        return self.settled + self.heard
-
-    def stats(self) -> dict[str, PassStats]:
-        stats: dict[str, PassStats] = defaultdict(PassStats)
-        for reply in self.replies:
-            if isinstance(reply, StageDone):
-                for name, more in reply.stats.items():
-                    stats[name] += more
-        return stats
-
-    def modules(self) -> int:
-        return len({reply.index for reply in self.replies if isinstance(reply, ModuleDone)})
-
-    def rest(self, died: Died) -> Block | None:
-        """What is left of the block after a death; None where that is nothing."""
-        place = died.place
-        if place is None:
-            return None
-        resume = None
-        start = place.index + 1
-        if _checking(place):
-            start, resume = place.index, Resume(place.stage, place.ordinal + 1)
-        if start == self.end:
-            return None
-        stats = self.stats()
-        return dataclasses.replace(
-            self.part,
-            start=start,
-            count=self.end - start,
-            checked={name: each.checks for name, each in stats.items()},
-            visited={
-                name: each.checks + each.inapplicable + each.avoided for name, each in stats.items()
-            },
-            resume=resume,
-            banned=self._banned(),
-        )
-
-    def _banned(self) -> tuple[str, ...]:
-        deaths: Counter[str] = Counter()
-        for reply in self.settled:
-            if isinstance(reply, Died) and reply.place is not None:
-                deaths[reply.place.item] += _WEIGHTS.get(reply.death, 1)
-        return tuple(name for name, count in deaths.items() if count >= DEATHS)
-
-
-def _checking(place: Place) -> bool:
-    """The child was running a check; not making a module, or asking whether a pass applies."""
-    return place.ordinal >= 0 and not place.step.startswith("requires ")
-
-
 class _Campaign:
     """The loop: submit blocks, listen, commit in order."""
 
@@ -202,11 +123,11 @@ class _Campaign:
         """Of the blocks that were done to their ends."""
         self._tally = state
         """With what was done of the others, in the end."""
-        self._replies: queue.SimpleQueue[tuple[_Block, Reply | None]] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
         blocks = enumerate(schedule.blocks(config.modules, config.modules_in_block))
         self._todo = itertools.islice(blocks, state.blocks, None)
         self._next = next(self._todo, None)
-        self._in_flight: deque[_Block] = deque()
+        self._in_flight: deque[InFlight] = deque()
         self._labels = {subject.name: subject.label for subject in config.subjects}
         self._begin = time.monotonic() - state.seconds
 
@@ -284,12 +205,13 @@ class _Campaign:
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,
+                told=tuple(map(mark, self._state.occurrences)),
             )
-            block = _Block(number, part, start + count)
+            block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
 
-    def _send(self, block: _Block) -> None:
+    def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:
             self._replies.put((block, reply))
 
@@ -299,10 +221,10 @@ class _Campaign:
             block.done = True  # nobody says more about it
             raise
 
-    def _hear(self, block: _Block, reply: Reply | None) -> None:
+    def _hear(self, block: InFlight, reply: Reply | None) -> None:
         match reply:
             case None:
-                block.heard.clear()
+                block.void()
             case Beat():
                 block.place = reply.place
             case Ended():
@@ -310,8 +232,7 @@ class _Campaign:
             case Lost():
                 raise ExecutorError(reply.why)
             case Died():
-                block.settled += [*block.heard, reply]
-                block.heard = []
+                block.settle(reply)
                 rest = block.rest(reply)
                 if rest is None:
                     block.done = True
@@ -319,7 +240,7 @@ class _Campaign:
                     block.part = rest
                     self._send(block)
             case _:
-                block.heard.append(reply)
+                block.hear(reply)
 
     def _cancel(self) -> None:
         """End what runs, and hear it out."""
@@ -331,14 +252,14 @@ class _Campaign:
             with contextlib.suppress(queue.Empty):
                 block, reply = self._replies.get(timeout=TICK)
                 if isinstance(reply, Died):
-                    block.settled += [*block.heard, reply]
-                    block.heard, block.done = [], True
+                    block.settle(reply)
+                    block.done = True
                 elif isinstance(reply, Lost):
                     block.done = True
                 else:
                     self._hear(block, reply)
 
-    def _commit(self, block: _Block) -> Iterator[Event]:
+    def _commit(self, block: InFlight) -> Iterator[Event]:
         for reply in block.replies:
             match reply:
                 case Violated(_, violation, origin, calls, pipeline, module):
@@ -351,13 +272,13 @@ class _Campaign:
                 case Died():
                     yield from self._death(block, reply)
         stats = block.stats()
-        self._tally.count(block.modules(), stats)
+        self._tally.count(block.modules, stats)
         if self._tally is self._state:
             done = (reply for reply in block.replies if isinstance(reply, ModuleDone))
             self._state.commit(done, self._seconds())
         elif not stats:  # the budget was used up before it began
             return
-        yield BlockDone(block.number, block.modules(), stats, self._state)
+        yield BlockDone(block.number, block.modules, stats, self._state)
 
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
         """What the schedule calls a check."""
@@ -365,7 +286,7 @@ class _Campaign:
             return pipeline
         return self._labels[calls[0].name] if len(calls) == 1 else "sequence"
 
-    def _death(self, block: _Block, died: Died) -> Iterator[Event]:
+    def _death(self, block: InFlight, died: Died) -> Iterator[Event]:
         violation, place = death.violation(died), died.place
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
@@ -384,19 +305,16 @@ class _Campaign:
             yield Fault(text, place)
 
     def _progress(self) -> Progress:
-        replies = [reply for block in self._in_flight for reply in block.replies]
-        stats = [stats for block in self._in_flight for stats in block.stats().values()]
-        stats += self._tally.stats.values()
+        blocks = self._in_flight
         return Progress(
             seconds=self._seconds(),
-            modules=self._tally.modules + sum(block.modules() for block in self._in_flight),
-            checks=sum(each.checks for each in stats),
-            violations=self._tally.occurrences.total()
-            + sum(isinstance(reply, Violated | Died) for reply in replies),
+            modules=self._tally.modules + sum(block.modules for block in blocks),
+            checks=self._tally.checks + sum(block.checks for block in blocks),
+            violations=self._tally.occurrences.total() + sum(block.violations for block in blocks),
             distinct=len(self._tally.occurrences),
             current=tuple(
                 block.place.item or block.place.step
-                for block in self._in_flight
+                for block in blocks
                 if block.place is not None and not block.done
             ),
             members=self._executor.members(),

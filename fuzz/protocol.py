@@ -8,6 +8,8 @@ or `Lost` where there is no zygote any more.
 from __future__ import annotations
 
 import enum
+import functools
+import hashlib
 import json
 import typing
 from collections.abc import Mapping
@@ -119,6 +121,8 @@ class Block:
     """Items that are left out because they have killed too many processes."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a subject: triggers of known bugs, which half of the modules avoid."""
+    told: tuple[str, ...] = ()
+    """The marks of identities that blocks before it have told of: their modules are not wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +164,12 @@ Identity: TypeAlias = tuple[str, str, tuple[str, ...]]
 def identity(violation: Violation) -> Identity:
     """What the violation is known by."""
     return violation.oracle, violation.pass_name, violation.key
+
+
+@functools.lru_cache(10_000)
+def mark(identity: Identity) -> str:
+    """A short text that stands for an identity."""
+    return hashlib.sha256(repr(identity).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +294,7 @@ class Violated:
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     module: str | None = None
-    """TVM JSON; None where this block told the same oracle, pass and key before."""
+    """TVM JSON; None where this block, or one before it, told the same oracle, pass and key."""
 
 
 @dataclass(frozen=True, slots=True)

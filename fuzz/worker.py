@@ -50,6 +50,7 @@ from .protocol import (
     Explained,
     Failed,
     FromChild,
+    Identity,
     Job,
     ModuleDone,
     Narrow,
@@ -67,6 +68,8 @@ from .protocol import (
     Subject,
     Violated,
     WasRead,
+    identity,
+    mark,
 )
 from .readable import sentence, visible
 from .schedule import Item, Kind
@@ -242,7 +245,7 @@ class _Block:
         self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
         self._visited = Counter(job.visited)
-        self._told: set[tuple[str, str, tuple[str, ...]]] = set()
+        self._told: set[Identity] = set()
 
     def run(self) -> None:
         resume = self._job.resume
@@ -462,10 +465,11 @@ class _Block:
         """Tell of the violations; true where the block has not told of one of them before."""
         news = False
         for violation in violations:
-            identity = (violation.oracle, violation.pass_name, violation.key)
-            new = identity not in self._told
-            self._told.add(identity)
+            what = identity(violation)
+            new = what not in self._told
+            self._told.add(what)
             news |= new
+            wanted = new and mark(what) not in self._job.told
             self._say(
                 Violated(
                     self._id,
@@ -473,7 +477,7 @@ class _Block:
                     origin,
                     prepared.calls,
                     prepared.pipeline,
-                    pristine.text if new else None,
+                    pristine.text if wanted else None,
                 )
             )
         return news

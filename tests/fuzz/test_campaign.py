@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import queue
 import signal
 import threading
 from collections import Counter
@@ -19,7 +20,19 @@ from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Prog
 from relaxfuzz.fuzz.executor import Sink
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.protocol import Block, Check, Job, Limits, PassStats, Subject, identity
+from relaxfuzz.fuzz.protocol import (
+    Block,
+    Check,
+    Ended,
+    Job,
+    Limits,
+    PassStats,
+    Reply,
+    Subject,
+    Violated,
+    identity,
+    mark,
+)
 from relaxfuzz.fuzz.state import FAULTS, BadState, State
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
@@ -121,6 +134,28 @@ def test_dear_deaths_do_not_stop_the_campaign(pool: LocalPool, faulty: Faulty, n
     assert name in found
     assert isinstance(events[-1], Finished)
     assert events[-1].modules == 8
+
+
+def test_modules_are_not_sent_again_for_what_was_told_before(
+    pool: LocalPool, faulty: Faulty
+) -> None:
+    block = Block(seed=1, start=0, count=4, subjects=subjects(faulty, "swear"), compositions=False)
+
+    def told(block: Block) -> list[Violated]:
+        replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        pool.submit(block, replies.put, limits=LIMITS)
+        heard = []
+        while not isinstance(reply := replies.get(), Ended):
+            if isinstance(reply, Violated):
+                detail = dataclasses.replace(reply.violation, detail="")
+                heard.append(dataclasses.replace(reply, id=0, violation=detail))
+        return heard
+
+    first = told(block)
+    marks = {mark(identity(each.violation)) for each in first}
+    assert sum(each.module is not None for each in first) == len(marks) < len(first)
+    again = told(dataclasses.replace(block, told=tuple(marks)))
+    assert again == [dataclasses.replace(each, module=None) for each in first]
 
 
 def test_the_number_of_workers_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
