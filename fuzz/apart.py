@@ -19,6 +19,7 @@ import psutil
 
 from .descendants import end_descendants
 from .prctl import adopt_orphans, die_with_parent
+from .rlimit import lower
 from .runner import HUNG
 
 OUT_OF_MEMORY = 125
@@ -66,10 +67,10 @@ def _work(work: Callable[[], None], fence: Fence, scratch: Path, parent: int) ->
         if os.getppid() != parent:
             os._exit(1)
         _close_files()
-        _limit(resource.RLIMIT_CORE, 0)
-        _limit(resource.RLIMIT_FSIZE, fence.file)
+        lower(resource.RLIMIT_CORE, 0)
+        lower(resource.RLIMIT_FSIZE, fence.file)
         if sys.platform == "linux":
-            _limit(resource.RLIMIT_AS, psutil.Process().memory_info().vms + fence.memory)
+            lower(resource.RLIMIT_AS, psutil.Process().memory_info().vms + fence.memory)
         os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
         work()
         code = 0
@@ -85,11 +86,6 @@ def _close_files() -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-
-
-def _limit(what: int, soft: int) -> None:
-    _, hard = resource.getrlimit(what)
-    resource.setrlimit(what, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
 def _wait(pid: int, deadline: float) -> int:

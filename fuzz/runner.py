@@ -25,6 +25,7 @@ from typing import IO
 
 from .descendants import end_descendants
 from .prctl import adopt_orphans, die_with_parent
+from .rlimit import lower
 from .scratch import scratch
 from .surroundings import HERE, Surroundings
 
@@ -182,15 +183,12 @@ def _execute(path: str, stderr: str) -> None:
 
 def _limit() -> None:
     """What a file on its own may take: enough for a build, too little for the machine to fall."""
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _FILE}
+    lower(resource.RLIMIT_CORE, 0)
+    lower(resource.RLIMIT_FSIZE, _FILE)
     if sys.platform == "linux":
         with open("/proc/self/statm") as pages:
             used = int(pages.read().split()[0]) * resource.getpagesize()
-        limits[resource.RLIMIT_AS] = used + _MEMORY
-    for what, soft in limits.items():
-        _, hard = resource.getrlimit(what)
-        if hard == resource.RLIM_INFINITY or soft <= hard:
-            resource.setrlimit(what, (soft, hard))
+        lower(resource.RLIMIT_AS, used + _MEMORY)
 
 
 def _ended(pid: int, requests: int, wakeup: int) -> int:

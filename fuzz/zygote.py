@@ -52,6 +52,7 @@ from .protocol import (
     decode,
     encode,
 )
+from .rlimit import lower
 from .scratch import sweep
 from .standstill import Standstill
 
@@ -385,13 +386,10 @@ def _isolate(limits: Limits, zygote: int, err: int, foreign: Sequence[int]) -> N
     os.dup2(err, 2)
     faulthandler.enable(2, all_threads=False)  # then TVM's own handler adds the C++ backtrace
     _widen_signal_stack()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    lower(resource.RLIMIT_CORE, 0)
     if sys.platform == "linux":
-        limit = psutil.Process().memory_info().data + limits.memory_mb * MEGABYTE
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        if hard != resource.RLIM_INFINITY:
-            limit = min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+        data = psutil.Process().memory_info().data
+        lower(resource.RLIMIT_DATA, data + limits.memory_mb * MEGABYTE)
 
 
 class _Stack(ctypes.Structure):

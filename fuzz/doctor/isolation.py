@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 import psutil
 
 from ..prctl import adopt_orphans, die_with_parent
+from ..rlimit import lower
 from .line import Line, Step, ok, problem, warning
 
 AT_ONCE = 4
@@ -149,11 +150,7 @@ def _memory() -> Line:
     """A child that wants more than it may have is refused."""
 
     def greedy() -> None:
-        limit = psutil.Process().memory_info().data + ALLOWED
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        if hard != resource.RLIM_INFINITY:
-            limit = min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+        lower(resource.RLIMIT_DATA, psutil.Process().memory_info().data + ALLOWED)
         try:
             mmap.mmap(-1, WANTED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError:

@@ -22,7 +22,7 @@ from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
-from relaxfuzz.oracles.execute import Failure, Plan, execute
+from relaxfuzz.oracles.execute import Failure, Plan, execute, fork
 from relaxfuzz.oracles.inputs import arguments
 from relaxfuzz.oracles.undefined import LARGE
 from relaxfuzz.oracles.values import difference as first_difference
@@ -467,6 +467,12 @@ def called(op: Op, func: relax.Function) -> relax.Call:
     registered = tvm.ir.Op.get(f"relax.{op.name}")
     values = [b.value for block in func.body.blocks for b in block.bindings]
     return next(v for v in values if isinstance(v, relax.Call) and v.op == registered)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are built at once here, also while the machine is busy."""
+    monkeypatch.setattr(fork, "WALL_SECONDS", 60.0)
 
 
 EXECUTED = range(6)

@@ -232,13 +232,14 @@ def test_other_instruments_and_threads_go_on_as_before(tmp_path: Path) -> None:
 
     checker = Checker(collect=True, out=tmp_path / "out")
 
-    def work() -> None:
+    def work(mod: tvm.IRModule) -> None:
         with tvm.transform.PassContext(instruments=[checker, Lists()]):
-            relax.transform.LegalizeOps()(model())
+            relax.transform.LegalizeOps()(mod)
             with tvm.transform.PassContext():
-                build_faults.AddsParameter()(model())
+                build_faults.AddsParameter()(mod)
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
+    # TVM's own builder of modules is not for several threads.
+    threads = [threading.Thread(target=work, args=(model(),)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
