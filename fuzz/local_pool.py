@@ -51,6 +51,9 @@ RETRIES = 3
 BLAMED = 3
 """So many kills in a row at one place are no accident: once by somebody, twice by bad luck."""
 
+START_SECONDS = 120.0
+"""In which a zygote has imported TVM and takes jobs, or never will."""
+
 MARK = "RELAXFUZZ_POOL"
 """The variable by which processes are known that come from our zygote."""
 
@@ -185,6 +188,9 @@ class LocalPool:
         threading.Thread(
             target=_write, args=(self._process.stdin, self._requests), daemon=True
         ).start()
+        self._late = threading.Timer(START_SECONDS, self._process.kill)
+        self._late.daemon = True
+        self._late.start()
 
     def _dispatch(self) -> None:
         while self._waiting and self._ready.is_set():
@@ -235,6 +241,7 @@ class LocalPool:
         with self._lock:
             if isinstance(reply, Ready):
                 assert reply.version == VERSION, reply
+                self._late.cancel()
                 self._ready.set()
                 self._dispatch()
                 return
@@ -294,8 +301,13 @@ class LocalPool:
         said = self._stderr.read().decode(errors="replace").strip()
         self._stderr.close()
         killed = -code in FROM_OUTSIDE
+        late = self._late.finished.is_set()
+        self._late.cancel()
         if self._ready.is_set():
             self._unready = 0
+        elif late and not self._closed:
+            took = f"{START_SECONDS:g} s"
+            self._broken = f"The zygote did not come up within {took}:\n{said}".rstrip(":\n")
         elif killed and self._unready < RETRIES:
             self._unready += 1
         elif not self._closed:

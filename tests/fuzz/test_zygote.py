@@ -31,6 +31,7 @@ from relaxfuzz.fuzz.protocol import (
     Origin,
     Reply,
 )
+from relaxfuzz.fuzz.surroundings import Surroundings
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -84,6 +85,16 @@ def hanging(faulty: Callable[[str], PassCall], sums: str) -> Check:
 
 def test_the_zygote_has_one_thread(pool: LocalPool) -> None:
     assert psutil.Process(pool.zygote).num_threads() == 1
+
+
+def test_a_zygote_that_does_not_come_up_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the disk with TVM does not answer."""
+    monkeypatch.setattr(local_pool, "START_SECONDS", 1.0)
+    (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(600)\n")
+    with pytest.raises(ExecutorError, match=r"^The zygote did not come up within 1 s$"):
+        LocalPool(1, surroundings=Surroundings(path=(tmp_path,)))
 
 
 def test_a_killed_zygote_is_replaced_and_its_jobs_start_again(
