@@ -5,10 +5,10 @@ whose scheduler and workers are processes of their own on this machine; in turn,
 that what else the machine does disturbs both. Start-up is told, not counted. Both must find the
 same.
 
-Saturation, on paper: with c the CPU seconds that scheduler or driver spend for a block beyond what
-they spend anyway, d the seconds that a block takes a worker, i the share of a core that they use
-while nothing runs, and a the share that the scheduler uses without any worker, one core of theirs
-is full at
+A task is a block, or what is left of one after a process died on it. Saturation, on paper: with c
+the CPU seconds that scheduler or driver spend for a task beyond what they spend anyway, d the
+seconds that a task takes a worker, i the share of a core that they use while nothing runs, and a
+the share that the scheduler uses without any worker, one core of theirs is full at
 
     scheduler: (1 - a) / ((i - a) / N + c / d) workers
     driver:    (1 - i) / (c / d) workers
@@ -82,26 +82,24 @@ class Saturation:
 
 
 def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
-    """Of what was measured; infinite where a block costs nothing that can be seen."""
-    blocks = sum(each.dask.blocks for each in rounds)
+    """Of what was measured; infinite where a task costs nothing that can be seen."""
+    tasks = sum(each.dask.tasks for each in rounds)
     seconds = sum(each.dask.seconds for each in rounds)
-    block = statistics.fmean(block_seconds(each) for each in rounds)
+    task = statistics.fmean(task_seconds(each) for each in rounds)
     scheduler = sum(each.dask.scheduler for each in rounds)
     driver = sum(each.dask.driver for each in rounds)
-    for_block = max(0.0, scheduler - idle.scheduler * seconds) / blocks
-    written = max(0.0, driver - idle.driver * seconds) / blocks
+    for_task = max(0.0, scheduler - idle.scheduler * seconds) / tasks
+    written = max(0.0, driver - idle.driver * seconds) / tasks
     return Saturation(
-        _share(
-            1.0 - idle.alone, max(0.0, idle.scheduler - idle.alone) / workers + for_block / block
-        ),
-        _share(max(0.0, 1.0 - idle.driver), written / block),
+        _share(1.0 - idle.alone, max(0.0, idle.scheduler - idle.alone) / workers + for_task / task),
+        _share(max(0.0, 1.0 - idle.driver), written / task),
     )
 
 
-def block_seconds(each: Round) -> float:
-    """That a block takes a worker: on the local pool, which tells when it begins."""
-    assert each.local.block_seconds is not None
-    return each.local.block_seconds
+def task_seconds(each: Round) -> float:
+    """That a task takes a worker: on the local pool, which tells when it begins."""
+    assert each.local.task_seconds is not None
+    return each.local.task_seconds
 
 
 def _share(whole: float, part: float) -> float:
@@ -173,7 +171,7 @@ def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]
         ]
         for unit in ("modules", "checks")
     }
-    blocks = sum(each.dask.blocks for each in rounds)
+    tasks = sum(each.dask.tasks for each in rounds)
     sizes = rounds[0].dask.sizes
     full = saturation(rounds, idle, workers)
     found: list[set[Identity]] = [
@@ -196,11 +194,11 @@ def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]
         "faults": sum(len(each.faults) for one in rounds for each in (one.local, one.dask)),
         "start_seconds_local": statistics.median(each.start_local for each in rounds),
         "start_seconds_dask": statistics.median(each.start_dask for each in rounds),
-        "blocks": blocks,
-        "block_seconds": statistics.fmean(map(block_seconds, rounds)),
+        "tasks": tasks,
+        "task_seconds": statistics.fmean(map(task_seconds, rounds)),
         **{f"bytes_{name}": value for name, value in dataclasses.asdict(sizes).items()},
-        "scheduler_cpu_ms_a_block": 1000 * sum(each.dask.scheduler for each in rounds) / blocks,
-        "driver_cpu_ms_a_block": 1000 * sum(each.dask.driver for each in rounds) / blocks,
+        "scheduler_cpu_ms_a_task": 1000 * sum(each.dask.scheduler for each in rounds) / tasks,
+        "driver_cpu_ms_a_task": 1000 * sum(each.dask.driver for each in rounds) / tasks,
         "scheduler_is_full_at_workers": full.scheduler,
         "driver_is_full_at_workers": full.driver,
     }
@@ -235,11 +233,11 @@ def show(all_figures: dict[str, Any], console: Console) -> None:
         "start_seconds_local",
         "start_seconds_dask",
     )
-    row("a block takes a worker", "{:.1f} s", "block_seconds")
+    row("a task takes a worker", "{:.1f} s", "task_seconds")
     row("bytes to it, compressed", "{:,.0f}, {:,.0f}", "bytes_there", "bytes_there_compressed")
     row("bytes back, compressed", "{:,.0f}, {:,.0f}", "bytes_back", "bytes_back_compressed")
-    row("CPU ms a block, scheduler", "{:.1f}", "scheduler_cpu_ms_a_block")
-    row("CPU ms a block, driver", "{:.1f}", "driver_cpu_ms_a_block")
+    row("CPU ms a task, scheduler", "{:.1f}", "scheduler_cpu_ms_a_task")
+    row("CPU ms a task, driver", "{:.1f}", "driver_cpu_ms_a_task")
     row("scheduler full at workers", "{:,.0f}", "scheduler_is_full_at_workers")
     row("driver full at workers", "{:,.0f}", "driver_is_full_at_workers")
     console.print(table)

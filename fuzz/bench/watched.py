@@ -1,4 +1,4 @@
-"""A campaign with a stopwatch beside each of its blocks."""
+"""A campaign with a stopwatch beside each of its tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..store import Store
 
 @dataclass(slots=True)
 class Trip:
-    """A block on its way to a worker and back."""
+    """A block, or what is left of one, on its way to a worker and back."""
 
     job: Block
     replies: list[Reply] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Mean bytes of a block's messages; compressed as Dask workers compress their answers."""
+    """Mean bytes of a task's messages; compressed as Dask workers compress their answers."""
 
     there: float
     there_compressed: float
@@ -128,9 +128,9 @@ class Measured:
     seconds: float
     modules: int
     checks: int
-    blocks: int
-    """Trips, to be exact: a block whose process died makes several."""
-    block_seconds: float | None
+    tasks: int
+    """More than blocks: one whose process died makes several."""
+    task_seconds: float | None
     """Mean, from the fork to the end; None: only the local pool tells when it forks."""
     driver: float
     """CPU seconds of this process: sending, decoding, committing, writing."""
@@ -185,8 +185,8 @@ def measured(
         seconds=finished.seconds,
         modules=finished.modules,
         checks=finished.checks,
-        blocks=len(watched.trips),
-        block_seconds=statistics.fmean(times) if times else None,
+        tasks=len(watched.trips),
+        task_seconds=statistics.fmean(times) if times else None,
         driver=spent,
         scheduler=scheduled,
         sizes=Sizes.of(watched.trips),

@@ -18,12 +18,12 @@ from relaxfuzz.fuzz.bench.watched import Measured, Sizes
 
 
 def measured(**changes: float) -> Measured:
-    figures = {"seconds": 100.0, "blocks": 50, "driver": 0.0, "scheduler": 0.0, **changes}
+    figures = {"seconds": 100.0, "tasks": 50, "driver": 0.0, "scheduler": 0.0, **changes}
     return Measured(
         began=0.0,
         modules=800,
         checks=1000,
-        block_seconds=20.0,
+        task_seconds=20.0,
         sizes=Sizes(1, 1, 1, 1),
         found={},
         faults=(),
@@ -66,7 +66,7 @@ def test_the_figures_are_there() -> None:
     (size,) = figures["blocks_of"].values()
     assert size["same_findings"], size
     assert size["efficiency_checks"] > 0
-    assert size["blocks"] >= 2
+    assert size["tasks"] >= 2
     assert size["faults"] == 0
     console = Console(file=io.StringIO(), width=120)
     show(figures, console)
