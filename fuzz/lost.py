@@ -1,8 +1,10 @@
-"""A disk that gives way under a store: full, gone read-only, or gone. It is nobody's mistake."""
+"""A disk that gives way under a store: full, gone read-only, or gone, as files may be that somebody
+removes. It is nobody's mistake."""
 
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,6 +82,8 @@ class Connection(sqlite3.Connection):
     def __init__(self, database: Any, *args: Any, **named: Any) -> None:
         super().__init__(database, *args, **named)
         self._name = unquote(str(database).removeprefix("file:").partition("?")[0])
+        self._file: tuple[int, int] | None = None
+        """Device and inode: what is written to a file that was removed is in no folder."""
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """See `sqlite3.Connection`.
@@ -88,9 +92,26 @@ class Connection(sqlite3.Connection):
             DiskLost: see there.
         """
         with watched(self._name):
+            self._see()
             return super().execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
         """See `execute`."""
         with watched(self._name):
+            self._see()
             return super().executemany(*arguments)
+
+    def _see(self) -> None:
+        """That the file is still there, before something begins."""
+        if self.in_transaction:
+            return
+        try:
+            about = os.stat(self._name)
+        except FileNotFoundError:
+            now = None
+        else:
+            now = about.st_dev, about.st_ino
+        if self._file is not None and now != self._file:
+            gone = "was removed" if now is None else "was replaced"
+            raise DiskLost(f"cannot write '{self._name}': it {gone} while it was in use")
+        self._file = now

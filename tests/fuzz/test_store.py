@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from relaxfuzz.fuzz.finding import Finding, UnknownFormat
+from relaxfuzz.fuzz.lost import DiskLost
 from relaxfuzz.fuzz.store import DATABASE, BadStore, Store, file_name
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -171,3 +174,28 @@ def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
         findings = list(store.findings())
         assert sorted(finding.key for finding in findings) == [(str(i),) for i in range(5)]
         assert all(store.reproducer(finding) is not None for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("somebody", "said"),
+    [
+        (lambda folder: shutil.rmtree(folder), "was removed"),
+        (lambda folder: folder.rename(folder.with_name("elsewhere")), "was removed"),
+        (lambda folder: replaced(folder), "was replaced"),
+    ],
+    ids=["removed", "renamed", "replaced"],
+)
+def test_a_store_that_is_taken_away_is_not_written_to(
+    tmp_path: Path, somebody: Callable[[Path], object], said: str
+) -> None:
+    with Store(tmp_path / "out") as store:
+        store.put(FINDING)
+        somebody(store.folder)
+        for write in (store.put, store.pend):
+            with pytest.raises(DiskLost, match=rf"findings\.sqlite': it {said} while"):
+                write(FINDING)
+
+
+def replaced(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    Store(folder).close()
