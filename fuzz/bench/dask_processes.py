@@ -109,7 +109,7 @@ class Processes:
         words = ["--host", "127.0.0.1", "--port", port, "--scheduler-file", str(self.file)]
         process = self._start(["scheduler", "--no-dashboard", *words], {})
         until = time.monotonic() + SECONDS
-        while not self.file.exists():
+        while not self._is_written():
             if process.poll() is not None or time.monotonic() > until:
                 process.kill()
                 process.wait()
@@ -117,6 +117,13 @@ class Processes:
                 raise RuntimeError(f"No scheduler came up:\n{said}")
             time.sleep(0.1)
         return process
+
+    def _is_written(self) -> bool:
+        """The scheduler file is there, to its end."""
+        try:
+            return bool(self.address)
+        except (OSError, ValueError):
+            return False
 
     def _start(
         self, arguments: list[str], environment: Mapping[str, str]
