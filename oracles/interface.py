@@ -190,7 +190,22 @@ def _since(old: relax.Function, new: relax.Function) -> str:
             before = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
             operator = next(iter(before), operator)
             return f", since {operator} has" if operator is not None else ""
-    return f", since {next(iter(gone.values()))} has" if len(gone) == 1 else ""
+    made_of = _made_of(old)
+    blamed = [operator for var, operator in gone.items() if var in made_of]
+    return f", since {blamed[0]} has" if len(blamed) == 1 else ""
+
+
+def _made_of(func: relax.Function) -> set[relax.Var]:
+    """The variables that the result is computed from."""
+    values = {binding.var: binding.value for binding in bindings_of(func)}
+    found: set[relax.Var] = set()
+    left = list(nodes(func.body.body, relax.Var))
+    while left:
+        var = left.pop()
+        if var not in found:
+            found.add(var)
+            left += nodes(values[var], relax.Var) if var in values else []
+    return found
 
 
 def _known(ty: Any) -> object:

@@ -355,6 +355,29 @@ def test_a_result_of_another_type_names_the_operator_that_began_it(after: tvm.IR
     assert wrong == "the result of a public function has another type, since relax.astype has"
 
 
+@I.ir_module
+class Dead:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float64"):
+        with R.dataflow():
+            _dead = R.sqrt(x)
+            y = R.astype(x, "float64")
+            R.output(y)
+        return y
+
+
+@I.ir_module
+class Constant:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+        return x
+
+
+def test_an_operator_that_the_result_is_not_made_of_is_not_to_blame() -> None:
+    wrong = interface.contradiction(Dead["main"], Constant["main"])
+    assert wrong == "the result of a public function has another type, since relax.astype has"
+
+
 def test_a_result_of_which_less_is_known_names_no_operator() -> None:
     func = Doubles["main"]
     x = relax.Var("x", relax.TensorType(dtype="float64", ndim=2))
