@@ -21,8 +21,8 @@ from .keys import computes
 from .relations import Rule
 from .values import difference, exact, finite, leaves, perturbed
 
-PHASES = (0, 1)
-"""Ways to perturb: two of them, since one may happen to move nothing."""
+PHASES = (0, 1, 2)
+"""Ways to perturb: several, since one may happen to move nothing; each number goes up and down."""
 
 TIGHT = Tolerance(
     float16=5e-3, float32=2e-5, float64=1e-10, reason="no operator on the way had to round"

@@ -19,7 +19,7 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     """Floats moved by a few units in the last place, some up, some down; the rest as it is.
 
     Args:
-        phase: another one moves others up.
+        phase: another one moves others up; 2 moves up what 0 moves down.
         coarse: units of float16 for every float, as a cast to it would move them.
 
     Raises:
@@ -29,7 +29,8 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
         return tuple(perturbed(item, phase, coarse=coarse) for item in value)
     if not isinstance(value, np.ndarray) or not is_float(value) or value.size == 0:
         return value
-    places = (np.arange(value.size) >> phase) + phase
+    shift, turn = phase % 2, phase // 2
+    places = (np.arange(value.size) >> shift) + shift + turn
     signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
     unit = float(_info(value.dtype).eps)
     step = 4 * (max(unit, float(_info(np.float16).eps)) if coarse else unit)

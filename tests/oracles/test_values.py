@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from relaxfuzz.generators.ops.record import Tolerance
+from relaxfuzz.oracles.expectation import PHASES
 from relaxfuzz.oracles.values import difference, finite, perturbed
 
 
@@ -79,6 +80,14 @@ def test_perturbed_moves_floats_by_a_few_units_and_nothing_else() -> None:
     assert np.abs(floats - value[0]).max() < 1e-5
     assert (ints == value[1]).all()
     assert shape == (2, 3)
+
+
+def test_each_number_is_moved_up_and_down() -> None:
+    """Else what float16 rounds up to 1 is no whole number for a floor behind it."""
+    value = np.full((8, 2), 0.9998, "float32")
+    moved = [np.floor(perturbed(value, phase, coarse=True)) for phase in PHASES]
+    assert (np.max(moved, axis=0) == 1).all()
+    assert (np.min(moved, axis=0) == 0).all()
 
 
 def test_finite() -> None:
