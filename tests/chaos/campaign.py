@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import random
+import shutil
 import signal
 import sqlite3
 import sys
@@ -79,6 +80,8 @@ class _Chaos:
             campaign = Campaign(wild_folder, modules=modules, passes=MORE, store=store, tmp=tmp)
             wild = stack.enter_context(_Wild(campaign, self._asked, disks=store is not None))
             told = wild.run(self._say)
+            if store is not None:  # the disk goes with us
+                shutil.copytree(campaign.out, wild_folder / "out", dirs_exist_ok=True)
             seen = ending(campaign.out)
             harms = harm(campaign)
         lost = sorted(set(expected["findings"]) - set(seen["findings"]))
@@ -94,6 +97,7 @@ class _Chaos:
             "not in the undisturbed run": more,
             "told twice": doubled,
             "same as undisturbed": same,
+            "checks": seen["checks"],
             "left or wrong": harms,
             "seconds undisturbed": quiet,
             **told,
