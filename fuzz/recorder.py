@@ -28,7 +28,6 @@ EVERY = 1.0
 """Seconds between two checkpoints, at least."""
 
 _ASKED = {
-    "command": "the command",
     "seed": "the seed",
     "subjects": "the passes",
     "seconds": "the time",
@@ -53,11 +52,11 @@ class Begun:
     state: State
     """Where the campaign begins."""
     why_new: str | None
-    """Why the last run of the folder is not gone on with, though it is not finished."""
+    """Why the last run of this command is not gone on with, though it is not finished."""
 
 
 def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begun:
-    """Enter a run, or go on with the last one of the folder.
+    """Enter a run, or go on with the last one of its command in the folder.
 
     Args:
         run: what a new one looks like.
@@ -65,12 +64,11 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begu
     """
     asked = {
         **{field: plain(getattr(config, field)) for field in _ASKED if hasattr(config, field)},
-        "command": run.command,
         "versions": dict(run.versions),
         "relaxfuzz": version("relaxfuzz"),
     }
     asked = json.loads(json.dumps(asked))
-    last = runs.unfinished() if resume else None
+    last = runs.unfinished(run.command) if resume else None
     why_new: str | None = None
     if last is not None:
         id, begun, text = last

@@ -97,9 +97,13 @@ class Runs:
         """By id: why a run could not be read when it was asked for."""
 
     def begin(self, run: Run) -> int:
-        """Enter a run; its id. Nobody can go on with an earlier one any more."""
+        """Enter a run; its id. Nobody can go on with an earlier one of its command any more."""
         with self._lock:
-            self._db.execute("UPDATE runs SET state = NULL WHERE state IS NOT NULL")
+            kept = self._db.execute("SELECT id FROM runs WHERE state IS NOT NULL").fetchall()
+            for (id,) in kept:
+                before = self._read(id)
+                if before is None or before.command == run.command:
+                    self._db.execute("UPDATE runs SET state = NULL WHERE id = ?", (id,))
             text = _encode(run)
             return self._db.execute("INSERT INTO runs (run) VALUES (?)", (text,)).lastrowid or 0
 
@@ -126,15 +130,15 @@ class Runs:
             found = {id: self._read(id) for (id,) in ids}
         return {id: run for id, run in found.items() if run is not None}
 
-    def unfinished(self) -> tuple[int, Run, str] | None:
-        """The last run, if it can go on: its id, and the state that it was saved with."""
+    def unfinished(self, command: str) -> tuple[int, Run, str] | None:
+        """The last run of a command, if it can go on: its id, and the state it was saved with."""
         with self._lock:
-            found = self._db.execute("SELECT id, state FROM runs ORDER BY id DESC LIMIT 1")
-            last = found.fetchone()
-            if last is None or last[1] is None:
-                return None
-            run = self._read(last[0])
-        return None if run is None else (last[0], run, last[1])
+            runs = self._db.execute("SELECT id, state FROM runs ORDER BY id DESC").fetchall()
+            for id, state in runs:
+                run = self._read(id)
+                if run is not None and run.command == command:
+                    return None if state is None else (id, run, state)
+        return None
 
     def _read(self, id: int) -> Run | None:
         try:

@@ -91,18 +91,31 @@ def test_what_is_written_of_a_run_is_read(store: Store) -> None:
 
 
 def test_the_last_run_alone_can_go_on(store: Store) -> None:
-    assert store.runs.unfinished() is None
+    assert store.runs.unfinished(RUN.command) is None
     first = store.runs.begin(RUN)
-    assert store.runs.unfinished() is None
+    assert store.runs.unfinished(RUN.command) is None
     store.runs.checkpoint(first, RUN, "here")
     store.runs.save(first, RUN)
-    assert store.runs.unfinished() == (first, RUN, "here")
+    assert store.runs.unfinished(RUN.command) == (first, RUN, "here")
     second = store.runs.begin(RUN)
-    assert store.runs.unfinished() is None
+    assert store.runs.unfinished(RUN.command) is None
     store.runs.checkpoint(second, RUN, "there")
     store.runs.checkpoint(second, RUN, None)
-    assert store.runs.unfinished() is None
+    assert store.runs.unfinished(RUN.command) is None
     assert list(store.runs.all()) == [first, second]
+
+
+def test_another_command_in_the_folder_ends_no_run(store: Store) -> None:
+    first = store.runs.begin(RUN)
+    store.runs.checkpoint(first, RUN, "here")
+    other = dataclasses.replace(RUN, command="other")
+    second = store.runs.begin(other)
+    store.runs.checkpoint(second, other, "there")
+    assert store.runs.unfinished(RUN.command) == (first, RUN, "here")
+    assert store.runs.unfinished("other") == (second, other, "there")
+    store.runs.begin(RUN)
+    assert store.runs.unfinished(RUN.command) is None
+    assert store.runs.unfinished("other") == (second, other, "there")
 
 
 def test_a_store_without_runs_gets_them(store: Store, tmp_path: Path) -> None:
@@ -181,15 +194,17 @@ def test_another_campaign_begins_anew(store: Store, changes: dict[str, object], 
     assert len(store.runs.all()) == 2
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [({"versions": {"tvm": "2"}}, "version of TVM"), ({"command": "nightly"}, "the command")],
-)
-def test_another_tvm_or_command_begins_anew(
-    store: Store, changes: dict[str, object], why: str
-) -> None:
+def test_another_tvm_begins_anew(store: Store) -> None:
     fresh(store)
-    assert why in str(fresh(store, **changes).why_new)
+    assert "version of TVM" in str(fresh(store, versions={"tvm": "2"}).why_new)
+
+
+def test_another_command_has_runs_of_its_own(store: Store) -> None:
+    recorder = fresh(store).recorder
+    assert fresh(store, command="nightly").why_new is None
+    assert len(store.runs.all()) == 2
+    assert fresh(store).recorder.run == recorder.run
+    assert len(store.runs.all()) == 2
 
 
 def test_who_goes_on_avoids_what_was_avoided(store: Store) -> None:
@@ -214,4 +229,4 @@ def test_the_end_is_written_down(store: Store, interrupted: bool) -> None:
     (run,) = store.runs.all().values()
     assert (run.seconds, run.modules, run.checks) == (9.0, 20, 12)
     assert (run.finished, run.fixed) == (not interrupted, ("gone",))
-    assert (store.runs.unfinished() is not None) is interrupted
+    assert (store.runs.unfinished(RUN.command) is not None) is interrupted

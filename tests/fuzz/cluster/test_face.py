@@ -233,7 +233,7 @@ def test_what_was_found_before_the_workers_were_lost_is_told(
     told = capsys.readouterr()
     assert "The workers were lost before the end" in told.out
     assert told.err.count("the scheduler is gone") == 1
-    unfinished = session.store.runs.unfinished()
+    unfinished = session.store.runs.unfinished("test")
     assert unfinished is not None
     assert unfinished[1].found, "its bug comes with the first modules"
     assert [member.name for member in session.roster.all] == ["far"]
