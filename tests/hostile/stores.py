@@ -92,7 +92,7 @@ def make_store(folder: Path) -> Path:
     others = [made_finding("sin"), made_finding("cos", key=("a", "b"))]
     state = campaign_state(first)
     run = Run(
-        command="relaxfuzz run",
+        command="run",
         started=1.7e9,
         seed=7,
         workers=2,
@@ -343,7 +343,7 @@ def write_all(folder: Path, tally: Tally) -> None:
 
 def _begin(folder: Path) -> None:
     with Store(folder) as store:
-        unfinished = store.runs.unfinished()
+        unfinished = store.runs.unfinished("run")
         if unfinished is not None:
             with contextlib.suppress(ValueError):
                 go_on(_Checkpoint.of(unfinished[2]).state)
