@@ -99,9 +99,7 @@ class Runs:
     def begin(self, run: Run) -> int:
         """Enter a run; its id. Nobody can go on with an earlier one of its command any more."""
         with self._lock:
-            kept = self._db.execute("SELECT id FROM runs WHERE state IS NOT NULL").fetchall()
-            for (id,) in kept:
-                before = self._read(id)
+            for id, before, _ in self._with_state():
                 if before is None or before.command == run.command:
                     self._db.execute("UPDATE runs SET state = NULL WHERE id = ?", (id,))
             text = _encode(run)
@@ -133,12 +131,17 @@ class Runs:
     def unfinished(self, command: str) -> tuple[int, Run, str] | None:
         """The last run of a command, if it can go on: its id, and the state it was saved with."""
         with self._lock:
-            runs = self._db.execute("SELECT id, state FROM runs ORDER BY id DESC").fetchall()
-            for id, state in runs:
-                run = self._read(id)
+            for id, run, state in self._with_state():
                 if run is not None and run.command == command:
-                    return None if state is None else (id, run, state)
+                    return id, run, state
         return None
+
+    def _with_state(self) -> list[tuple[int, Run | None, str]]:
+        """The latest first; of each command it is its last run, if that is not finished."""
+        rows = self._db.execute(
+            "SELECT id, state FROM runs WHERE state IS NOT NULL ORDER BY id DESC"
+        )
+        return [(id, self._read(id), state) for id, state in rows.fetchall()]
 
     def _read(self, id: int) -> Run | None:
         try:
