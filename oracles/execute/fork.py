@@ -15,8 +15,9 @@ import resource
 import select
 import signal
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 WALL_SECONDS = 8.0
 """For a whole fork. A check must tell of progress every 10 seconds; on a busy machine it may be cut
@@ -37,6 +38,9 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
         The items, and None after the last one; `HANG` where more CPU time is used than
         `allow` gave; `LATE` where the time of the clock is up or somebody else killed the
         process; otherwise the name of the signal or "exit 1".
+
+    Raises:
+        RuntimeError: with the traceback of an exception that the work raised.
     """
     read, write = os.pipe()
     pid = os.fork()
@@ -45,10 +49,7 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
             os.close(read)
             _settle_in()
             with os.fdopen(write, "wb") as pipe:
-                for item in work():
-                    pickle.dump((item,), pipe)
-                    pipe.flush()
-                pickle.dump((), pipe)
+                _tell(work, pipe)
         finally:
             os._exit(0)
     os.close(write)
@@ -59,6 +60,17 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
     _, status = os.waitpid(pid, 0)
     items, whole = _items(data)
     return items, None if whole else _end(os.waitstatus_to_exitcode(status))
+
+
+def _tell(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
+    """Each item in a tuple, then an empty one; or the traceback, which is no end of the process."""
+    try:
+        for item in work():
+            pickle.dump((item,), pipe)
+            pipe.flush()
+        pickle.dump((), pipe)
+    except Exception:
+        pickle.dump(traceback.format_exc(), pipe)
 
 
 def _settle_in() -> None:
@@ -74,10 +86,12 @@ def _settle_in() -> None:
 
 
 def allow() -> None:
-    """What comes next in this fork gets `CPU_SECONDS`."""
+    """What comes next in this fork gets `CPU_SECONDS`, or what the user's own limit leaves."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(usage.ru_utime + usage.ru_stime) + 1 + CPU_SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def _drain(read: int) -> tuple[bytes, bool]:
@@ -106,6 +120,8 @@ def _items(data: bytes) -> tuple[list[Any], bool]:
             item = pickle.load(stream)
         except (EOFError, pickle.UnpicklingError):
             return items, False
+        if isinstance(item, str):
+            raise RuntimeError(f"in a fork:\n{item}")
         if not item:
             return items, True
         items.append(item[0])

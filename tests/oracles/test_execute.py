@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -240,6 +241,30 @@ def test_a_process_that_waits_says_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         signal.pause()
 
     assert fork.in_fork(work) == ([1], fork.LATE)
+
+
+def test_an_exception_of_the_work_itself_is_no_death() -> None:
+    def work() -> Iterator[Any]:
+        yield 1
+        raise ValueError("of the oracle")
+
+    with pytest.raises(RuntimeError, match="of the oracle"):
+        fork.in_fork(work)
+
+
+def test_a_limit_of_the_user_on_cpu_time_stays() -> None:
+    """As batch systems set it: no process can raise it again."""
+
+    def work() -> Iterator[Any]:
+        for hard in (3600, fork.CPU_SECONDS):
+            resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+            fork.allow()
+            yield resource.getrlimit(resource.RLIMIT_CPU)
+
+    (wide, narrow), end = fork.in_fork(work)
+    assert end is None
+    assert wide[0] < wide[1] == 3600
+    assert narrow == (fork.CPU_SECONDS, fork.CPU_SECONDS)
 
 
 def test_exceptions_come_back_as_values() -> None:

@@ -15,6 +15,8 @@ from relaxfuzz.fuzz.report.html import html
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
 Open = Callable[..., "Page"]
 
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
@@ -81,7 +83,7 @@ def test_it_filters(open_page: Open) -> None:
     assert len(titles(page)) == 2
     assert not page.get_by_role("heading", name=re.compile("^New")).is_visible()
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.getElementById('count').textContent === '3 of 3'")
+    expect(count).to_have_text("3 of 3")
     page.get_by_label("Pass", exact=True).select_option("FuseTIR")
     assert count.inner_text() == "1 of 3"
     page.get_by_label("Oracle", exact=True).select_option("evaluated")
@@ -175,7 +177,7 @@ def test_a_link_opens_its_finding(open_page: Open, report: Report) -> None:
     page = open_page(f"#f-{entry.id}")
     assert page.locator(f"#f-{entry.id} .body").is_visible()
     page.locator(".entry").first.locator("summary").click()
-    page.wait_for_function(f"location.hash === '#f-{report.entries[0].id}'")
+    expect(page).to_have_url(re.compile(f"#f-{report.entries[0].id}$"))
 
 
 def test_the_keyboard_reaches_everything(open_page: Open) -> None:
