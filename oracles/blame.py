@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,24 +24,20 @@ def first_difference(
 ) -> str:
     """The operator of the module before whose result is the first to come out otherwise.
 
-    Variables are compared by their names as long as the pass keeps these. A value that is found
-    under another name is only renamed. Where no variable tells, it is the operator that computes
-    the part of the result that differs.
+    Variables are compared by their names as long as the pass keeps these; where it gives one name
+    to several, with each of them. A value that is found under another name is only renamed. Where
+    no variable tells, it is the operator that computes the part of the result that differs.
 
     Args:
         tolerance: given for a pass that computes in another precision: on the way to the result,
             floats of another dtype are no difference.
     """
-    old, new = _trace(before), _trace(after)
-    if tolerance is not None:
-        new = {
-            name: (kind, _as_precise(value, old[name][1]) if name in old else value)
-            for name, (kind, value) in new.items()
-        }
-    for name, (_, value) in new.items():
-        if name not in old or not _unlike(old[name][1], value, tolerance):
+    old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
+    new = _trace(after)
+    for name, made in new.items():
+        if name not in old or _found(old[name][1], made, tolerance):
             continue
-        if not _found(old[name][1], new, tolerance):
+        if not any(_found(old[name][1], others, tolerance) for others in new.values()):
             return old[name][0]
     path = _path(before.result, after.result, tolerance)
     return _computes(before.mod, before.function, path)
@@ -82,8 +79,8 @@ def family(name: str) -> str:
     return re.sub(r"_?\d+", "", name)
 
 
-def _trace(e: Expectation) -> dict[str, tuple[str, Any]]:
-    """Variables that have their names for themselves: kind and last value, as far as is known."""
+def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
+    """By their names variables with kind and last value, where that of all of a name is known."""
     values: dict[Any, Any] = {}
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
         e.evaluate(watch=values.__setitem__)
@@ -92,12 +89,12 @@ def _trace(e: Expectation) -> dict[str, tuple[str, Any]]:
         kinds[binding.var] = kind_of(binding.value)
         if (out := _written(binding.value)) in kinds:
             kinds[out] = kinds[binding.var]
-    names = [str(var.name) for var in kinds]
-    return {
-        str(var.name): (kinds[var], value)
-        for var, value in values.items()
-        if var in kinds and names.count(str(var.name)) == 1 and _compared(value)
-    }
+    named = Counter(str(var.name) for var in kinds)
+    made: dict[str, list[tuple[str, Any]]] = {}
+    for var, value in values.items():
+        if var in kinds and _compared(value):
+            made.setdefault(str(var.name), []).append((kinds[var], value))
+    return {name: one for name, one in made.items() if len(one) == named[name]}
 
 
 def _written(value: Any) -> Any:
@@ -114,8 +111,11 @@ def _unlike(a: Any, b: Any, tolerance: Tolerance | None) -> bool:
     return difference(a, b, tolerance=tolerance) is not None
 
 
-def _found(value: Any, trace: dict[str, tuple[str, Any]], tolerance: Tolerance | None) -> bool:
-    return any(not _unlike(value, other, tolerance) for _, other in trace.values())
+def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None) -> bool:
+    """Given a tolerance, floats of another dtype are no difference."""
+    if tolerance is not None:
+        made = [(kind, _as_precise(other, value)) for kind, other in made]
+    return any(not _unlike(value, other, tolerance) for _, other in made)
 
 
 def _as_precise(value: Any, like: Any) -> Any:

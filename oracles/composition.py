@@ -60,7 +60,10 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
     explained = sequential.explanation(subject)
     if explained is not None:
         oracle, problem = explained
-        return problem.blame(oracle, _culprit(subject, calls, journal))
+        culprit = _culprit(subject, calls, journal)
+        if contract_of(culprit).exempt(oracle, mod, culprit):
+            return None
+        return problem.blame(oracle, culprit.name)
     difference = _nested(subject) if subject.given.mark & 2 else _disabled(subject)
     return None if difference is None else difference.blame("sequential", BLAMED)
 
@@ -144,13 +147,13 @@ def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> 
     return Subject(mod, calls, contract, journal=journal)
 
 
-def _culprit(subject: Subject, calls: Sequence[PassCall], journal: Journal) -> str:
+def _culprit(subject: Subject, calls: Sequence[PassCall], journal: Journal) -> PassCall:
     """The last pass of the shortest beginning of the list that shows a difference."""
     for length in range(1, len(calls)):
         part = _subject(subject.given.copy(), calls[:length], journal)
         if sequential.explanation(part) is not None:
-            return calls[length - 1].name
-    return calls[-1].name
+            return calls[length - 1]
+    return calls[-1]
 
 
 def _nested(subject: Subject) -> Problem | None:

@@ -95,3 +95,10 @@ class PassContract:
     rejections: tuple[Rejection, ...] = ()
     cost: float = 1.0
     """Milliseconds of one bare application, roughly; dear passes get a smaller share."""
+
+    def exempt(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> bool:
+        """What this oracle checks is not promised for the module and arguments."""
+        return any(
+            exemption.oracle == oracle and (exemption.when is None or exemption.when(mod, call))
+            for exemption in self.exemptions
+        )

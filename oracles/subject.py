@@ -310,8 +310,4 @@ class Subject:
 
     def exempt(self, oracle: str) -> bool:
         """The contract does not promise what this oracle checks."""
-        return any(
-            exemption.oracle == oracle
-            and (exemption.when is None or exemption.when(self.mod, self.call))
-            for exemption in self.contract.exemptions
-        )
+        return self.contract.exempt(oracle, self.mod, self.call)

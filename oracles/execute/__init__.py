@@ -122,7 +122,7 @@ def execute(
         for plan in plans:
             allow()
             try:
-                yield "run", plan(run)
+                yield "run", _told(plan(run))
             except Exception as error:
                 yield "run", _failure("run", error)
 
@@ -175,6 +175,15 @@ def _machine(mod: tvm.IRModule, mode: str) -> Run:
         return to_numpy(machine[name](*map(from_numpy, args)))
 
     return run
+
+
+def _told(result: Any) -> Any:
+    """The result, if it can leave the fork: a closure cannot."""
+    if isinstance(result, tuple):
+        return tuple(map(_told, result))
+    if isinstance(result, tvm.runtime.Object):
+        raise Unsupported(f"a result of the type {type(result).__name__}")
+    return result
 
 
 def _failure(step: str, error: Exception) -> Failure:

@@ -243,6 +243,25 @@ def test_a_process_that_waits_says_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert fork.in_fork(work) == ([1], fork.LATE)
 
 
+@I.ir_module
+class Closed:
+    @R.function(private=True)
+    def inner(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")) -> R.Any:
+        return R.add(x, y)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Any:
+        cls = Closed
+        return R.make_closure(cls.inner, (x,))
+
+
+def test_a_closure_is_no_death() -> None:
+    (failure,) = execute(Closed, [lambda run: run("main", [X[0, :2]])]) or [None]  # type: ignore[list-item]
+    assert isinstance(failure, Failure)
+    assert not isinstance(failure, Death)
+    assert (failure.step, failure.error) == ("run", "Unsupported")
+
+
 def test_an_exception_of_the_work_itself_is_no_death() -> None:
     def work() -> Iterator[Any]:
         yield 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.oracles import composition, sequential
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
@@ -176,6 +178,33 @@ def test_the_random_pass_of_a_list_is_found() -> None:
     calls = (PassCall("Normalize()"), user("counts_its_runs"), PassCall("LegalizeOps()"))
     (violation,) = check(Case(module(), calls))
     assert (violation.oracle, violation.pass_name) == ("deterministic", "counts_its_runs")
+
+
+@I.ir_module
+class Folded:
+    @T.prim_func(private=True)
+    def kernel(out: T.Buffer((T.int64(2),), "float32")):
+        for i in range(T.int64(2)):
+            out[i] = T.float32(1)
+
+    @R.function
+    def main() -> R.Tensor((2,), "float32"):
+        cls = Folded
+        with R.dataflow():
+            gv = R.call_tir(cls.kernel, R.tuple(), out_ty=R.Tensor((2,), "float32"))
+            R.output(gv)
+        return gv
+
+
+def test_only_code_without_meaning_may_be_folded_to_anything() -> None:
+    random = dataclasses.replace(user("counts_its_runs"), like="FoldConstant")
+    mod = Folded.clone()
+    for calls in ((random,), (PassCall("Normalize()"), random)):
+        (violation,) = check(Case(mod, calls))
+        assert violation.oracle == "deterministic"
+    mod["kernel"] = mod["kernel"].with_body(tirx.Evaluate(0))  # it leaves its output unwritten
+    assert check(Case(mod, (random,)), oracles=["deterministic"]) == []
+    assert check(Case(mod, (PassCall("Normalize()"), random))) == []
 
 
 def test_nested_and_disabled_passes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
