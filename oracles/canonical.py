@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import tvm
 import tvm_ffi
+from tvm.error import InternalError
 
+from .errors import Unloadable
 from .graph import Graph
 from .inspect import global_vars, is_public
 
 
 def equivalent(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """Structurally equal, private functions compared by what they do instead of their names."""
+    """Structurally equal, private functions compared by what they do instead of their names.
+
+    Raises:
+        Unloadable: see `canonical`.
+    """
     return bool(tvm_ffi.structural_equal(a, b)) or bool(
         tvm_ffi.structural_equal(canonical(a), canonical(b))
     )
@@ -20,6 +26,9 @@ def canonical(mod: tvm.IRModule) -> tvm.IRModule:
     """Private functions named by first use from the public ones; equal ones merged.
 
     Private functions that no public one reaches are left out. Local functions stay as they are.
+
+    Raises:
+        Unloadable: other names can only be given on the way through JSON.
     """
     while True:
         mod = _renamed(mod, _by_first_use(mod))
@@ -51,7 +60,14 @@ def _renamed(mod: tvm.IRModule, names: dict[str, str]) -> tvm.IRModule:
     for gvar, _ in kept:
         graph.rename(gvar, names[graph.name(gvar)])
     graph.set_functions(kept)
-    return graph.load()
+    return _loaded(graph)
+
+
+def _loaded(graph: Graph) -> tvm.IRModule:
+    try:
+        return graph.load()
+    except InternalError as error:
+        raise Unloadable(str(error)) from error
 
 
 def _twins(mod: tvm.IRModule) -> dict[str, str]:
@@ -75,4 +91,4 @@ def _merged(mod: tvm.IRModule, twins: dict[str, str]) -> tvm.IRModule:
     for name, first in twins.items():
         graph.redirect(by_name[name], by_name[first])
     graph.set_functions(kept)
-    return graph.load()
+    return _loaded(graph)

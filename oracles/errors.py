@@ -21,3 +21,10 @@ class Undefined(Exception):
     An access outside a buffer, a read of what nobody wrote or of storage that is given up, two
     parallel iterations that write one element.
     """
+
+
+class Unloadable(Exception):
+    """TVM saves the module but does not load it, so no other form of it can be made.
+
+    The oracle "json" tells of that; whatever else needs another form has nothing to say.
+    """

@@ -6,6 +6,7 @@ import tvm
 
 from . import keys
 from .canonical import canonical
+from .errors import Unloadable
 from .inspect import is_public
 from .oracle import Half, Halves
 from .subject import Outcome
@@ -35,10 +36,13 @@ def alike(left: Half, right: Half) -> Halves:
     one, other = left.mod, right.mod
     if one is None or other is None or _private(one) == _private(other):
         return left, right
-    return (
-        Half(left.label, canonical(keys.comparable(one)), left.values),
-        Half(right.label, canonical(keys.comparable(other)), right.values),
-    )
+    try:
+        return (
+            Half(left.label, canonical(keys.comparable(one)), left.values),
+            Half(right.label, canonical(keys.comparable(other)), right.values),
+        )
+    except Unloadable:
+        return left, right
 
 
 def _private(mod: tvm.IRModule) -> set[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import tvm
 
+from .errors import Unloadable
 from .passcall import PassCall
 
 if TYPE_CHECKING:
@@ -115,8 +116,11 @@ class Oracle:
     """What the later oracles would say is a consequence of this violation: they are not asked."""
 
     def problems(self, subject: Subject) -> tuple[Problem, ...]:
-        """All that is wrong."""
-        found = self.check(subject)
+        """All that is wrong; nothing where a module cannot be compared."""
+        try:
+            found = self.check(subject)
+        except Unloadable:
+            return ()
         if isinstance(found, tuple):
             return found
         return () if found is None else (found,)
