@@ -92,6 +92,15 @@ class Fault:
     text: str
     place: Place | None
 
+    def said(self, seed: int) -> str:
+        """The text, and what brings it about again."""
+        if self.place is None:
+            return self.text
+        place = self.place
+        what = place.pipeline or ", ".join(map(str, place.calls)) or place.step
+        where = f"module {place.index} of seed {seed}, stage {place.stage}, {what}"
+        return f"{self.text.rstrip()}\nwhile at {where}"
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:

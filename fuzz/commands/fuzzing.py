@@ -127,7 +127,7 @@ class _Fuzzing:
                         session.display.below(lines(members), line(members))
                         session.display.progress(_line(event, session))
                     case Fault():
-                        session.fault(event.text)
+                        session.fault(event.said(self._config.seed))
                     case Finished():
                         finished = event
                 if session.interrupt.stop.is_set() or self._is_enough:

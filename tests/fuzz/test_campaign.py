@@ -27,6 +27,7 @@ from relaxfuzz.fuzz.protocol import (
     Job,
     Limits,
     PassStats,
+    Place,
     Reply,
     Subject,
     Violated,
@@ -210,6 +211,14 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
     assert several.ops == {start: ops for start, ops in planned.items() if start >= 11 * 16}
     assert state.to_json() == written
     assert len(written) < 2 * len(State().to_json()) + 100_000
+
+
+def test_a_fault_says_where_it_is() -> None:
+    place = Place(41, Stage.FUSED, 3, "FoldConstant", (PassCall("FoldConstant()"),))
+    assert Fault("Oh.\n", place).said(7) == (
+        "Oh.\nwhile at module 41 of seed 7, stage fused, FoldConstant()"
+    )
+    assert Fault("Oh.", None).said(7) == "Oh."
 
 
 def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> None:
