@@ -13,9 +13,10 @@ import tvm
 from tvm import relax
 
 from ..generators.ops.record import Tolerance
+from .dtypes import dtype_of
 from .errors import Mismatch, Undefined, Unsupported
 from .expectation import Expectation
-from .inspect import bindings_of, op_name
+from .inspect import bindings_of, op_name, static
 from .values import difference, is_float, leaves
 
 
@@ -41,6 +42,18 @@ def first_difference(
             return old[name][0]
     path = _path(before.result, after.result, tolerance)
     return _computes(before.mod, before.function, path)
+
+
+def mistyped(e: Expectation) -> str | None:
+    """The first operator of the module that gives something else than TVM infers."""
+    values: dict[Any, Any] = {}
+    with contextlib.suppress(Unsupported, Mismatch, Undefined):
+        e.evaluate(watch=values.__setitem__)
+    for binding in bindings_of(e.mod):
+        called = binding.var in values and op_name(binding.value) is not None
+        if called and not _is_of(binding.var.ty, values[binding.var]):
+            return kind_of(binding.value)
+    return None
 
 
 ALIKE = frozenset(
@@ -101,6 +114,17 @@ def _written(value: Any) -> Any:
     """The allocated tensor that a call of a PrimFunc writes to, by convention its last operand."""
     calls = isinstance(value, relax.Call) and isinstance(value.op, relax.GlobalVar)
     return value.args[-1] if calls and len(value.args) else None
+
+
+def _is_of(ty: relax.Type, value: Any) -> bool:
+    """The value has the dtype and the static sizes; what is not static is not looked at."""
+    if isinstance(ty, relax.TupleType) and isinstance(value, tuple | list):
+        return len(ty.fields) == len(value) and all(map(_is_of, ty.fields, value))
+    if not isinstance(ty, relax.TensorType) or not static(ty) or not hasattr(value, "dtype"):
+        return True
+    if value.dtype != dtype_of(str(ty.dtype)):
+        return False
+    return tuple(value.shape) == tuple(int(dim) for dim in ty.shape.values)
 
 
 def _compared(value: Any) -> bool:

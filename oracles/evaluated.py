@@ -155,6 +155,9 @@ def _problem(
         return Problem(what, detail, (what,), (what,))
     if difference.after.result is REFUSED:
         what = "the result refuses arguments that the module takes"
+        op = blame.mistyped(difference.before)
+        if op is not None:
+            what += f", since {op} gives something else than is inferred"
         return Problem(what, detail, (what,), (what,))
     where = blame.first_difference(difference.before, difference.after, tolerance)
     key = blame.key(difference.kind, where, blamed)

@@ -186,7 +186,7 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
     specimen = ZOO["means_by_static_sizes"]
     config = CampaignConfig(
         seed=7,
-        modules=256,
+        modules=192,
         subjects=(Subject(specimen.name, specimen.call, specimen.stages),),
         compositions=False,
     )
@@ -197,7 +197,7 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
         written = ""
         for event in run(config, several):
             together.append(event)
-            if isinstance(event, BlockDone) and event.number == 10:
+            if isinstance(event, BlockDone) and event.number == 8:
                 written, at = event.state.to_json(), len(together)
         assert timeless(together) == timeless(alone)
         assert several.ops == planned
@@ -208,7 +208,7 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
         state = State.from_json(written)
         rest = list(run(config, several, state=state))
     assert timeless(rest)[1:] == timeless(together[at:])
-    assert several.ops == {start: ops for start, ops in planned.items() if start >= 11 * 16}
+    assert several.ops == {start: ops for start, ops in planned.items() if start >= 9 * 16}
     assert state.to_json() == written
     assert len(written) < 2 * len(State().to_json()) + 100_000
 
@@ -238,7 +238,7 @@ def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> No
 def test_a_killed_zygote_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
     config = CampaignConfig(
         seed=3,
-        modules=48,
+        modules=32,
         subjects=subjects(faulty, "segfault"),
         compositions=False,
         limits=LIMITS,

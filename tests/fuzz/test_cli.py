@@ -176,11 +176,10 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     with Store(out, create=False) as store:
         assert len(list(store.findings())) == 1
 
-    for path in (out, out / str(finding["id"]), reproducer):
-        replayed = relaxfuzz("replay", path, "--json")
-        assert replayed.returncode == 1, replayed.stderr
-        outcome, _ = events(replayed.stdout)
-        assert outcome["status"] == "fails"
+    replayed = relaxfuzz("replay", out, "--json")
+    assert replayed.returncode == 1, replayed.stderr
+    outcome, _ = events(replayed.stdout)
+    assert outcome["status"] == "fails"
 
 
 def test_a_generated_module_shows_a_bug_in_a_users_pass(tmp_path: Path) -> None:
@@ -208,13 +207,13 @@ def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> N
 
 
 def test_a_pass_may_keep_the_contract_of_another_one(tmp_path: Path) -> None:
-    run = ("run", f"{USER}:attaches", "--modules", 16, "--seed", 1, "--json", "--out")
+    run = ("run", f"{USER}:attaches", "--modules", 4, "--seed", 1, "--json", "--out")
     strict = relaxfuzz(*run, tmp_path / "strict")
     assert strict.returncode == 1, strict.stderr
     assert "functions" in {event.get("oracle") for event in events(strict.stdout)}
     like = relaxfuzz(*run, tmp_path / "like", "--like", "AttachGlobalSymbol")
     assert "functions" not in {event.get("oracle") for event in events(like.stdout)}
-    assert events(like.stdout)[-1]["modules"] == 16
+    assert events(like.stdout)[-1]["modules"] == 4
 
 
 def wait_for_workers(process: subprocess.Popen[str]) -> None:

@@ -475,7 +475,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork, "WALL_SECONDS", 60.0)
 
 
-EXECUTED = range(6)
+EXECUTED = range(4)
 """Examples of each operator that are built and run."""
 
 MANY = range(200)

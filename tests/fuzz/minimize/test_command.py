@@ -70,7 +70,7 @@ def two_faults():
 
 def slow():
     def transform(mod, context):
-        time.sleep(0.2)
+        time.sleep(0.1)
         if "R.add" in mod.script():
             raise ValueError("no add")
         return mod

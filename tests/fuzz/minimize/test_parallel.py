@@ -105,7 +105,7 @@ def test_a_hang_is_followed_without_much_patience(
         pool,
         finding,
         states[0],
-        over=lambda: states[-1].held == 2,
+        over=lambda: states[-1].held == 1,
         progress=states.append,
     )
     assert finding.oracle == "hang"
