@@ -48,7 +48,7 @@ class Exemption:
 
     oracle: str
     """Name of the oracle that is silent: "idempotent", ... With "fixpoint", a second run may change
-    the result, but neither raise nor break it."""
+    the result, but neither raise nor break it; with "chance", each run may give something else."""
     reason: str
     source: str
     """Where the limit is documented: a docstring, a documentation page, a message that names it."""

@@ -264,7 +264,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             DEAD_CODE,
             Exemption(
-                "deterministic",
+                "chance",
                 "it runs the PrimFunc, which reads what nobody wrote or what is not its own",
                 "docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; such PrimFuncs "
                 "are reported under LegalizeOps, by the oracle sanitized",
