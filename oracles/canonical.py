@@ -60,14 +60,19 @@ def _renamed(mod: tvm.IRModule, names: dict[str, str]) -> tvm.IRModule:
     for gvar, _ in kept:
         graph.rename(gvar, names[graph.name(gvar)])
     graph.set_functions(kept)
-    return _loaded(graph)
+    return _loaded(graph, mod)
 
 
-def _loaded(graph: Graph) -> tvm.IRModule:
+def _loaded(graph: Graph, mod: tvm.IRModule) -> tvm.IRModule:
+    """The graph's module, where the one that it was made of can be loaded."""
     try:
         return graph.load()
-    except InternalError as error:
-        raise Unloadable(str(error)) from error
+    except InternalError:
+        try:
+            Graph(mod).load()
+        except InternalError as error:
+            raise Unloadable(str(error)) from error
+        raise
 
 
 def _twins(mod: tvm.IRModule) -> dict[str, str]:
@@ -91,4 +96,4 @@ def _merged(mod: tvm.IRModule, twins: dict[str, str]) -> tvm.IRModule:
     for name, first in twins.items():
         graph.redirect(by_name[name], by_name[first])
     graph.set_functions(kept)
-    return _loaded(graph)
+    return _loaded(graph, mod)

@@ -66,7 +66,7 @@ def _tell(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
     """Each item in a tuple, then an empty one; or the traceback, which is no end of the process."""
     try:
         for item in work():
-            pickle.dump((item,), pipe)
+            pipe.write(pickle.dumps((item,)))  # all of it or nothing
             pipe.flush()
         pickle.dump((), pipe)
     except Exception:
