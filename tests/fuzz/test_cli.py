@@ -143,6 +143,7 @@ def test_budget_of_nonsense(text: str) -> None:
 # Runs
 
 
+@pytest.mark.session
 def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, module: Path) -> None:
     out = tmp_path / "out"
     arguments = ("check", module, f"{USER}:raises_on_exp", "--out", out, "--json")
@@ -206,6 +207,7 @@ def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> N
     assert summary["modules"] == 3
 
 
+@pytest.mark.session
 def test_a_pass_may_keep_the_contract_of_another_one(tmp_path: Path) -> None:
     run = ("run", f"{USER}:attaches", "--modules", 4, "--seed", 1, "--json", "--out")
     strict = relaxfuzz(*run, tmp_path / "strict")

@@ -205,6 +205,7 @@ def test_triggers_are_those_of_the_pass(tmp_path: Path) -> None:
 # The command line
 
 
+@pytest.mark.session
 def test_a_known_bug_is_no_reason_to_fail(tmp_path: Path) -> None:
     module = corpus.HERE / "found" / "lift-params-undefined-output.py"
     command = ("check", module, "LiftTransformParams", "--oracle", "well-formed", "--workers", 1)
@@ -217,6 +218,7 @@ def test_a_known_bug_is_no_reason_to_fail(tmp_path: Path) -> None:
     assert relaxfuzz(*command, "--no-known", cwd=tmp_path).returncode == 1
 
 
+@pytest.mark.session
 def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(
         "import tvm\nfrom tvm.script import ir as I, relax as R\n\n\n@I.ir_module\nclass Module:\n"

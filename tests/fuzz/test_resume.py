@@ -113,6 +113,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, pool: LocalPool) -> Pa
     return out
 
 
+@pytest.mark.session
 def test_a_killed_campaign_goes_on_and_loses_nothing(
     tmp_path: Path, pool: LocalPool, undisturbed: Path
 ) -> None:

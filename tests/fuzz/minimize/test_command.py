@@ -264,6 +264,7 @@ def begin(*arguments: str, held: int) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.session
 def test_a_killed_search_goes_on_where_it_was() -> None:
     arguments = ("model.py", "--pass", "user.py:slow", "--workers", "2")
     process = begin(*arguments, held=2)
@@ -288,6 +289,7 @@ def test_a_killed_search_goes_on_where_it_was() -> None:
     assert not Path("model-minimized.py.state").exists()
 
 
+@pytest.mark.session
 def test_ctrl_c_leaves_what_was_reached() -> None:
     process = begin("model.py", "--pass", "user.py:slow", held=1)
     process.send_signal(signal.SIGINT)

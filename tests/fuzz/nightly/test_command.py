@@ -124,6 +124,7 @@ def test_the_next_night_makes_other_modules_and_has_no_news(first: Night, reposi
         assert [run.command for run in store.runs.all().values()] == ["nightly"] * 2
 
 
+@pytest.mark.session
 def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> None:
     place(tmp_path)
 
