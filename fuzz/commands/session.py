@@ -303,8 +303,9 @@ class Session:
         if self.expected.total:
             reports, knowns = self.expected.total, len(self.expected.reports)
             text += f" Known: {counted(reports, 'report')} of {counted(knowns, 'known')}."
-        if self.triage.unconfirmed:
-            text += f" {self.triage.unconfirmed} did not come out again and are not shown."
+        if unconfirmed := self.triage.unconfirmed:
+            are = "is" if unconfirmed == 1 else "are"
+            text += f" {counted(unconfirmed, 'report')} did not come out again and {are} not shown."
         if self.faults:
             text += f" {counted(len(self.faults), 'fault')} of relaxfuzz, see above."
         if self.lost is not None:
