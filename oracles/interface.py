@@ -192,7 +192,34 @@ def _since(old: relax.Function, new: relax.Function) -> str:
             return f", since {operator} has" if operator is not None else ""
     made_of = _made_of(old)
     blamed = [operator for var, operator in gone.items() if var in made_of]
+    if len(blamed) > 1:
+        # What one operator has whatever its operands are, no operator before it is to blame for.
+        last = {b.var: b.value for b in bindings_of(old)}.get(old.body.body)
+        dtypes = {_own_dtype(last), _dtype(new.ret_ty)}
+        if len(dtypes) == 2 and None not in dtypes:
+            blamed = [str(op_name(last))]
     return f", since {blamed[0]} has" if len(blamed) == 1 else ""
+
+
+def _own_dtype(value: Any) -> str | None:
+    """The dtype of an operator's result, where those of its operands do not matter to it."""
+    if op_name(value) is None or any(isinstance(arg.ty, relax.TupleType) for arg in value.args):
+        return None
+    args = [
+        relax.Var("x", relax.TensorType(arg.ty.shape, ndim=-1 if arg.ty.shape else arg.ty.ndim))
+        if isinstance(arg.ty, relax.TensorType)
+        else arg
+        for arg in value.args
+    ]
+    try:
+        return _dtype(relax.BlockBuilder().normalize(relax.Call(value.op, args, value.attrs)).ty)
+    except Exception:
+        return None
+
+
+def _dtype(ty: Any) -> str | None:
+    known = isinstance(ty, relax.TensorType) and ty.dtype is not None
+    return str(ty.dtype) if known else None
 
 
 def _made_of(func: relax.Function) -> set[relax.Var]:

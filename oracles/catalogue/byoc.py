@@ -10,10 +10,10 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Reference
 from ..inspect import (
     attr,
-    bindings_of,
     calls_of,
     global_vars,
     has_dataflow,
+    nodes,
     ops_used,
     prim_funcs,
     public_functions,
@@ -181,7 +181,9 @@ def _right_merging(call: PassCall) -> tvm.transform.Pass:
 
 
 def _calls_composite(func: relax.Function, functions: dict[str, relax.Function]) -> bool:
-    for binding in bindings_of(func):
+    """In a dataflow block: FuseOpsByPattern "only operates within dataflow blocks" (docstring)."""
+    blocks = nodes(func, relax.DataflowBlock)
+    for binding in (binding for block in blocks for binding in block.bindings):
         value = binding.value
         if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
             callee = functions.get(value.op.name_hint)

@@ -248,6 +248,28 @@ def test_the_pass_keeps_its_promise(call: PassCall, mod: tvm.IRModule) -> None:
     assert contract.post(mod, call.run(mod), call) is None
 
 
+@I.ir_module
+class Ordered:
+    @R.function(private=True)
+    def f(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+        R.func_attr({"Composite": "dnnl.relu", "Primitive": True})
+        with R.dataflow():
+            y = R.nn.relu(x)
+            R.output(y)
+        return y
+
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+        cls = Ordered
+        return cls.f(x)
+
+
+def test_composites_are_grouped_where_they_are_made() -> None:
+    """FuseOpsByPattern makes calls in dataflow blocks only; the pass leaves others alone."""
+    call = PassCall("MergeCompositeFunctions()")
+    assert catalogue[call.name].post(Ordered, call.run(Ordered), call) is None
+
+
 def test_layouts_are_chosen_for_the_operators_at_hand() -> None:
     variants = catalogue["ConvertLayout"].variants
     assert str(variants(Choices(b""), Convolution)) == (

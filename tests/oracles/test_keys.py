@@ -378,6 +378,25 @@ def test_an_operator_that_the_result_is_not_made_of_is_not_to_blame() -> None:
     assert wrong == "the result of a public function has another type, since relax.astype has"
 
 
+@I.ir_module
+class Given:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "int64"):
+        with R.dataflow():
+            y = R.negative(x)
+            z = R.eye_like(y, 0, dtype="int64")
+            R.output(z)
+        return z
+
+
+def test_an_operator_is_to_blame_for_the_dtype_that_no_operand_of_it_decides() -> None:
+    """Of those that are gone: a relu has the dtype of what may have been wrong before it."""
+    title = "the result of a public function has another type"
+    func = Constant["main"]
+    assert interface.contradiction(Given["main"], func) == f"{title}, since relax.eye_like has"
+    assert interface.contradiction(Doubles["main"], func) == title
+
+
 def test_a_result_of_which_less_is_known_names_no_operator() -> None:
     func = Doubles["main"]
     x = relax.Var("x", relax.TensorType(dtype="float64", ndim=2))
