@@ -20,6 +20,7 @@ _ENTRY = "tvm/ir/transform.py"
 """Frames further out than the call of the pass are ours."""
 _PLUMBING = re.compile(
     r"tvm::ffi::|tvm::transform::|TVMFFI|Functor|Visitor::|Mutator::|tvm::runtime::|std::"
+    r"|tvm::Type::"
 )
 """Frames that lie between any two functions of TVM, and tell nothing of the cause."""
 

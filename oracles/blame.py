@@ -60,6 +60,7 @@ ALIKE = frozenset(
     (
         *("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination"),
         *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams", "TopologicalSort"),
+        "DataflowUseInplaceCalls",
     )
 )
 """Passes to which one operator is like another: where a difference begins is up to the module, and

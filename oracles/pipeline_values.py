@@ -38,6 +38,9 @@ MOST = 3
 
 CODE_GENERATION = "relax.build"
 
+AFTER_OTHERS = "after other calls"
+"""The call is right where it is the first: one before it has left something behind."""
+
 REFUSALS = re.compile(
     # An operator without legalization, or on operands of unknown shape.
     r"CodeGenVM cannot emit this Relax operator directly. Run the appropriate lowering pass"
@@ -67,11 +70,22 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
             problem = _raised(e, value)
         else:
             kind = wrong.split(":", 1)[0]
-            key = (kind, str(e.kind)) if culprit is None and e.kind is Kind.SPECIAL else (kind,)
+            circumstance = None if culprit else _circumstance(mod, e, pipeline)
+            key = (kind, circumstance) if circumstance else (kind,)
             title = f"a build computes other {kind} than documented"
+            title += f" ({circumstance})" if circumstance else ""
             problem = Problem(title, f"{e.function}: {wrong}", key, key)
         return problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
     return None
+
+
+def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | None:
+    """What it takes for a wrong value, beside the module: special values, or calls before it."""
+    if e.kind is Kind.SPECIAL:
+        return str(e.kind)
+    alone = execute(mod, [e.plan()], pipeline)
+    right = isinstance(alone, list) and e.differs(alone[0]) is None
+    return AFTER_OTHERS if right else None
 
 
 def _raised(e: Expectation, failure: Failure) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from relaxfuzz.fuzz import executor
+from relaxfuzz.fuzz import death, executor
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.protocol import Check, Limits
+from relaxfuzz.fuzz.protocol import Check, Death, Died, Limits, Place
+from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -80,6 +82,18 @@ def test_a_death_is_a_violation(
     assert (violation.oracle, violation.pass_name) == (oracle, name)
     assert title in violation.title
     assert violation.key == violation.fingerprint == key
+
+
+def test_a_type_asked_for_tells_nothing_of_a_segfault() -> None:
+    """Where the stack is full, it happens to be the innermost function with a name."""
+    frames = "".join(
+        f'  File "<unknown>", line 0, in {name}\n'
+        for name in ("tvm::Type::Missing()", "tvm::Type::IsMissing() const")
+    )
+    call = PassCall("RunCodegen()")
+    place = Place(0, Stage.RAW, 0, calls=(call,), step="RunCodegen")
+    died = Died(0, Death.SEGFAULT, -signal.SIGSEGV, place, f"Segfault encountered\n{frames}")
+    assert death.violation(died).fingerprint == ()
 
 
 def test_a_hang_says_where(check: Check_) -> None:

@@ -66,6 +66,18 @@ def test_the_snippet_passes_on_a_correct_pass(oracle: Oracle, factory: str) -> N
     run_snippet(oracle.name, case(factory))
 
 
+def test_the_parser_may_refuse_a_module_whose_types_are_stale_already() -> None:
+    """LegalizeOps leaves it so where the result of a private function gets another dtype."""
+    functions = dict(faults.module().functions_items())
+    (helper,) = (gvar for gvar in functions if gvar.name_hint == "helper")
+    x, block = relax.Var("x", relax.TensorType((6,), "float32")), relax.BlockBuilder()
+    with block.function("helper", [x], private=True):
+        block.emit_func_output(block.emit(relax.op.astype(x, "float16")))
+    functions[helper] = block.get()["helper"]
+    stale = Case(tvm.IRModule(functions), case("marks_all").calls)
+    assert check(stale, oracles=["tvmscript"]) == []
+
+
 def test_names_that_the_call_gives_are_not_changed() -> None:
     call = PassCall("DeadCodeElimination(entry_functions=['helper'])")
     assert check(Case(faults.module(), (call,)), oracles=["renaming"]) == []

@@ -135,6 +135,24 @@ def test_passes_that_treat_all_operators_alike_have_one_key(op: str) -> None:
     assert f"from relax.{op} on" in violation.title
 
 
+@pytest.mark.parametrize("op", ["negative", "tanh"])
+def test_what_is_updated_in_place_has_one_key(op: str) -> None:
+    """A tensor in a tuple is updated: whose result it was does not matter."""
+    x, block = relax.Var("x", relax.TensorType((4,), "float32")), relax.BlockBuilder()
+    with block.function("main", [x]):
+        with block.dataflow():
+            first = block.emit(getattr(relax.op, op)(x))
+            pair = block.emit(relax.Tuple([first, x]))
+            second = block.emit(relax.op.nn.relu(first))
+            out = block.emit_output(relax.Tuple([second, relax.TupleGetItem(pair, 0)]))
+        block.emit_func_output(out)
+    (violation,) = check(
+        Case(block.get(), (PassCall("DataflowUseInplaceCalls()"),)), oracles=["evaluated"]
+    )
+    assert violation.key == ("values",)
+    assert f"from relax.{op} on" in violation.title
+
+
 @I.ir_module
 class Overwritten:
     @T.prim_func(private=True, s_tir=True)
@@ -326,6 +344,14 @@ def test_what_nobody_wrote_is_no_wrong_value(
     monkeypatch.setattr(pipeline_values, "execute", execute)
     found = check(Case(mod, pipeline="default"), oracles=["executed-by-pipeline"])
     assert len(found) == told
+
+
+def test_what_calls_leave_behind_has_a_key_of_its_own() -> None:
+    """FoldConstant makes a constant of what is updated: the first call of the build is right."""
+    counting = Case(memory.counter(), pipeline="cpu_generic")
+    (violation,) = check(counting, oracles=["executed-by-pipeline"])
+    assert violation.pass_name == "cpu_generic (a combination of operators)"
+    assert violation.key == ("values", "after other calls")
 
 
 def test_special_values_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,10 @@ def test_a_listed_rejection_is_clean_and_another_text_is_not() -> None:
     assert violation.oracle == "crash"
 
 
+def test_the_gradient_of_no_function_is_refused_cleanly() -> None:
+    assert check(Case(module(), (PassCall("Gradient('nobody')"),)), oracles=["crash"]) == []
+
+
 def test_an_exempt_oracle_is_silent_where_the_exemption_holds() -> None:
     def exempt(holds: bool) -> tuple[Exemption, ...]:
         return (Exemption("idempotent", "grows", "a test", when=lambda mod, call: holds),)
