@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..oracles.oracle import Violation
 from .executor import Executor, check
 from .finding import Finding
 from .protocol import LIMITS, Check, Death, Limits
+
+PATIENT = replace(LIMITS, step_seconds=30.0)
+"""For a hang that was seen: what only takes long comes to its end."""
 
 DEATHS = frozenset(death.value for death in Death)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from ..oracles.passcall import BadPass
 from . import reproducer
-from .confirm import again
+from .confirm import PATIENT, again
 from .dedup.place import place
 from .executor import Executor, ExecutorError
 from .exhibit import exhibit
@@ -23,6 +23,7 @@ from .minimize.findings import Minimized, minimized
 from .minimize.parallel import State
 from .minimize.passlist import fewer_passes
 from .mistake import Mistake
+from .protocol import LIMITS, Death
 from .store import Store
 
 REDUCE_SECONDS = 3.0
@@ -213,7 +214,8 @@ class Triage:
             else:  # what a former run had no time for
                 self._queue.put((NEXT, next(self._number), known))
             return
-        violation = again(self._executor, finding, finding.module)
+        limits = PATIENT if finding.oracle == Death.HANG else LIMITS
+        violation = again(self._executor, finding, finding.module, limits=limits)
         if violation is None:
             self.unconfirmed += 1
             self._store.put(finding)

@@ -13,7 +13,7 @@ from ..finding import Finding
 from ..footprint import VITAL, question
 from ..protocol import Death
 
-HANG_SECONDS = 15
+HANG_SECONDS = 30
 MEMORY_MB = 3072
 
 

@@ -48,6 +48,17 @@ def hang() -> tvm.transform.Pass:
     return _pass("hang", forever)
 
 
+def dawdle() -> tvm.transform.Pass:
+    """Takes long, and comes to its end."""
+
+    def long() -> None:
+        end = time.process_time() + 2
+        while time.process_time() < end:
+            pass
+
+    return _pass("dawdle", long)
+
+
 def spin() -> tvm.transform.Pass:
     """Hangs in C, where Python's signal handlers do not run."""
     return _pass("spin", lambda: ctypes.CDLL(None).sleep(600))

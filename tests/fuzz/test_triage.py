@@ -7,19 +7,21 @@ import errno
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz import triage
+from relaxfuzz.fuzz import confirm, triage
 from relaxfuzz.fuzz.executor import ExecutorError, check
 from relaxfuzz.fuzz.finding import Finding
 from relaxfuzz.fuzz.local_pool import LocalPool
 from relaxfuzz.fuzz.lost import DiskLost
-from relaxfuzz.fuzz.protocol import Check
+from relaxfuzz.fuzz.protocol import Check, Limits
 from relaxfuzz.fuzz.store import Store
 from relaxfuzz.fuzz.triage import Triage
+from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 
 USER = Path(__file__).with_name("user_passes.py")
@@ -59,6 +61,30 @@ def work(pool: LocalPool, store: Store) -> Callable[..., tuple[Triage, list[Find
 
 
 Work = Callable[..., tuple[Triage, list[Finding]]]
+
+
+def test_what_takes_long_is_no_hang(
+    pool: LocalPool,
+    work: Work,
+    sums: str,
+    faulty: Callable[[str], PassCall],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = faulty("dawdle")
+    job = Check(module=sums, calls=(call,), oracles=("crash",))
+    (violation,) = check(pool, job, limits=Limits(step_seconds=1.0))
+    assert violation.oracle == "hang"
+    given: list[Limits] = []
+
+    def again(*args: Any, limits: Limits) -> Violation | None:
+        given.append(limits)
+        return confirm.again(*args, limits=limits)
+
+    monkeypatch.setattr(triage, "again", again)
+    slow = Finding.of(violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__})
+    worker, told = work(slow)
+    assert given == [confirm.PATIENT]
+    assert (worker.unconfirmed, told) == (1, [])
 
 
 def test_a_finding_is_confirmed_reduced_and_reproduced(
