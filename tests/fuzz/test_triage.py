@@ -209,7 +209,7 @@ def test_a_full_disk_ends_it_and_leaves_what_is_pending(
 def test_without_workers_a_finding_stays_pending(
     pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*arguments: object) -> None:
+    def gone(*arguments: object, **options: object) -> None:
         raise ExecutorError("the pool is closed")
 
     monkeypatch.setattr(triage, "again", gone)
