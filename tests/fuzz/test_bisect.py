@@ -207,6 +207,7 @@ def seen(
     return [t.status for t in told.trials], [t.said for t in told.trials]
 
 
+@pytest.mark.session
 def test_a_file_that_fails_here(tmp_path: Path, plain: Path) -> None:
     path = script(
         tmp_path, 'import os\n    assert "GOOD" in os.environ, os.environ.get("SAYS", "no lv12")'
@@ -228,6 +229,7 @@ def test_a_file_that_fails_here(tmp_path: Path, plain: Path) -> None:
     ]
 
 
+@pytest.mark.session
 def test_a_file_that_fails_elsewhere_only(tmp_path: Path) -> None:
     body = "import os\n    os.kill(os.getpid(), int(os.environ.get('SIGNAL', 0)))"
     path = script(tmp_path, body)
@@ -245,6 +247,7 @@ def test_a_file_that_does_not_get_to_its_check(tmp_path: Path) -> None:
     assert "does not get to its check: AttributeError" in said
 
 
+@pytest.mark.session
 def test_a_file_that_needs_relaxfuzz(tmp_path: Path) -> None:
     path = script(tmp_path, 'raise ValueError("no")', before="from relaxfuzz import sanitize")
     statuses, said = seen(path, ["0.26.0", HERE])

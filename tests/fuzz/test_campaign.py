@@ -182,6 +182,7 @@ class Recording(LocalPool):
         return super().submit(job, sink, limits=limits)
 
 
+@pytest.mark.session
 def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
     specimen = ZOO["means_by_static_sizes"]
     config = CampaignConfig(

@@ -138,6 +138,7 @@ def test_no_store_is_a_mistake(tmp_path: Path) -> None:
     assert "no findings in" in done.output
 
 
+@pytest.mark.session
 def test_show_prints_what_fails(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[2].id[:6], "--out", out)
     assert done.exit_code == 0, done.output
@@ -146,6 +147,7 @@ def test_show_prints_what_fails(out: Path, findings: list[Finding]) -> None:
     assert findings[2].title in done.stderr
 
 
+@pytest.mark.session
 def test_show_prints_what_was_compared(out: Path, findings: list[Finding]) -> None:
     left, raised = findings[0], findings[2]
     done = relaxfuzz("show", left.id, "--out", out, "--format", "diff")
@@ -175,6 +177,7 @@ def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Fin
     assert "was found with TVM 0.1" in done.output
 
 
+@pytest.mark.session
 def test_show_says_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
     assert done.exit_code == 0, done.output
@@ -182,6 +185,7 @@ def test_show_says_why_findings_are_one_row(out: Path, findings: list[Finding]) 
     assert "```python" in done.stdout
 
 
+@pytest.mark.session
 def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> None:
     gone = dataclasses.replace(findings[2], key=("gone",), module=findings[1].module, source="")
     with Store(out) as store:

@@ -233,6 +233,7 @@ def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
     assert relaxfuzz(*command, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.session
 def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
     """Of the pass under test, and only what was not seen to fail on exactly this TVM."""
     for name, fails_on in (("gone", "0.26.0"), ("certain", tvm.__version__)):

@@ -56,6 +56,7 @@ def test_a_death_is_died_again(
     assert reproducer.fails(text, finding)
 
 
+@pytest.mark.session
 def test_a_hang_is_cut_short(
     pool: LocalPool,
     faulty: Callable[[str], PassCall],

@@ -153,6 +153,7 @@ def test_what_is_asked_for_has_to_be_the_same(
     ]
 
 
+@pytest.mark.session
 def test_the_first_new_bug_may_end_it(tmp_path: Path, pool: LocalPool) -> None:
     with opened(tmp_path / "out", pool) as made:
         finished = go_on(made, SEED, 10_000, PASSES[:1], stop_at_first=True)

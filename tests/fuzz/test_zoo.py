@@ -60,6 +60,7 @@ def test_it_can_be_stopped(pool: LocalPool, tmp_path: Path) -> None:
         assert hunt(CORRECT, Budget(seed=1), pool, store, stop).stopped
 
 
+@pytest.mark.session
 @pytest.mark.parametrize("json_wanted", [True, False])
 def test_the_table(tmp_path: Path, json_wanted: bool) -> None:
     names = [FAULTY.name, CORRECT.name]

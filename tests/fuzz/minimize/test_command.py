@@ -155,6 +155,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(arguments: list[str], said: str)
     assert alone() == set()
 
 
+@pytest.mark.session
 def test_a_state_of_another_request_is_refused() -> None:
     first = relaxfuzz("model.py", "--predicate", "grep -q relax.add", "--budget", "0.001s")
     assert first.exit_code == 0, first.output
@@ -227,6 +228,7 @@ def test_a_finding_of_a_store_gets_smaller_there() -> None:
     assert relaxfuzz("out").exit_code == 2
 
 
+@pytest.mark.session
 def test_what_does_not_always_come_out_is_called_flaky() -> None:
     result = relaxfuzz("model.py", "--pass", "user.py:sometimes")
     assert result.exit_code == 1, result.output

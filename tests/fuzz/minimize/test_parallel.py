@@ -91,6 +91,7 @@ def test_deaths_are_followed(pool: LocalPool, faulty: Faulty, found: Found, work
     assert outcome.state.held == len(outcome.trail) <= outcome.state.tried
 
 
+@pytest.mark.session
 def test_a_hang_is_followed_without_much_patience(
     pool: LocalPool, faulty: Faulty, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +200,7 @@ def test_others_that_are_met_are_kept_and_not_followed(
     assert (again.oracle, again.key) == (met.oracle, met.key)
 
 
+@pytest.mark.session
 def test_workers_that_are_killed_lose_nothing(pool: LocalPool, user: Faulty, found: Found) -> None:
     finding = found(user("slow"))
     stop = threading.Event()
