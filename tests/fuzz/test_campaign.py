@@ -159,6 +159,7 @@ def test_modules_are_not_sent_again_for_what_was_told_before(
     assert again == [dataclasses.replace(each, module=None) for each in first]
 
 
+@pytest.mark.session
 def test_the_number_of_workers_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
     config = CampaignConfig(
         seed=7, modules=32, subjects=subjects(faulty, "segfault", "leave"), limits=LIMITS
@@ -236,6 +237,7 @@ def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> No
     assert modules(1) != modules(2)
 
 
+@pytest.mark.session
 def test_a_killed_zygote_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
     config = CampaignConfig(
         seed=3,

@@ -155,6 +155,7 @@ def test_a_crash_of_an_isolated_pass_is_a_violation(sums: str) -> None:
     assert raised.value.violation.oracle == "segfault"
 
 
+@pytest.mark.session
 def test_after_a_crash_in_process_the_next_run_names_the_module(sums: str) -> None:
     Path("module.json").write_text(sums)
     script = (

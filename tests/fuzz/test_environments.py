@@ -156,6 +156,7 @@ def test_what_is_there_is_used(cache: Path, subprocesses: Subprocesses) -> None:
     )
 
 
+@pytest.mark.session
 @pytest.mark.usefixtures("no_index")
 def test_what_cannot_be_installed_leaves_nothing(cache: Path, subprocesses: Subprocesses) -> None:
     with pytest.raises(Unusable, match=rf"cannot install TVM {VERSION}: .*apache-tvm=={VERSION}"):

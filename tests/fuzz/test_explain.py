@@ -97,6 +97,7 @@ def test_nothing_is_wrong(folder: Path, sums: str, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith("Nothing is wrong: 15 steps")
 
 
+@pytest.mark.session
 @pytest.mark.usefixtures("folder")
 def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(Path("model.py"), "build.py:pipeline", json=False) == 1

@@ -302,6 +302,7 @@ def test_the_same_seed_gives_the_same_modules_in_any_process() -> None:
     assert len(digests.pop().strip()) == hashlib.sha256().digest_size * 2
 
 
+@pytest.mark.session
 def test_shrinking_ends_at_a_small_module() -> None:
     calls = 0
 

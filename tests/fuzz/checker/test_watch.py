@@ -87,6 +87,7 @@ def test_an_exception_is_shown_as_python_shows_it(
     assert err.startswith(plain.stderr)
 
 
+@pytest.mark.session
 def test_every_context_of_every_thread_is_watched(
     watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +130,7 @@ def test_every_context_of_every_thread_is_watched(
     assert "the program ended with exit code 0" in err
 
 
+@pytest.mark.session
 def test_a_death_is_put_down_to_the_pass_that_ran(
     watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
