@@ -46,9 +46,7 @@ def first_difference(
 
 def mistyped(e: Expectation) -> str | None:
     """The first operator of the module that gives something else than TVM infers."""
-    values: dict[Any, Any] = {}
-    with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.evaluate(watch=values.__setitem__)
+    values = _values(e)
     for binding in bindings_of(e.mod):
         called = binding.var in values and op_name(binding.value) is not None
         if called and not _is_of(binding.var.ty, values[binding.var]):
@@ -95,9 +93,7 @@ def family(name: str) -> str:
 
 def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
     """By their names variables with kind and last value, where that of all of a name is known."""
-    values: dict[Any, Any] = {}
-    with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.evaluate(watch=values.__setitem__)
+    values = _values(e)
     kinds: dict[Any, str] = {}
     for binding in bindings_of(e.mod):
         kinds[binding.var] = kind_of(binding.value)
@@ -109,6 +105,14 @@ def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
         if var in kinds and _compared(value):
             made.setdefault(str(var.name), []).append((kinds[var], value))
     return {name: one for name, one in made.items() if len(one) == named[name]}
+
+
+def _values(e: Expectation) -> dict[Any, Any]:
+    """The last value of each variable, as far as the evaluation comes."""
+    values: dict[Any, Any] = {}
+    with contextlib.suppress(Unsupported, Mismatch, Undefined):
+        e.evaluate(watch=values.__setitem__)
+    return values
 
 
 def _written(value: Any) -> Any:

@@ -29,12 +29,9 @@ from .outside import accesses_outside, aliased_operands
 from .sides import sides
 from .standalone import standalone
 from .subject import Subject
-from .tensorir import Fault, sanitize, translate
+from .tensorir import SMALL, Fault, sanitize, translate
 from .tensorir.data import depends_on_data
 from .tensorir.fault import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
-
-BUDGET = 20_000
-"""Steps of the sanitizer in one call: all of the loops over small tensors, in about 50 ms."""
 
 REMEMBERED = 4_000
 
@@ -151,7 +148,7 @@ def _fault(
     if key in _clean and not afresh:
         return None
     try:
-        fault = sanitize(func, _apart(args), BUDGET, outputs)
+        fault = sanitize(func, _apart(args), SMALL, outputs)
     except (Unsupported, Mismatch, Undefined):
         return None
     if fault is None:

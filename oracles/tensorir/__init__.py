@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .fault import Fault
 from .program import STEPS, Program, translate
-from .sanitizer import sanitize
+from .sanitizer import SMALL, sanitize
 
-__all__ = ["STEPS", "Fault", "Program", "sanitize", "translate"]
+__all__ = ["SMALL", "STEPS", "Fault", "Program", "sanitize", "translate"]

@@ -39,6 +39,9 @@ from .sanitizer_text import Checked
 CACHE = 4096
 """Checked programs that are kept."""
 
+SMALL = 20_000
+"""Steps for one call in a check: all of the loops over small tensors, in about 50 ms."""
+
 
 def sanitize(
     func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS, outputs: Collection[int] = ()
