@@ -33,12 +33,12 @@ types: $(INSTALLED)
 	$(BIN)/mypy -p relaxfuzz
 
 bench: $(INSTALLED)
-	$(BIN)/python -m relaxfuzz.fuzz.bench
+	$(BIN)/python -m bench
 
 # MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
 bench-minimize: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python -m relaxfuzz.fuzz.bench.reducers $(if $(MODULES),--modules $(MODULES))
+	$(BIN)/python -m bench.reducers $(if $(MODULES),--modules $(MODULES))
 
 # The sdist first, then the wheel from it, as users of the sdist would.
 build: $(INSTALLED)
@@ -47,7 +47,7 @@ build: $(INSTALLED)
 
 # For an otherwise idle machine.
 bench-cluster: $(INSTALLED)
-	$(BIN)/python -m relaxfuzz.fuzz.bench.cluster
+	$(BIN)/python -m bench.cluster
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,22 +6,14 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from . import (
-    composition,
-    evaluated,
-    exec_modes,
-    keys,
-    lowering_complete,
-    mutation,
-    pipeline_values,
-    pipelines,
-    semantics,
-)
+from . import composition, keys, pipelines
 from .contract import PassContract
+from .metamorphic.pairs import oracles as pairs
 from .oracle import Case, Journal, Oracle, Violation, silent
-from .pairs import oracles as pairs
-from .subject import Given, Subject, given
+from .pass_runs import Given, PassRuns, given
+from .structural import lowering_complete, mutation
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
+from .values import evaluated, exec_modes, executed, pipeline_values
 
 __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 
@@ -53,7 +45,7 @@ def check(
     besides: Collection[str] = (),
     journal: Journal = silent,
     contract: PassContract | None = None,
-    watch: Callable[[Subject], None] | None = None,
+    watch: Callable[[PassRuns], None] | None = None,
 ) -> list[Violation]:
     """What is wrong, in the order of the oracles; nothing where the case does not apply.
 
@@ -113,7 +105,7 @@ def _one(
     rounds: Sequence[tuple[Oracle, ...]],
     journal: Journal,
     contract: PassContract | None,
-    watch: Callable[[Subject], None] | None,
+    watch: Callable[[PassRuns], None] | None,
     *,
     thorough: bool,
 ) -> list[Violation]:
@@ -121,7 +113,7 @@ def _one(
     contract = contract or composition.contract_of(call)
     if contract.requires(case.mod) is not None:
         return []
-    subject = Subject(
+    runs = PassRuns(
         case.mod,
         case.calls,
         contract,
@@ -132,34 +124,34 @@ def _one(
     )
     violations: list[Violation] = []
     for oracles in rounds:
-        violations += _asked(oracles, subject)
+        violations += _asked(oracles, runs)
         if not all(violation.oracle in APART for violation in violations):
             break
-    if not violations and evaluated.ORACLE in rounds[-1] and _brings_code(subject):
-        violations += _asked((semantics.ORACLE,), subject)
+    if not violations and evaluated.ORACLE in rounds[-1] and _brings_code(runs):
+        violations += _asked((executed.ORACLE,), runs)
     if watch is not None:
-        watch(subject)
+        watch(runs)
     return violations
 
 
-def _brings_code(subject: Subject) -> bool:
+def _brings_code(runs: PassRuns) -> bool:
     """A backend of the user's own has compiled something: only the VM tells what it computes."""
-    after = subject.direct.mod
+    after = runs.direct.mod
     return (
         after is not None
         and keys.comparable(after) is not after
-        and not composition.documented(subject.call)
+        and not composition.documented(runs.call)
     )
 
 
-def _asked(oracles: Sequence[Oracle], subject: Subject) -> Iterator[Violation]:
+def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
     for oracle in oracles:
-        if subject.exempt(oracle.name):
+        if runs.exempt(oracle.name):
             continue
-        subject.asked.append(oracle.name)
-        problems = oracle.problems(subject)
+        runs.asked.append(oracle.name)
+        problems = oracle.problems(runs)
         for problem in problems:
-            yield problem.blame(oracle.name, subject.call.name)
+            yield problem.blame(oracle.name, runs.call.name)
         if problems and oracle.ends:
             return
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import tvm
 
-from . import crash, keys, lowering_complete, pipelines, sequential, well_formed
+from . import keys, pipelines
 from .catalogue import catalogue
 from .contract import PassContract
-from .halves import both
 from .oracle import Case, Halves, Journal, Problem, Violation, silent
+from .pass_runs import Given, Outcome, PassRuns, given
 from .passcall import PassCall
-from .subject import Given, Outcome, Subject, given
+from .structural import crash, lowering_complete, sequential, well_formed
+from .text.halves import both
 
 BLAMED = "Sequential"
 """Who is blamed where the passes by themselves behave: the thing that puts them together."""
@@ -56,16 +57,16 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
     if violation is not None or len(reached) <= len(calls):
         return violation
     calls = _enabled(calls)
-    subject = _subject(mod, calls, journal)
-    explained = sequential.explanation(subject)
+    runs = _subject(mod, calls, journal)
+    explained = sequential.explanation(runs)
     if explained is not None:
         oracle, problem = explained
-        culprit = _culprit(subject, calls, journal)
+        culprit = _culprit(runs, calls, journal)
         chance = oracle == sequential.DETERMINISTIC.name
         if chance and contract_of(culprit).exempt("chance", mod, culprit):
             return None
         return problem.blame(oracle, culprit.name)
-    difference = _nested(subject) if subject.given.mark & 2 else _disabled(subject)
+    difference = _nested(runs) if runs.given.mark & 2 else _disabled(runs)
     return None if difference is None else difference.blame("sequential", BLAMED)
 
 
@@ -77,13 +78,13 @@ def _enabled(calls: Sequence[PassCall]) -> list[PassCall]:
 
 def halves(case: Case, violation: Violation) -> Halves | None:
     """The two runs of several passes that differ."""
-    subject = _subject(case.mod, _enabled(case.calls), silent)
+    runs = _subject(case.mod, _enabled(case.calls), silent)
     if violation.title.startswith(NESTED):
-        return both(subject.direct, "one pass after the other", _nest(subject), "nested Sequential")
+        return both(runs.direct, "one pass after the other", _nest(runs), "nested Sequential")
     if violation.title.startswith(DISABLED):
-        without, disabled = _disable(subject)
+        without, disabled = _disable(runs)
         return both(without, "without the pass", disabled, "with the pass disabled")
-    return sequential.halves(subject, violation)
+    return sequential.halves(runs, violation)
 
 
 def step_before(
@@ -115,15 +116,15 @@ def _walk(
         if contract.requires(mod) is not None:
             return reached, None
         journal(call.name)
-        subject = Subject(mod, (call,), contract, config=config, alone=True, known=known)
+        runs = PassRuns(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
-            for problem in oracle.problems(subject):
-                if not subject.exempt(oracle.name):
+            for problem in oracle.problems(runs):
+                if not runs.exempt(oracle.name):
                     return reached, problem.blame(oracle.name, call.name)
-        if subject.direct.mod is None:
+        if runs.direct.mod is None:
             return reached, None
-        mod = subject.direct.mod
-        mark = subject.direct.mark
+        mod = runs.direct.mod
+        mark = runs.direct.mark
         assert isinstance(mark, int)
         known = Given(mod, mark)
         reached.append(mod)
@@ -143,51 +144,51 @@ def _not_lowered(
     return []
 
 
-def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Subject:
+def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> PassRuns:
     contract = PassContract(name=BLAMED, variants=lambda choices, mod: None)
-    return Subject(mod, calls, contract, journal=journal)
+    return PassRuns(mod, calls, contract, journal=journal)
 
 
-def _culprit(subject: Subject, calls: Sequence[PassCall], journal: Journal) -> PassCall:
+def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> PassCall:
     """The last pass of the shortest beginning of the list that shows a difference."""
     for length in range(1, len(calls)):
-        part = _subject(subject.given.copy(), calls[:length], journal)
+        part = _subject(runs.given.copy(), calls[:length], journal)
         if sequential.explanation(part) is not None:
             return calls[length - 1]
     return calls[-1]
 
 
-def _nested(subject: Subject) -> Problem | None:
+def _nested(runs: PassRuns) -> Problem | None:
     """[p, [q, r]] does what [p, q, r] does."""
-    return _unlike(subject.direct, _nest(subject), NESTED)
+    return _unlike(runs.direct, _nest(runs), NESTED)
 
 
-def _nest(subject: Subject) -> Outcome:
-    passes = subject.passes
+def _nest(runs: PassRuns) -> Outcome:
+    passes = runs.passes
     nested = tvm.transform.Sequential([*passes[:1], tvm.transform.Sequential(passes[1:])])
-    return subject.attempt("nested Sequential", subject.under(nested), subject.mod)
+    return runs.attempt("nested Sequential", runs.under(nested), runs.mod)
 
 
-def _disabled(subject: Subject) -> Problem | None:
+def _disabled(runs: PassRuns) -> Problem | None:
     """With p disabled, [p, q, p, r] does what [q, r] does."""
-    return _unlike(*_disable(subject), DISABLED)
+    return _unlike(*_disable(runs), DISABLED)
 
 
-def _disable(subject: Subject) -> tuple[Outcome, Outcome]:
+def _disable(runs: PassRuns) -> tuple[Outcome, Outcome]:
     """Without the pass, and with it disabled."""
-    names = [str(pass_.info.name) for pass_ in subject.passes]
-    disabled = names[(subject.given.mark >> 2) % len(names)]
+    names = [str(pass_.info.name) for pass_ in runs.passes]
+    disabled = names[(runs.given.mark >> 2) % len(names)]
 
     def kept(mod: tvm.IRModule) -> tvm.IRModule:
-        for pass_, name in zip(subject.passes, names, strict=True):
+        for pass_, name in zip(runs.passes, names, strict=True):
             if name != disabled:
                 # Some passes are a Sequential inside, which leaves out what is disabled, too.
-                mod = subject.under(pass_, disabled)(mod)
+                mod = runs.under(pass_, disabled)(mod)
         return mod
 
-    expected = subject.attempt("without a pass", kept, subject.mod)
-    whole = subject.under(tvm.transform.Sequential(subject.passes), disabled)
-    return expected, subject.attempt("disabled pass", whole, subject.mod)
+    expected = runs.attempt("without a pass", kept, runs.mod)
+    whole = runs.under(tvm.transform.Sequential(runs.passes), disabled)
+    return expected, runs.attempt("disabled pass", whole, runs.mod)
 
 
 def _unlike(expected: Outcome, actual: Outcome, what: str) -> Problem | None:

@@ -20,8 +20,8 @@ from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
 from ..generators.tvm_api import RENAMED
-from .elsewhere import as_there
 from .oracle import Problem
+from .text.paths import as_there
 
 LONGEST = 200
 """Characters of a normalized message that count: beyond them is what the compiler printed."""

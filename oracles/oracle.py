@@ -12,7 +12,7 @@ from .errors import Unloadable
 from .passcall import PassCall
 
 if TYPE_CHECKING:
-    from .subject import Subject
+    from .pass_runs import PassRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Oracle:
     """What every pass promises, in one sentence for reports."""
     source: str
     """Where TVM promises it: a docstring, a documentation page, a checker."""
-    check: Callable[[Subject], Problem | tuple[Problem, ...] | None]
-    """What is wrong, if anything. It asks the subject for runs, made once for all oracles."""
+    check: Callable[[PassRuns], Problem | tuple[Problem, ...] | None]
+    """What is wrong, if anything. It asks the runs, made once for all oracles."""
     snippet: str | Callable[[Case], str]
     """Standalone Python (tvm and numpy) that raises with the finding's message, or what writes it.
 
@@ -115,10 +115,10 @@ class Oracle:
     ends: bool = True
     """What the later oracles would say is a consequence of this violation: they are not asked."""
 
-    def problems(self, subject: Subject) -> tuple[Problem, ...]:
+    def problems(self, runs: PassRuns) -> tuple[Problem, ...]:
         """All that is wrong; nothing where a module cannot be compared."""
         try:
-            found = self.check(subject)
+            found = self.check(runs)
         except Unloadable:
             return ()
         if isinstance(found, tuple):

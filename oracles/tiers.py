@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import (
-    agreement,
+from .metamorphic import history, oracles
+from .metamorphic.pairs import oracles as pairs
+from .oracle import Oracle
+from .structural import (
     crash,
-    evaluated,
-    exec_modes,
-    gradients,
-    history,
     idempotence,
     interface,
     lowering_complete,
-    metamorphic,
     mutation,
-    pipeline_values,
     postcondition,
-    sanitized,
-    semantics,
+    reference,
     sequential,
     well_formed,
 )
-from .oracle import Oracle
-from .pairs import oracles as pairs
+from .values import evaluated, exec_modes, executed, gradients, pipeline_values, sanitized
 
 STRUCTURAL: tuple[Oracle, ...] = (
     # Without a result there is nothing else to look at.
@@ -43,7 +37,7 @@ STRUCTURAL: tuple[Oracle, ...] = (
     # What the pass left undone, the second run does: say the former, not both.
     postcondition.ORACLE,
     # A result that breaks the post-condition differs from the right one, too: say the former.
-    agreement.ORACLE,
+    reference.ORACLE,
     # It tells of what the pass leaves alone by design; the others, of what it does wrong.
     lowering_complete.ORACLE,
     idempotence.ORACLE,
@@ -59,14 +53,14 @@ EVALUATED: tuple[Oracle, ...] = (
 """Tier 3: asked in nearly every check."""
 
 EXECUTED: tuple[Oracle, ...] = (
-    semantics.ORACLE,
+    executed.ORACLE,
     pipeline_values.ORACLE,
     exec_modes.ORACLE,
     *pairs.ORACLES,
 )
 """Tier 4: asked of a sample."""
 
-_ALL = (*STRUCTURAL, *metamorphic.ORACLES, history.ORACLE, *EVALUATED, *EXECUTED)
+_ALL = (*STRUCTURAL, *oracles.ORACLES, history.ORACLE, *EVALUATED, *EXECUTED)
 
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""

@@ -122,7 +122,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name[1]).write_text(code)
     model = (
         "import tvm\n"
-        "from relaxfuzz.fuzz.draw import example\n"
+        "from relaxfuzz.fuzz.campaign.draw import example\n"
         "from relaxfuzz.generators.modules import ir_modules\n"
         "from relaxfuzz.generators.source import to_source\n"
         "mod = example(ir_modules(ops=['add'], max_functions=1), 0, 1)\n"

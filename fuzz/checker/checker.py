@@ -12,9 +12,9 @@ import tvm_ffi
 from ...corpus.knowns import SHIPPED, Known, knowns
 from ...generators.tvm_api import versions
 from ...oracles.contract import PassContract
-from ..check_pass import PassViolation
-from ..finding import Finding
-from ..known import Expected
+from ..findings.finding import Finding
+from ..findings.known import Expected
+from ..property_tests.check_pass import PassViolation
 from .instrument import Observer
 from .meeting import Kept, Meeting, keep
 from .running import CALL, Running

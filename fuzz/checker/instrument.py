@@ -18,8 +18,8 @@ from tvm.ir.instrument import PassInstrument
 from ...oracles.catalogue import catalogue
 from ...oracles.contract import PassContract
 from ...oracles.passcall import PassCall
-from ..check_pass import PassViolation
-from ..held import Held
+from ..property_tests.check_pass import PassViolation
+from ..user_input.unnamed_pass import Held
 from . import judge
 from .meeting import Meeting
 from .running import Running, Stack

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import tvm
 
-from ...oracles import crash, evaluated, interface, mutation, well_formed
 from ...oracles.catalogue import catalogue
 from ...oracles.contract import Exemption, PassContract, Relation
 from ...oracles.oracle import Oracle, Problem, Violation
+from ...oracles.pass_runs import Outcome, PassRuns, same_functions
 from ...oracles.passcall import PassCall
-from ...oracles.subject import Outcome, Subject, same_functions
+from ...oracles.structural import crash, interface, mutation, well_formed
+from ...oracles.values import evaluated
 from .running import Running
 from .spelling import TENSOR_IR
 
@@ -37,7 +38,7 @@ UNSEEN = (Relation.BOUND_PARAMS, Relation.BOUND_SIZES, Relation.LAZY_PARAMS)
 """What the result is to give depends on the arguments of the pass, which cannot be seen."""
 
 
-class Observed(Subject):
+class Observed(PassRuns):
     """A run that was seen from outside: it cannot be repeated, and nothing is run to judge it."""
 
     def __init__(
@@ -112,19 +113,19 @@ def judge(
     """
     if idle and running.is_sequential:
         return False, None
-    subject = Observed(running, call, contract, Outcome(mod=result))
-    if not subject.intact:
-        return True, _mutation(subject, running)
+    runs = Observed(running, call, contract, Outcome(mod=result))
+    if not runs.intact:
+        return True, _mutation(runs, running)
     oracles: tuple[Oracle, ...] = () if idle else CHEAP
-    if semantics and not idle and contract.relation not in UNSEEN and not subject.exempt("values"):
+    if semantics and not idle and contract.relation not in UNSEEN and not runs.exempt("values"):
         oracles += (evaluated.ORACLE,)
-    oracles = tuple(oracle for oracle in oracles if not subject.exempt(oracle.name))
+    oracles = tuple(oracle for oracle in oracles if not runs.exempt(oracle.name))
     if not oracles or not _applies(running, contract):
         return False, None
     # Evaluation builds modules, which is nobody's business outside.
     with tvm.transform.PassContext():
         for oracle in oracles:
-            for problem in oracle.problems(subject):
+            for problem in oracle.problems(runs):
                 return True, problem.blame(oracle.name, call.name)
     return True, None
 
@@ -136,20 +137,20 @@ def fault(
 
     A clean refusal is none. Nobody says which forms of TensorIR a pass over PrimFuncs takes.
     """
-    subject = Observed(running, call, contract, Outcome(error=error))
-    if not subject.intact:
-        return True, _mutation(subject, running)
+    runs = Observed(running, call, contract, Outcome(error=error))
+    if not runs.intact:
+        return True, _mutation(runs, running)
     promised = keeps_form(contract) and _applies(running, contract)
-    for problem in crash.ORACLE.problems(subject):
+    for problem in crash.ORACLE.problems(runs):
         return promised, problem.blame(crash.ORACLE.name, call.name)
     return promised, None
 
 
-def _mutation(subject: Subject, running: Running) -> Violation:
+def _mutation(runs: PassRuns, running: Running) -> Violation:
     """Which place is changed can only be told where the module was taken down."""
-    found = mutation.ORACLE.problems(subject) if running.state.noted else ()
+    found = mutation.ORACLE.problems(runs) if running.state.noted else ()
     problem = found[0] if found else Problem.plain(mutation.WHAT)
-    return problem.blame(mutation.ORACLE.name, subject.call.name)
+    return problem.blame(mutation.ORACLE.name, runs.call.name)
 
 
 def keeps_form(contract: PassContract) -> bool:

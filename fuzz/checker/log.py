@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ...oracles.passcall import PassCall
-from ..finding import Finding
-from ..held import Held
+from ..findings.finding import Finding
+from ..user_input.unnamed_pass import Held
 
 FINDINGS = "findings.jsonl"
 PASSES = "passes"

@@ -11,11 +11,11 @@ from ...generators.tvm_api import versions
 from ...oracles.keys import headline
 from ...oracles.oracle import Violation
 from .. import reproducer
-from ..files import write_whole
-from ..finding import Finding
-from ..held import Held
+from ..findings.finding import Finding
+from ..findings.store import Store, file_name
 from ..reproducer.account import seen
-from ..store import Store, file_name
+from ..system.files import write_whole
+from ..user_input.unnamed_pass import Held
 from . import again
 from .running import Running
 from .spelling import spelled

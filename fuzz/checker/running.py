@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 
 import tvm
 
-from ...oracles.subject import same_functions
+from ...oracles.pass_runs import same_functions
 from .state import State
 
 

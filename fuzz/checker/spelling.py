@@ -13,7 +13,7 @@ from typing import Any
 import tvm
 
 from ...oracles.passcall import PassCall, public_passes
-from ..held import Held
+from ..user_input.unnamed_pass import Held
 
 TENSOR_IR = ("tirx.", "s_tir.")
 """What the names of passes over PrimFuncs begin with, as `tirx.StorageRewrite`."""

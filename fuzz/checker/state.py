@@ -14,7 +14,7 @@ import tvm_ffi
 from ...generators.tvm_api import save_json
 from ...oracles import keys
 from ...oracles.inspect import nodes, relax_functions
-from ...oracles.subject import Given, same_functions
+from ...oracles.pass_runs import Given, same_functions
 
 LARGEST = 16 << 20
 """Bytes of constants up to which the text of a module is taken down before a pass."""

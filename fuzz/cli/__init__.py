@@ -6,8 +6,8 @@ Nothing here imports TVM: `--help` is quick, and works where there is none.
 from __future__ import annotations
 
 # The order of `relaxfuzz --help`.
-from . import run, check, watch, nightly, replay, report, doctor  # noqa: F401
-from . import zoo, explain, known, bisect, minimize, catalogue, findings  # noqa: F401
+from . import check, doctor, nightly, replay, report, run, watch  # noqa: F401
+from . import bisect, catalogue, explain, findings, known, minimize, zoo  # noqa: F401
 from .app import app
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import typer
 
-from ..lost import watched
-from ..mistake import Mistake, Told
-from ..readable import message
+from ..output.readable import message
+from ..system.disk_lost import watched
+from ..user_input.mistake import Mistake, Told
 
 app = typer.Typer(
     name="relaxfuzz",

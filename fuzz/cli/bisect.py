@@ -52,8 +52,8 @@ def bisect(
     """
 
     def command() -> int:
+        from ..bisect.environments import FFI
         from ..commands import bisect as command
-        from ..environments import FFI
 
         return command.run(
             finding, tvm or list(FFI), workers=workers or cores(), recreate=recreate, json=json

@@ -69,8 +69,8 @@ def check(
 
     def command() -> int:
         from ..commands import check as command
-        from ..known import Choice
-        from ..subjects import Relaxations
+        from ..findings.known import Choice
+        from ..user_input.targets import Relaxations
 
         return command.run(
             command.Request(

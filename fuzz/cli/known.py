@@ -41,7 +41,7 @@ def known(
 
     def command() -> int:
         from ..commands import known as command
-        from ..known import Choice
+        from ..findings.known import Choice
 
         choice = Choice(folders=tuple(known or ()), shipped=not no_known, prune=known_prune)
         verified = verify or known_prune

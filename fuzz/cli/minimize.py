@@ -92,7 +92,7 @@ def minimize(
 
     def command() -> int:
         from ..commands import minimize as command
-        from ..mistake import parse_budget
+        from ..user_input.mistake import parse_budget
 
         return command.run(
             command.Request(

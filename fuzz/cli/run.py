@@ -73,8 +73,8 @@ def run(
     def command() -> int:
         from ..cluster.where import asked
         from ..commands import run as command
-        from ..known import Choice
-        from ..subjects import Relaxations
+        from ..findings.known import Choice
+        from ..user_input.targets import Relaxations
 
         return command.run(
             command.Request(

@@ -42,7 +42,7 @@ def watch(
 
     def command() -> int:
         from ..commands import watch as command
-        from ..mistake import Mistake
+        from ..user_input.mistake import Mistake
 
         given = list(script or ())
         if module is None and not given:

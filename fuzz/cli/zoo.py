@@ -42,9 +42,9 @@ def zoo(
     """
 
     def command() -> int:
+        from ..campaign.zoo import Budget
         from ..commands import zoo as command
-        from ..mistake import parse_budget
-        from ..zoo import Budget
+        from ..user_input.mistake import parse_budget
 
         return command.run(
             command.Request(

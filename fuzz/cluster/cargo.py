@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ...oracles.elsewhere import VARIABLE
-from ..executor import ExecutorError
-from ..plain import plain, typed
-from ..surroundings import Surroundings
+from ...oracles.text.paths import VARIABLE
+from ..process.executor import ExecutorError
+from ..process.serialize import plain, typed
+from ..system.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..mistake import Mistake
+from ..user_input.mistake import Mistake
 from .where import Where
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..executor import Member, News
+from ..process.executor import Member, News
 from . import fitness
 from .remote import Sign
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..executor import ExecutorError, Member, News, Sink
-from ..mistake import Mistake
-from ..protocol import (
+from ..process.executor import ExecutorError, Member, News, Sink
+from ..process.protocol import (
     LIMITS,
     Beat,
     Block,
@@ -35,6 +34,7 @@ from ..protocol import (
     decode,
     encode,
 )
+from ..user_input.mistake import Mistake
 from . import fitness, remote
 from .connection import Connection, wait_for
 from .crew import Crew

@@ -19,9 +19,9 @@ from typing import Any
 
 from distributed import get_worker
 
-from ..executor import ExecutorError
-from ..local_pool import LocalPool
-from ..protocol import (
+from ..process.executor import ExecutorError
+from ..process.local_pool import LocalPool
+from ..process.protocol import (
     Beat,
     Died,
     Ended,
@@ -35,8 +35,8 @@ from ..protocol import (
     decode,
     encode,
 )
-from ..runner import RunnerDied, Runners
-from ..surroundings import HERE
+from ..system.script_runner import RunnerDied, Runners
+from ..system.surroundings import HERE
 from . import fitness
 from .cargo import Cargo
 

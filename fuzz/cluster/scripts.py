@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import reproducer
-from ..executor import Executor, execute
+from ..process.executor import Executor, execute
 from ..reproducer.execution import SECONDS
 from .shipment import Shipment
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...oracles.passcall import PassCall
-from ..mistake import Mistake
-from ..script import is_reproducer
-from ..store import DATABASE
+from ..findings.script import is_reproducer
+from ..findings.store import DATABASE
+from ..user_input.mistake import Mistake
 from .cargo import CORPUS, PACKAGES, File, Manifest, folder_of, hold, versions
 from .sources import Sources, own_folders
 

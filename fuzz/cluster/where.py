@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..mistake import Mistake
+from ..user_input.mistake import Mistake
 
 LOCAL = "local"
 """The kind of cluster that relaxfuzz starts itself."""

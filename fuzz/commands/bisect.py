@@ -11,12 +11,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from ..bisect import Bisection, Status, Trial, Verdict, item
-from ..display import columns, display, results
-from ..environments import choices
-from ..readable import sentence
-from ..store import Store
-from ..subprocesses import Stopped, Subprocesses
+from ..bisect.bisect import Bisection, Status, Trial, Verdict, item
+from ..bisect.environments import choices
+from ..findings.store import Store
+from ..output.readable import sentence
+from ..output.terminal import columns, display, results
+from ..system.subprocesses import Stopped, Subprocesses
 from .session import Interrupt
 
 

@@ -14,8 +14,8 @@ from ...generators.ops import table as operators
 from ...generators.stages import Stage
 from ...oracles.catalogue import LEFT_OUT, catalogue
 from ...oracles.contract import PassContract
-from ..display import columns, results
-from ..draw import entropy, example
+from ..campaign.draw import entropy, example
+from ..output.terminal import columns, results
 
 MODULES = 12
 """Generated modules that the listed variants are drawn for."""

@@ -18,14 +18,14 @@ from ...oracles.catalogue import catalogue
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
-from ..executor import check
-from ..finding import Finding
-from ..known import Choice
-from ..load import inspect, load
-from ..local_pool import LocalPool
-from ..mistake import Mistake, near
-from ..protocol import Check
-from ..subjects import Relaxations, calls_of, oracles_of, stage_of
+from ..findings.finding import Finding
+from ..findings.known import Choice
+from ..process.executor import check
+from ..process.local_pool import LocalPool
+from ..process.protocol import Check
+from ..user_input.mistake import Mistake, near
+from ..user_input.read_module import inspect, load
+from ..user_input.targets import Relaxations, calls_of, oracles_of, stage_of
 from .session import Session, session
 
 VARIANTS = 6

@@ -19,10 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..cluster.where import Where
-from ..display import counted, results
 from ..doctor import installation, limits, machine
 from ..doctor.line import Line, Verdict, problem
 from ..doctor.ward import examine
+from ..output.terminal import counted, results
 
 SELF_TEST = "self-test"
 

@@ -13,16 +13,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from ...oracles.explanation import CHECK, PIPELINES, Excerpt, Explanation, Kind, Trouble
+from ...oracles.explain import CHECK, PIPELINES, Excerpt, Explanation, Kind, Trouble
 from ...oracles.passcall import BadSpelling, parse
 from ...oracles.pipelines import PIPELINES as CHECKED
-from .. import death
-from ..executor import JobFailed, explain
-from ..load import inspect, load
-from ..local_pool import LocalPool
-from ..mistake import Mistake, near
-from ..probe import probe
-from ..protocol import Died, Explain, Limits
+from ..process import death
+from ..process.executor import JobFailed, explain
+from ..process.local_pool import LocalPool
+from ..process.protocol import Died, Explain, Limits
+from ..user_input.mistake import Mistake, near
+from ..user_input.probe import probe
+from ..user_input.read_module import inspect, load
 
 LIMITS = Limits(step_seconds=120.0, memory_mb=8192)
 """A user's model may be large, and one step is the whole build."""

@@ -17,22 +17,23 @@ from rich.text import Text
 
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ...generators.tvm_api import versions
-from .. import foreign, reproducer
-from ..dedup.place import by_row, place
-from ..display import columns, counted, results
-from ..executor import JobFailed
-from ..exhibit import Exhibit, exhibit
-from ..finding import Finding
-from ..known import Choice, Expected
-from ..load import BadModule
-from ..local_pool import LocalPool
-from ..mistake import Mistake, near
-from ..readable import sentence
-from ..replay import module_of, unknown
+from .. import reproducer
+from ..findings import executable_text
+from ..findings.dedup import by_row, place
+from ..findings.exhibit import Exhibit, exhibit
+from ..findings.finding import Finding
+from ..findings.known import Choice, Expected
+from ..findings.replay import module_of, unknown
+from ..findings.rows import Member, Row
+from ..findings.store import Store
+from ..output.readable import sentence
+from ..output.terminal import columns, counted, results
+from ..process.executor import JobFailed
+from ..process.local_pool import LocalPool
 from ..report.visible import readable, visible
 from ..reproducer import Form
-from ..rows import Member, Row
-from ..store import Store
+from ..user_input.mistake import Mistake, near
+from ..user_input.read_module import BadModule
 
 VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
 """What may be said of a row; all else is a note."""
@@ -378,7 +379,7 @@ def _module(finding: Finding) -> str:
 
 
 def _warn(finding: Finding) -> None:
-    if said := foreign.told([finding]):
+    if said := executable_text.told([finding]):
         print(sentence(said), file=sys.stderr)
 
 

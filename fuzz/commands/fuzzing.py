@@ -6,17 +6,17 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from ..campaign import CampaignConfig
-from ..campaign import run as campaign
-from ..display import counted, duration
-from ..events import BlockDone, Fault, Finished, Found, Progress
-from ..executor import ExecutorError
-from ..finding import Finding, id_of
-from ..known import shares
-from ..members import headcount, line, lines
-from ..mistake import Mistake
-from ..recorder import Begun, begin
-from ..runs import Run
+from ..campaign.campaign import CampaignConfig
+from ..campaign.campaign import run as campaign
+from ..campaign.events import BlockDone, Fault, Finished, Found, Progress
+from ..campaign.members import headcount, line, lines
+from ..campaign.recorder import Begun, begin
+from ..findings.finding import Finding, id_of
+from ..findings.known import shares
+from ..findings.runs import Run
+from ..output.terminal import counted, duration
+from ..process.executor import ExecutorError
+from ..user_input.mistake import Mistake
 from .session import Session
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
@@ -54,7 +54,7 @@ def fuzz(
         seed=config.seed,
         workers=session.executor.workers,
         versions=session.versions,
-        passes=tuple(subject.label for subject in config.subjects),
+        passes=tuple(target.label for target in config.targets),
     )
     begun = begin(session.store.runs, run, config, resume=resume)
     return _Fuzzing(begun, session, stop_at_first=stop_at_first).run(named)
@@ -76,7 +76,7 @@ class _Fuzzing:
         """Ids of what other runs have told."""
         self._first = threading.Event()
         """A bug was told that no other run has told."""
-        self._exempt = {subject.name: subject.exempt for subject in begun.config.subjects}
+        self._exempt = {target.name: target.exempt for target in begun.config.targets}
         self._greet(begun)
         self._recall()
         session.on_told, session.is_new = self._told, self._is_new
@@ -154,7 +154,7 @@ class _Fuzzing:
         workers = headcount(members) if members else counted(session.executor.workers, "worker")
         went = f", going on after {counted(state.modules, 'module')}" if state.blocks else ""
         session.display.line(
-            f"relaxfuzz on TVM {session.versions['tvm']}: {len(config.subjects)} passes {budget}, "
+            f"relaxfuzz on TVM {session.versions['tvm']}: {len(config.targets)} passes {budget}, "
             f"seed {config.seed}, {workers}{went}"
         )
 

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
-from ..display import columns, display, results
-from ..known import NO_LONGER, Choice, prune, verify
-from ..mistake import Mistake, near
-from ..readable import sentence
-from ..replay import Outcome, Status
+from ..findings.known import NO_LONGER, Choice, prune, verify
+from ..findings.replay import Outcome, Status
+from ..output.readable import sentence
+from ..output.terminal import columns, display, results
 from ..reproducer import Here
+from ..user_input.mistake import Mistake, near
 
 STILL = frozenset({Status.AS_EXPECTED, Status.FAILS})
 

@@ -7,13 +7,13 @@ import contextlib
 from rich.console import Console
 
 from ...oracles.pipelines import PIPELINES
-from .. import foreign
-from ..display import display
+from ..findings import executable_text
 from ..minimize.subject import given
-from ..mistake import Mistake, near
-from ..readable import sentence
+from ..output.readable import sentence
+from ..output.terminal import display
 from ..reproducer import Form
-from ..subjects import calls_of, oracles_of
+from ..user_input.mistake import Mistake, near
+from ..user_input.targets import calls_of, oracles_of
 from .minimizing.finding import by_finding
 from .minimizing.predicate import by_predicate
 from .minimizing.work import Request, Work
@@ -40,16 +40,16 @@ def run(request: Request) -> int:
         raise Mistake("--format issue tells of a pass: it goes without --predicate")
     oracles_of((request.oracle,) if request.oracle else None)
     calls = calls_of(request.passes)
-    subject = given(request.module, well_formed=request.predicate is None)
-    if subject.finding is None and not any(ways):
-        raise Mistake(f"what is wrong with '{subject}'? Say --pass, --pipeline or --predicate")
-    if subject.finding is not None and any((*ways[:2], request.oracle)):
-        raise Mistake(f"'{subject}' is a finding, which brings its own pass and oracle")
+    target = given(request.module, well_formed=request.predicate is None)
+    if target.finding is None and not any(ways):
+        raise Mistake(f"what is wrong with '{target}'? Say --pass, --pipeline or --predicate")
+    if target.finding is not None and any((*ways[:2], request.oracle)):
+        raise Mistake(f"'{target}' is a finding, which brings its own pass and oracle")
     interrupt = Interrupt()
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
-        if subject.finding is not None and (said := foreign.told([subject.finding])):
+        if target.finding is not None and (said := executable_text.told([target.finding])):
             shown.line(sentence(said))
-        work = Work(request, calls, subject, shown, interrupt)
+        work = Work(request, calls, target, shown, interrupt)
         return by_predicate(work) if request.predicate is not None else by_finding(work)
 
 

@@ -14,21 +14,21 @@ from typing import Any
 
 from rich.console import Console
 
-from ..campaign import CampaignConfig
-from ..disk import prune
-from ..display import counted, duration, findings_table
-from ..files import write_whole
-from ..known import Choice
-from ..mistake import Mistake
+from ..campaign.campaign import CampaignConfig
+from ..campaign.schedule import MODULES_IN_BLOCK
+from ..findings.known import Choice
+from ..findings.runs import Run
+from ..findings.store import Store
 from ..nightly.again import FIXED, ODD, is_back, key, old, see
 from ..nightly.config import EXAMPLE, Nightly, Options, Plan, load, plan, within
 from ..nightly.memory import Night, Phase, digest, recall
 from ..nightly.origin import first_bad, over_after
-from ..plain import plain
+from ..output.terminal import counted, duration, findings_table
+from ..process.serialize import plain
 from ..report.data import Entry, Report, State, gather
-from ..runs import Run
-from ..schedule import MODULES_IN_BLOCK
-from ..store import Store
+from ..system.disk import prune
+from ..system.files import write_whole
+from ..user_input.mistake import Mistake
 from .fuzzing import fuzz
 from .report import PAGE, writer
 from .session import Session, session
@@ -96,7 +96,7 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
         choice,
         as_json=json,
         where=chosen.where,
-        calls=[subject.call for subject in chosen.subjects if subject.call is not None],
+        calls=[target.call for target in chosen.targets if target.call is not None],
         corpora=settings.corpus,
         campaign="relaxfuzz nightly",
     ) as made:
@@ -216,19 +216,19 @@ class _Phases:
             self._say("seen again: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
 
     def _fuzz(self) -> None:
-        made, settings, subjects = self._session, self._plan.settings, self._plan.subjects
+        made, settings, targets = self._session, self._plan.settings, self._plan.targets
         before = self._run()
         if before is None or not before[1].finished:
             fuzz(
                 CampaignConfig(
                     seed=self._night.seed,
-                    subjects=subjects,
+                    targets=targets,
                     seconds=self._plan.seconds,
                     modules=settings.modules,
                     oracles=self._plan.oracles,
                     compositions=not settings.passes,
                     modules_in_block=settings.block or MODULES_IN_BLOCK,
-                    avoid=made.expected.triggers(subjects),
+                    avoid=made.expected.triggers(targets),
                 ),
                 made,
                 command=COMMAND,

@@ -12,11 +12,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from .. import foreign
-from ..display import columns, display, results
-from ..local_pool import LocalPool
-from ..readable import sentence
-from ..replay import EXPECTED, Outcome, Status, items, replay
+from ..findings import executable_text
+from ..findings.replay import EXPECTED, Outcome, Status, items, replay
+from ..output.readable import sentence
+from ..output.terminal import columns, display, results
+from ..process.local_pool import LocalPool
 
 
 def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
@@ -32,7 +32,7 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
     """
     unread: list[str] = []
     todo = [item for path in paths for item in items(path, unread.append)]
-    said = foreign.told(item.finding for item in todo if item.finding is not None)
+    said = executable_text.told(item.finding for item in todo if item.finding is not None)
     for line in filter(None, (*unread, sentence(said))):
         print(line, file=sys.stderr)
     outcomes: list[Outcome] = []

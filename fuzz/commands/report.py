@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...generators.tvm_api import versions
-from ..files import write_whole
-from ..finding import UnknownFormat
-from ..known import Choice
-from ..mistake import Mistake
+from ..findings.finding import UnknownFormat
+from ..findings.known import Choice
+from ..findings.store import BadStore, Store
 from ..report.data import Report, gather
-from ..store import BadStore, Store
+from ..system.files import write_whole
+from ..user_input.mistake import Mistake
 
 FORMS = {"html": "html", "junit": "junit", "jsonl": "lines", "markdown": "markdown"}
 """The module for each form, and the function in it. It is loaded when it is asked for: a page needs

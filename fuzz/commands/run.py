@@ -7,12 +7,12 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..campaign import CampaignConfig
+from ..campaign.campaign import CampaignConfig
+from ..campaign.schedule import MODULES_IN_BLOCK
 from ..cluster.where import Where
-from ..known import Choice
-from ..mistake import parse_budget
-from ..schedule import MODULES_IN_BLOCK
-from ..subjects import Relaxations, oracles_of, subjects
+from ..findings.known import Choice
+from ..user_input.mistake import parse_budget
+from ..user_input.targets import Relaxations, oracles_of, targets
 from .fuzzing import fuzz
 from .session import session
 
@@ -48,24 +48,24 @@ def run(request: Request) -> int:
     seconds = None if request.budget is None else parse_budget(request.budget)
     if seconds is None and request.modules is None:
         seconds = BUDGET
-    chosen = subjects(request.passes, request.relaxations)
+    chosen = targets(request.passes, request.relaxations)
     config = CampaignConfig(
         seed=random.SystemRandom().randrange(2**31) if request.seed is None else request.seed,
-        subjects=chosen,
+        targets=chosen,
         seconds=seconds,
         modules=request.modules,
         oracles=oracles_of(request.oracles),
         compositions=not request.passes,
         modules_in_block=request.block or MODULES_IN_BLOCK,
     )
-    names = tuple(subject.name for subject in chosen) if request.passes else None
+    names = tuple(target.name for target in chosen) if request.passes else None
     with session(
         request.out,
         request.workers,
         request.knowns,
         as_json=request.json,
         where=request.where,
-        calls=[subject.call for subject in chosen if subject.call is not None],
+        calls=[target.call for target in chosen if target.call is not None],
         campaign="relaxfuzz run",
     ) as made:
         avoid = made.expected.triggers(chosen)

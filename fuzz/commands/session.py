@@ -19,22 +19,32 @@ from rich.console import Console
 from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
 from ...oracles.passcall import PassCall
+from ..campaign.members import Roster
+from ..campaign.triage import Triage
 from ..cluster.connection import connect
 from ..cluster.scripts import ClusterScripts
 from ..cluster.shipment import Shipment
 from ..cluster.where import Where
-from ..dedup.place import by_row
-from ..display import counted, duration, findings_table
-from ..executor import Executor, ExecutorError
-from ..files import sweep
-from ..finding import Finding
-from ..known import NO_LONGER, USERS, Choice, Expected, Share, add, is_certain, prune, verify
-from ..local_pool import LocalPool
-from ..lock import alone
-from ..members import Roster
+from ..findings.dedup import by_row
+from ..findings.finding import Finding
+from ..findings.known import (
+    NO_LONGER,
+    USERS,
+    Choice,
+    Expected,
+    Share,
+    add,
+    is_certain,
+    prune,
+    verify,
+)
+from ..findings.store import Store
+from ..output.terminal import counted, duration, findings_table
+from ..process.executor import Executor, ExecutorError
+from ..process.local_pool import LocalPool
 from ..reproducer import Here, Scripts
-from ..store import Store
-from ..triage import Triage
+from ..system.files import sweep
+from ..system.lock import alone
 from .voice import Voice
 
 MANY = 0.05

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from ..display import Display, display
-from ..executor import News
+from ..output.terminal import Display, display
+from ..process.executor import News
 
 
 class Voice:

@@ -16,18 +16,18 @@ from pathlib import Path
 from rich.console import Console
 
 from ...generators.tvm_api import versions
-from .. import death
 from ..checker.child import LAST_WORDS
 from ..checker.log import CHECKED, PASSES, Last, Told, findings, running
 from ..checker.meeting import keep
-from ..confirm import DEATHS
-from ..display import counted, findings_table
-from ..executor import ExecutorError, check
-from ..finding import Finding
-from ..held import Held
-from ..known import Choice
-from ..mistake import Mistake
-from ..protocol import Check, Death, Died
+from ..findings.confirm import DEATHS
+from ..findings.finding import Finding
+from ..findings.known import Choice
+from ..output.terminal import counted, findings_table
+from ..process import death
+from ..process.executor import ExecutorError, check
+from ..process.protocol import Check, Death, Died
+from ..user_input.mistake import Mistake
+from ..user_input.unnamed_pass import Held
 from .session import Session, session
 
 TRIAGE_SECONDS = 60.0

@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...oracles.zoo import ZOO, Family, Specimen
-from ..display import display, duration
-from ..local_pool import LocalPool
-from ..mistake import Mistake, near
-from ..store import Store
-from ..zoo import Budget, Detection, hunt
+from ...corpus.zoo import ZOO, Family, Specimen
+from ..campaign.zoo import Budget, Detection, hunt
+from ..findings.store import Store
+from ..output.terminal import display, duration
+from ..process.local_pool import LocalPool
+from ..user_input.mistake import Mistake, near
 from .session import Interrupt
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..cli.app import cores
 from ..cluster import fitness
 from ..cluster.connection import wait_for
-from ..display import counted
+from ..output.terminal import counted
 from . import limits, machine
 from .line import Line, Verdict, ok, problem, warning
 from .ward import examine

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from ..environments import cache
+from ..bisect.environments import cache
 from .line import Line, Step, ok, problem, warning
 
 MEGABYTE = 1_000_000

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-from ..prctl import adopt_orphans, die_with_parent
-from ..rlimit import lower
+from ..system.prctl import adopt_orphans, die_with_parent
+from ..system.rlimit import lower
 from .line import Line, Step, ok, problem, warning
 
 AT_ONCE = 4

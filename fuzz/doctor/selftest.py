@@ -20,9 +20,9 @@ from . import toolchain
 from .line import Line, Step, Verdict, ok, problem, warning
 
 if TYPE_CHECKING:
+    from ..campaign.zoo import Detection
     from ..cluster.where import Where
-    from ..executor import Executor
-    from ..zoo import Detection
+    from ..process.executor import Executor
 
 PART = "self-test"
 SEE = "see the problems and warnings above; where there are none, report it"
@@ -66,7 +66,7 @@ def lines(workers: str, scheduler: str = "", kind: str = "") -> Iterator[Line | 
         yield message
         if isinstance(message, Line) and message.verdict is Verdict.PROBLEM:
             return
-    yield Step("zygote", "run `python -m relaxfuzz.fuzz.zygote </dev/null`, which says why")
+    yield Step("zygote", "run `python -m relaxfuzz.fuzz.process.zygote </dev/null`, which says why")
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-doctor-") as folder:
         os.chdir(folder)  # Hypothesis makes a folder where it is
         yield from _proved(int(workers), scheduler, kind)
@@ -74,8 +74,8 @@ def lines(workers: str, scheduler: str = "", kind: str = "") -> Iterator[Line | 
 
 
 def _proved(workers: int, scheduler: str, kind: str) -> Iterator[Line | Step]:
-    from ..executor import ExecutorError
-    from ..local_pool import LocalPool
+    from ..process.executor import ExecutorError
+    from ..process.local_pool import LocalPool
 
     began = time.monotonic()
     try:
@@ -97,7 +97,7 @@ def _proved(workers: int, scheduler: str, kind: str) -> Iterator[Line | Step]:
 
 def _on_cluster(where: Where, workers: int) -> Iterator[Line | Step]:
     from ..cluster.connection import connect
-    from ..mistake import Mistake
+    from ..user_input.mistake import Mistake
     from . import cluster
 
     yield Step(cluster.PART, cluster.START)
@@ -131,9 +131,9 @@ def hunts(
     faults: tuple[Fault, ...], executor: Executor, *, seconds: float = SECONDS
 ) -> Iterator[Line]:
     """Look for the faults, both at the same time."""
-    from ...oracles.zoo import ZOO
-    from ..store import Store
-    from ..zoo import Budget, hunt
+    from ...corpus.zoo import ZOO
+    from ..campaign.zoo import Budget, hunt
+    from ..findings.store import Store
 
     stop = threading.Event()
     budget = Budget(seed=SEED, seconds=seconds)

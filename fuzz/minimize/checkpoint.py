@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...corpus.reading import read_text
-from ..files import write_whole
-from ..finding import Finding
-from ..mistake import Mistake
-from ..plain import counted, parse, typed
+from ..findings.finding import Finding
+from ..process.serialize import counted, parse, typed
+from ..system.files import write_whole
+from ..user_input.mistake import Mistake
 from .parallel import State
 
 FORMAT = 1

@@ -10,8 +10,8 @@ import tvm
 from ...generators.stages import Stage
 from ...generators.tvm_api import load_json
 from ...oracles.oracle import Violation
-from ..journal import Journal
-from ..protocol import Exhausted, Failed, FromChild, Met, Reduce, Shrunk, Tried, identity
+from ..process.journal import Journal
+from ..process.protocol import Exhausted, Failed, FromChild, Met, Reduce, Shrunk, Tried, identity
 from .reduction import Spot
 from .search import Candidate, Search, search
 

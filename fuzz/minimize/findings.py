@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...oracles.oracle import Violation
-from ..confirm import again
-from ..executor import Executor
-from ..finding import Finding
-from ..protocol import Death
+from ..findings.confirm import again
+from ..findings.finding import Finding
+from ..process.executor import Executor
+from ..process.protocol import Death
 from ..reproducer import source_of
 from .parallel import State, shrink
 from .reduction import FIRST

@@ -8,7 +8,7 @@ from itertools import count
 
 import tvm
 
-from ...oracles.graph import Graph
+from ...oracles.metamorphic.graph import Graph
 from .halving import runs
 from .reduction import Edit
 from .shapes import symbols

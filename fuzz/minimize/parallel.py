@@ -8,14 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...generators.tvm_api import load_json, save_json
-from ...oracles import crash
 from ...oracles.oracle import Violation
-from .. import death
-from ..confirm import DEATHS, again, same
-from ..executor import Executor, ExecutorError
-from ..finding import Finding
-from ..mistake import Mistake
-from ..protocol import (
+from ...oracles.structural import crash
+from ..findings.confirm import DEATHS, again, same
+from ..findings.finding import Finding
+from ..process import death
+from ..process.executor import Executor, ExecutorError
+from ..process.protocol import (
     LIMITS,
     Death,
     Died,
@@ -32,6 +31,7 @@ from ..protocol import (
     Tried,
     identity,
 )
+from ..user_input.mistake import Mistake
 from .child import MAKING
 from .reduction import FIRST, Spot
 from .reductions import REDUCTIONS

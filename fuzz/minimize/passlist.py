@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
-from ..confirm import DEATHS, again
-from ..executor import Executor, narrow
-from ..finding import Finding
-from ..protocol import Narrow
+from ..findings.confirm import DEATHS, again
+from ..findings.finding import Finding
+from ..process.executor import Executor, narrow
+from ..process.protocol import Narrow
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ...generators.source import SourceError, to_source
 from ...generators.tvm_api import load_json
-from ..scratch import scratch
+from ..system.scratch import scratch
 from .parallel import TICK, State
 from .search import Candidate, Search, digest, flaw_of
 

@@ -14,8 +14,8 @@ from itertools import islice
 import tvm
 
 from ...generators.tvm_api import load_json, save_json
-from ...oracles import well_formed
-from ...oracles.subject import given
+from ...oracles.pass_runs import given
+from ...oracles.structural import well_formed
 from .reduction import FIRST, Edit, Reduction, Spot
 from .reductions import REDUCTIONS
 

@@ -8,8 +8,8 @@ from functools import partial
 
 import tvm
 
-from ...oracles.graph import Graph
-from ...oracles.twins import SHAPE, unshared
+from ...oracles.metamorphic.graph import Graph
+from ...oracles.metamorphic.twins import SHAPE, unshared
 from .halving import runs
 from .reduction import Edit
 

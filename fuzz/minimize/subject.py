@@ -6,11 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..finding import Finding
-from ..load import BadModule, load
-from ..mistake import Mistake
-from ..replay import items, module_of, unknown
-from ..store import DATABASE
+from ..findings.finding import Finding
+from ..findings.replay import items, module_of, unknown
+from ..findings.store import DATABASE
+from ..user_input.mistake import Mistake
+from ..user_input.read_module import BadModule, load
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...corpus.knowns import Known
-from ..executor import Executor
-from ..known import Expected, is_certain
-from ..replay import Item, Outcome, Status, items, replay
+from ..findings.known import Expected, is_certain
+from ..findings.replay import Item, Outcome, Status, items, replay
+from ..findings.store import Store
+from ..process.executor import Executor
 from ..reproducer import Scripts
-from ..store import Store
 
 FIXED = frozenset({Status.FIXED, Status.GONE})
 ODD = frozenset({Status.CHANGED, Status.BROKEN})

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...corpus.reading import read_text
+from ..bisect.environments import Choice, choices
 from ..cluster.where import Where, asked
-from ..disk import parse_size
-from ..environments import Choice, choices
-from ..mistake import Mistake, parse_budget
-from ..protocol import Subject
-from ..replay import items
-from ..settings import read
-from ..subjects import Relaxations, oracles_of, subjects
+from ..findings.replay import items
+from ..process.protocol import Target
+from ..system.disk import parse_size
+from ..user_input.mistake import Mistake, parse_budget
+from ..user_input.settings import read
+from ..user_input.targets import Relaxations, oracles_of, targets
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 
@@ -89,7 +89,7 @@ class Plan:
     """The settings, understood."""
 
     settings: Nightly
-    subjects: tuple[Subject, ...]
+    targets: tuple[Target, ...]
     oracles: tuple[str, ...] | None
     seconds: float | None
     """None: the number of modules ends it."""
@@ -172,7 +172,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
             if spelling not in settings.passes:
                 raise Mistake(f"{spelling!r} is none of the passes {list(settings.passes)}")
     with _at(f"{where}, passes"):
-        passes = subjects(settings.passes, Relaxations(), settings.promises)
+        passes = targets(settings.passes, Relaxations(), settings.promises)
     with _at(f"{where}, oracles"):
         oracles = oracles_of(settings.oracles or None)
     with _at(f"{where}, corpus"):
@@ -185,7 +185,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
     with _at(where):
         return Plan(
             settings=settings,
-            subjects=passes,
+            targets=passes,
             oracles=oracles,
             seconds=seconds,
             where=cluster,

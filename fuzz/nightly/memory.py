@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...corpus.reading import LONGEST_GENERATED, read_text
-from ..files import write_whole
-from ..lost import watched
-from ..plain import counted, parse, plain, typed
+from ..process.serialize import counted, parse, plain, typed
+from ..system.disk_lost import watched
+from ..system.files import write_whole
 
 FILE = "nightly.json"
 

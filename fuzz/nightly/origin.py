@@ -6,11 +6,11 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ..bisect import Bisection, Verdict
-from ..environments import Choice
-from ..finding import Finding
-from ..store import Store
-from ..subprocesses import Stopped, Subprocesses
+from ..bisect.bisect import Bisection, Verdict
+from ..bisect.environments import Choice
+from ..findings.finding import Finding
+from ..findings.store import Store
+from ..system.subprocesses import Stopped, Subprocesses
 
 
 def first_bad(

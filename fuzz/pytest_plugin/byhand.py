@@ -10,12 +10,12 @@ from typing import Any
 import tvm
 
 from ...oracles.catalogue import catalogue
-from ..check_pass import called, check_pass
-from ..held import Held
-from ..mistake import Mistake, near, parse_budget
-from ..settings import read
-from ..store import Store
-from ..subjects import Relaxations, oracles_of, stage_of, subjects
+from ..findings.store import Store
+from ..property_tests.check_pass import called, check_pass
+from ..user_input.mistake import Mistake, near, parse_budget
+from ..user_input.settings import read
+from ..user_input.targets import Relaxations, oracles_of, stage_of, targets
+from ..user_input.unnamed_pass import Held
 from .byhand_campaign import Campaign
 from .options import TABLE, Settings
 
@@ -107,9 +107,9 @@ def fuzz(
     seconds = None if budget is None else parse_budget(budget, "budget =")
     relaxations = _relaxations(pass_, options, promises)
     own = {} if relaxations == Relaxations() else {pass_: relaxations}
-    (subject,) = subjects([pass_], Relaxations(), own)
+    (target,) = targets([pass_], Relaxations(), own)
     with Store(settings.out) as store:
-        done = Campaign(store, subject, settings, seed).run(
+        done = Campaign(store, target, settings, seed).run(
             None if options is None else options.oracles, seconds, modules
         )
     if done is not None:

@@ -8,19 +8,19 @@ import time
 from collections.abc import Iterator, Sequence
 
 from ...generators.tvm_api import versions
-from ..campaign import CampaignConfig
-from ..campaign import run as campaign
-from ..display import counted
-from ..events import Fault, Finished, Found
-from ..failure_text import whole
-from ..finding import Finding
-from ..known import Choice
-from ..mistake import Mistake
-from ..pass_violation import pool
-from ..protocol import Subject
-from ..runs import Run
-from ..store import Store
-from ..triage import Triage
+from ..campaign.campaign import CampaignConfig
+from ..campaign.campaign import run as campaign
+from ..campaign.events import Fault, Finished, Found
+from ..campaign.triage import Triage
+from ..findings.finding import Finding
+from ..findings.known import Choice
+from ..findings.runs import Run
+from ..findings.store import Store
+from ..output.failure_text import whole
+from ..output.terminal import counted
+from ..process.protocol import Target
+from ..property_tests.pass_violation import pool
+from ..user_input.mistake import Mistake
 from .failure import near
 from .options import Settings
 
@@ -46,9 +46,9 @@ class Broken(AssertionError):
 class Campaign:
     """A campaign on one pass, in the store of the session."""
 
-    def __init__(self, store: Store, subject: Subject, settings: Settings, seed: int) -> None:
+    def __init__(self, store: Store, target: Target, settings: Settings, seed: int) -> None:
         self._store = store
-        self._subject = subject
+        self._subject = target
         self._seed = seed
         self._versions = versions()
         self._expected = Choice(folders=settings.known).load(self._versions["tvm"])
@@ -76,7 +76,7 @@ class Campaign:
         id = self._store.runs.begin(begun)
         config = CampaignConfig(
             seed=self._seed,
-            subjects=(self._subject,),
+            targets=(self._subject,),
             seconds=None if seconds is None else seconds * (1 - RESERVE),
             modules=modules,
             oracles=oracles,

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ...corpus import Entry, entry
-from ..script import is_reproducer
+from ..findings.script import is_reproducer
 from .items import Told
 from .options import SETTINGS, in_part
 
 if TYPE_CHECKING:
-    from ..replay import Outcome
+    from ..findings.replay import Outcome
 
 
 @pytest.hookimpl(trylast=True)  # when the settings have been read
@@ -84,7 +84,7 @@ class _Again(pytest.Item):
 
     def replay(self, path: Path) -> Outcome:
         """What comes out, in a process of its own."""
-        from ..replay import Item, replay
+        from ..findings.replay import Item, replay
 
         root = str(self.config.rootpath)
         if root not in sys.path:
@@ -119,7 +119,7 @@ class _OfCorpus(_Again):
 
     def runtest(self) -> None:
         from ...generators.tvm_api import versions
-        from ..replay import Status
+        from ..findings.replay import Status
         from .failure import near
 
         outcome = self.replay(self.path)
@@ -148,8 +148,8 @@ class _OfKnown(_Again):
     def runtest(self) -> None:
         from ...corpus.knowns import known
         from ...generators.tvm_api import versions
-        from ..known import NO_LONGER
-        from ..replay import Status
+        from ..findings.known import NO_LONGER
+        from ..findings.replay import Status
         from .failure import near, reason
 
         try:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...corpus.knowns import Known
-from .. import failure_text
-from ..finding import Finding
-from ..store import Store
+from ..findings.finding import Finding
+from ..findings.store import Store
+from ..output import failure_text
 from .items import Shard
 
 

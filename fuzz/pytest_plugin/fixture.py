@@ -47,7 +47,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _take(item: pytest.Item, markers: list[pytest.Mark]) -> str | None:
     """Keep what the markers say; or what is wrong with them."""
-    from ..mistake import Mistake
+    from ..user_input.mistake import Mistake
     from .byhand import options
 
     given: dict[str, Any] = {}

@@ -17,13 +17,13 @@ from ...corpus.knowns import Known
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
-from ..campaign import CampaignConfig
-from ..campaign import run as campaign
-from ..events import BlockDone, Fault, Finished, Found, Progress
-from ..finding import Finding
-from ..known import Choice
-from ..protocol import Identity, PassStats, Subject, identity
-from ..triage import Triage
+from ..campaign.campaign import CampaignConfig
+from ..campaign.campaign import run as campaign
+from ..campaign.events import BlockDone, Fault, Finished, Found, Progress
+from ..campaign.triage import Triage
+from ..findings.finding import Finding
+from ..findings.known import Choice
+from ..process.protocol import Identity, PassStats, Target, identity
 from . import failure
 from .items import Campaign, Shard, Told
 from .parts import Part
@@ -99,11 +99,11 @@ class _Fuzzing:
         settings, shard = place.settings, item.shard
         self._place = place
         self._tell = tell
-        self._subject = place.plan.subject(shard.spelling)
+        self._subject = place.plan.target(shard.spelling)
         self._expected = Choice(folders=settings.known).load(place.versions["tvm"])
         self._config = CampaignConfig(
             seed=seed_of(place.plan.seed, shard),
-            subjects=(self._subject,),
+            targets=(self._subject,),
             seconds=place.clock.share(shard.spelling),
             modules=None if settings.modules is None else max(1, part_of(settings.modules, shard)),
             compositions=False,
@@ -254,12 +254,12 @@ def part_of(modules: int, shard: Shard) -> int:
     return modules * (shard.number + 1) // shard.count - modules * shard.number // shard.count
 
 
-def _asked(subject: Subject, stats: PassStats) -> tuple[str, ...]:
+def _asked(target: Target, stats: PassStats) -> tuple[str, ...]:
     """The oracles that looked at this pass at all."""
     if not stats.checks:
         return ()
-    contract = contract_of(subject.call or PassCall(f"{subject.name}()"))
+    contract = contract_of(target.call or PassCall(f"{target.name}()"))
     silent = {exemption.oracle for exemption in contract.exemptions if exemption.when is None}
-    silent.update(subject.exempt)
+    silent.update(target.exempt)
     structural = (oracle.name for oracle in STRUCTURAL if oracle.name not in silent)
     return (*structural, *sorted(stats.sampled))

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from ..mistake import Mistake, parse_budget
-from ..settings import read
+from ..user_input.mistake import Mistake, parse_budget
+from ..user_input.settings import read
 
 BUDGET = "60s"
 """Where neither a time nor a number of modules is given."""

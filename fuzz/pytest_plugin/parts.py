@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psutil
 
-from ..files import write_whole
-from ..plain import plain, typed
-from ..protocol import PassStats
+from ..process.protocol import PassStats
+from ..process.serialize import plain, typed
+from ..system.files import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

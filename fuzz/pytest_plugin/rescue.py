@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ..executor import ExecutorError
-from ..finding import Finding
-from ..local_pool import LocalPool
-from ..store import Store
-from ..triage import Triage
+from ..campaign.triage import Triage
+from ..findings.finding import Finding
+from ..findings.store import Store
+from ..process.executor import ExecutorError
+from ..process.local_pool import LocalPool
 from . import failure
 from .items import Shard
 from .parts import Part, Parts

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..display import counted
-from ..mistake import Mistake
-from ..plain import plain, typed
-from ..settings import read
+from ..output.terminal import counted
+from ..process.serialize import plain, typed
+from ..user_input.mistake import Mistake
+from ..user_input.settings import read
 from .items import WITHOUT_SHARDS
 from .options import BUDGET, SETTINGS, TABLE, Settings
 
 if TYPE_CHECKING:
-    from ..protocol import Subject
+    from ..process.protocol import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +35,16 @@ class Plan:
     """Of xdist."""
     shards: int = 1
     """Of each pass."""
-    subjects: Mapping[str, Any] = field(default_factory=dict)
+    targets: Mapping[str, Any] = field(default_factory=dict)
     """By spelling, as JSON: to read one takes TVM. None where nothing is to run."""
     run: int | None = None
     """Its id among the runs of the store."""
 
-    def subject(self, spelling: str) -> Subject:
+    def target(self, spelling: str) -> Target:
         """The pass of this spelling."""
-        from ..protocol import Subject
+        from ..process.protocol import Target
 
-        made: Subject = typed(self.subjects[spelling], Subject)
+        made: Target = typed(self.targets[spelling], Target)
         return made
 
 
@@ -120,7 +120,7 @@ def collected(config: pytest.Config, passes: Collection[str]) -> None:
         pytest.UsageError: see `prepare`.
     """
     config.stash[SPLIT] = len(passes)
-    if not config.stash[PLAN].subjects:
+    if not config.stash[PLAN].targets:
         prepare(config, passes)
 
 
@@ -141,17 +141,17 @@ def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> Non
 
     try:
         named = [each for each in chosen.passes if passes is None or each in passes]
-        subjects = _subjects(named, settings)
-        run = summary.begin(config, chosen, subjects)
+        targets = _targets(named, settings)
+        run = summary.begin(config, chosen, targets)
     except Mistake as error:
         raise pytest.UsageError(f"relaxfuzz: {error}") from None
-    found = {spelling: plain(subject) for spelling, subject in subjects.items()}
-    config.stash[PLAN] = dataclasses.replace(chosen, subjects=found, run=run)
+    found = {spelling: plain(target) for spelling, target in targets.items()}
+    config.stash[PLAN] = dataclasses.replace(chosen, targets=found, run=run)
 
 
-def _subjects(passes: Collection[str], settings: Settings) -> Mapping[str, Subject]:
+def _targets(passes: Collection[str], settings: Settings) -> Mapping[str, Target]:
     from ...generators.tvm_api import TVMUnsupported, require_tvm
-    from ..subjects import Relaxations, by_spelling
+    from ..user_input.targets import Relaxations, by_spelling
 
     try:
         require_tvm()

@@ -12,10 +12,10 @@ from functools import reduce
 import pytest
 
 from ...generators.tvm_api import versions
-from ..display import counted
-from ..protocol import PassStats, Subject
-from ..runs import Run, Sample
-from ..store import Store
+from ..findings.runs import Run, Sample
+from ..findings.store import Store
+from ..output.terminal import counted
+from ..process.protocol import PassStats, Target
 from .failure import near
 from .options import SETTINGS
 from .parts import Part, Parts
@@ -25,7 +25,7 @@ from .session import PLAN, Plan
 TITLE = "relaxfuzz"
 
 
-def begin(config: pytest.Config, plan: Plan, subjects: Mapping[str, Subject]) -> int:
+def begin(config: pytest.Config, plan: Plan, targets: Mapping[str, Target]) -> int:
     """Enter the session among the runs of the store; its id.
 
     Raises:
@@ -38,7 +38,7 @@ def begin(config: pytest.Config, plan: Plan, subjects: Mapping[str, Subject]) ->
         seed=plan.seed,
         workers=plan.workers,
         versions=versions(),
-        passes=tuple(subject.label for subject in subjects.values()),
+        passes=tuple(target.label for target in targets.values()),
     )
     with Store(settings.out) as store:
         Parts.sweep(settings.out)
@@ -171,7 +171,7 @@ def _put_together(run: Run, plan: Plan, parts: Sequence[Part]) -> Run:
     knowns: Counter[str] = Counter()
     samples: list[Sample] = []
     for part in parts:
-        label = plan.subject(part.spelling).label
+        label = plan.target(part.spelling).label
         stats[label] = stats.get(label, PassStats()) + part.stats
         known_reports[label] += part.known_reports
         knowns.update(part.knowns)

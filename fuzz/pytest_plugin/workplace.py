@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from ...generators.tvm_api import versions
-from ..local_pool import LocalPool
-from ..store import Store
+from ..findings.store import Store
+from ..process.local_pool import LocalPool
 from .options import SETTINGS
 from .parts import Parts
 from .session import PLAN, SPLIT

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...corpus.knowns import Known
-from ..dedup.place import by_row
-from ..finding import Finding
-from ..known import Expected
-from ..protocol import PassStats
-from ..rows import Row
-from ..runs import Run
-from ..store import Store
+from ..findings.dedup import by_row
+from ..findings.finding import Finding
+from ..findings.known import Expected
+from ..findings.rows import Row
+from ..findings.runs import Run
+from ..findings.store import Store
+from ..process.protocol import PassStats
 
 T = TypeVar("T")
 

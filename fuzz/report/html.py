@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..display import counted, duration
+from ..output.terminal import counted, duration
 from . import plots
 from .data import Report, State
 from .matrix import matrix

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..display import counted
-from ..fenced import fenced
-from ..finding import Finding
+from ..findings.finding import Finding
+from ..output.fenced import fenced
+from ..output.terminal import counted
 from .data import Entry, Report, State
 from .told import compared, expected, fails, happened, known_as, replay, reproducer, summary
 from .visible import readable, shortened, visible

@@ -11,8 +11,8 @@ from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.oracle import Oracle
 from ...oracles.pipelines import PIPELINES
-from ..confirm import DEATHS
-from ..protocol import PassStats
+from ..findings.confirm import DEATHS
+from ..process.protocol import PassStats
 from .data import Report, State
 
 TIERS = {1: "structural", 2: "metamorphic", 3: "evaluated", 4: "executed"}

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..runs import Run, Sample
+from ..findings.runs import Run, Sample
 
 EARLIER = 8
 """Runs before the last one that are drawn, too."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ...oracles.exhibit import Exhibit
-from ..finding import Finding
+from ...oracles.text.exhibit import Exhibit
+from ..findings.finding import Finding
 from ..reproducer.account import promised
 from . import code
 from .data import Entry, Report, State

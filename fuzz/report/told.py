@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from ...corpus.reading import LONGEST_GENERATED, read_text
-from ..display import counted, duration
-from ..finding import Finding
+from ..findings.finding import Finding
+from ..output.terminal import counted, duration
 from ..reproducer.account import promised, without_own_frames
 from .data import Entry, Report, State
 
@@ -85,7 +85,7 @@ def _done(report: Report) -> Iterator[str]:
     seed = "" if run.seed is None else f", seed {run.seed}"
     yield (
         f"The last run ({run.command}{seed}): {counted(run.checks, 'check')} of "
-        f"{counted(len(run.passes), 'subject')} on {counted(run.modules, 'module')} in "
+        f"{counted(len(run.passes), 'target')} on {counted(run.modules, 'module')} in "
         f"{duration(run.seconds)}{'' if run.finished else ', not finished'}."
     )
     if len(report.runs) > 1:

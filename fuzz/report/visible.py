@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..readable import is_hidden
+from ..output.readable import is_hidden
 
 LONGEST_LINE = 2_000
 """Characters of one line that are shown."""

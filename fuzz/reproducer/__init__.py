@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..finding import Finding
-from ..scratch import scratch
-from ..script import is_reproducer
+from ..findings.finding import Finding
+from ..findings.script import is_reproducer
+from ..system.scratch import scratch
 from .account import FALLEN_BACK, header
 from .execution import Here, Scripts, as_found, prepared, raised, run
 from .file import file_text

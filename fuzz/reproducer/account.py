@@ -7,9 +7,9 @@ import textwrap
 from pathlib import Path
 
 from ...oracles.check import ORACLES
-from ..finding import Finding
-from ..protocol import Death
-from ..readable import sentence
+from ..findings.finding import Finding
+from ..output.readable import sentence
+from ..process.protocol import Death
 
 _DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never takes the process with it.",

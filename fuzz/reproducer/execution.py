@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ...oracles import agreement, keys, metamorphic, well_formed
+from ...oracles import keys
 from ...oracles.check import ORACLES
-from ...oracles.pipeline_values import CODE_GENERATION
-from ..finding import Finding
-from ..protocol import Death
-from ..runner import HUNG, Runners
-from ..script import MAIN
+from ...oracles.metamorphic import oracles
+from ...oracles.structural import reference, well_formed
+from ...oracles.values.pipeline_values import CODE_GENERATION
+from ..findings.finding import Finding
+from ..findings.script import MAIN
+from ..process.protocol import Death
+from ..system.script_runner import HUNG, Runners
 
 SECONDS = 60.0
 """For one execution, on a busy machine."""
@@ -141,7 +143,7 @@ def says(stderr: str, finding: Finding) -> bool:
             return _same_exception(kind, text, told, words)
         case (_, "a second run raises" | "exception" | "what is saved does not load", told, words):
             return _same_exception(kind, text, told, words)
-        case ("reference", agreement.REFUSED, told, words, *_):
+        case ("reference", reference.REFUSED, told, words, *_):
             return _same_exception(kind, text, told, words)
         case ("well-formed", well_formed.RELAX | well_formed.TENSOR_IR, words, *_):
             return _complains(text, words)
@@ -154,7 +156,7 @@ def says(stderr: str, finding: Finding) -> bool:
         ):
             return _complains(text, words)
         case ("tvmscript", words):
-            return metamorphic.said(f"{kind}: {text}") == words
+            return oracles.said(f"{kind}: {text}") == words
         case ("lowering-complete", operator, *_):
             return operator.removeprefix("relax.") in text
     if finding.pass_name == CODE_GENERATION or finding.oracle not in ORACLES:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
-from ..finding import Finding
-from ..script import MAIN
+from ..findings.finding import Finding
+from ..findings.script import MAIN
 from .module_text import ModuleText
 from .way import Way
 

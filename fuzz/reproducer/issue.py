@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..fenced import fenced
-from ..finding import Finding
+from ..findings.finding import Finding
+from ..output.fenced import fenced
 from .account import promised, seen, title, versions
 
 STORY = 12

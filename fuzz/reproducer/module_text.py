@@ -15,8 +15,8 @@ import tvm
 
 from ...generators.source import to_source
 from ...generators.tvm_api import load_json
-from ...oracles.graph import Graph
-from ..scratch import scratch
+from ...oracles.metamorphic.graph import Graph
+from ..system.scratch import scratch
 from .execution import run
 
 SMALL = 64

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.oracle import Case
-from ..finding import Finding
-from ..footprint import VITAL, question
-from ..protocol import Death
+from ..findings.finding import Finding
+from ..process.process_state import VITAL, question
+from ..process.protocol import Death
 
 HANG_SECONDS = 30
 MEMORY_MB = 3072

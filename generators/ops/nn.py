@@ -11,14 +11,7 @@ from tvm import relax, tirx
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
-from .operands import (
-    build_unary,
-    in_single,
-    ints,
-    nonempty_tensor,
-    one_axis,
-    quiet,
-)
+from .operands import build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 from .unary import erf
 

@@ -26,8 +26,8 @@ from ..inspect import (
     relax_functions,
     static,
 )
-from ..meaningless import meaningless
 from ..passcall import PassCall
+from ..values.meaningless import meaningless
 from .limits import DEAD_CODE
 from .reading import argument, named_functions, spelled
 from .spelling import always

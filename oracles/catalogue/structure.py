@@ -10,14 +10,7 @@ from tvm import relax
 
 from ...generators.stages import Stage
 from ..contract import PassContract
-from ..inspect import (
-    attr,
-    bindings_of,
-    calls_of,
-    is_public,
-    local_functions,
-    relax_functions,
-)
+from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
 from .spelling import always
 

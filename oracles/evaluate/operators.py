@@ -9,7 +9,7 @@ from tvm.ir import Call
 
 from ...generators.ops import table
 from ..errors import Unsupported
-from ..undefined import undefined
+from ..values.undefined import undefined
 
 if TYPE_CHECKING:
     from .frame import Frame

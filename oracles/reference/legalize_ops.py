@@ -34,7 +34,7 @@ from ..inspect import (
     relax_functions,
     tensor_types,
 )
-from ..lowering_gaps import keeps_type, passed_over, unknown
+from ..structural.lowering_gaps import keeps_type, passed_over, unknown
 
 Legalize = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
 

@@ -17,9 +17,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .fuzz.check_pass import PassViolation, check_pass
     from .fuzz.checker.checker import Checker
     from .fuzz.minimize.search import minimize
+    from .fuzz.property_tests.check_pass import PassViolation, check_pass
     from .generators.modules import ir_modules
     from .oracles.contract import PassContract
     from .oracles.evaluate import evaluate
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Checker": "fuzz.checker.checker",
     "PassContract": "oracles.contract",
-    "PassViolation": "fuzz.check_pass",
-    "check_pass": "fuzz.check_pass",
+    "PassViolation": "fuzz.property_tests.check_pass",
+    "check_pass": "fuzz.property_tests.check_pass",
     "evaluate": "oracles.evaluate",
     "ir_modules": "generators.modules",
     "minimize": "fuzz.minimize.search",

@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from relaxfuzz.fuzz.store import DATABASE
+from relaxfuzz.fuzz.findings.store import DATABASE
 
 from .campaigns import MORE, Campaign, kill
 from .dask_cluster import Dask

@@ -179,9 +179,9 @@ class Campaign:
                 kind = "other"
                 if self.driver is not None and process.pid == self.driver.pid:
                     kind = "driver"
-                elif "relaxfuzz.fuzz.zygote" in words:
+                elif "relaxfuzz.fuzz.process.zygote" in words:
                     kind = "child" if parent in ("zygote", "child") else "zygote"
-                elif "relaxfuzz.fuzz.runner" in words:
+                elif "relaxfuzz.fuzz.system.script_runner" in words:
                     kind = "reproducer" if parent in ("runner", "reproducer") else "runner"
                 kinds[process.pid] = kind
                 parts.setdefault(kind, []).append(process)

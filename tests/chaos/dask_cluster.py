@@ -8,8 +8,8 @@ import signal
 
 import psutil
 
-from relaxfuzz.fuzz.bench.dask_processes import Processes
-from relaxfuzz.fuzz.scratch import sweep
+from bench.dask_processes import Processes
+from relaxfuzz.fuzz.system.scratch import sweep
 
 from .campaigns import Campaign, kill
 

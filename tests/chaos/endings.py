@@ -12,8 +12,8 @@ from typing import Any
 
 from distributed.diskutils import WorkSpace
 
+from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.nightly.memory import FILE
-from relaxfuzz.fuzz.store import DATABASE, Store
 
 from .campaigns import Campaign, settled
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from relaxfuzz.fuzz.protocol import Death
-from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.protocol import Death
 
 from .campaigns import Campaign, kill
 from .endings import ending, harm

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz import corpus
-from relaxfuzz.fuzz.replay import EXPECTED, Item, replay
+from relaxfuzz.fuzz.findings.replay import EXPECTED, Item, replay
 
 VERDICTS = (corpus.HERE / "VERDICTS.md").read_text(encoding="utf-8")
 FILES = [*corpus.seeds(), *corpus.found()]

@@ -10,11 +10,11 @@ from tvm import relax
 
 from relaxfuzz.corpus.known.triggers import TRIGGERS
 from relaxfuzz.corpus.knowns import Known, knowns
-from relaxfuzz.fuzz.campaign import CampaignConfig, run
-from relaxfuzz.fuzz.events import Finished
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.protocol import Subject
-from relaxfuzz.fuzz.schedule import avoids
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
+from relaxfuzz.fuzz.campaign.events import Finished
+from relaxfuzz.fuzz.campaign.schedule import avoids
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Target
 
 TRIGGERED = [known for known in knowns() if known.trigger is not None]
 
@@ -42,12 +42,12 @@ def test_every_trigger_is_one_of_a_known() -> None:
 
 def test_half_of_the_modules_avoid_it() -> None:
     """The same ones with any number of workers; the rest is checked as ever."""
-    subjects = (Subject("FastMathTransform"),)
+    targets = (Target("FastMathTransform"),)
 
     def checks(avoid: dict[str, tuple[str, ...]]) -> Finished:
         config = CampaignConfig(
             seed=3,
-            subjects=subjects,
+            targets=targets,
             modules=24,
             oracles=("crash",),
             compositions=False,

@@ -9,7 +9,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
 
 PASSES = Path(__file__).with_name("passes.py")

@@ -279,7 +279,7 @@ def test_what_passes_stumble_over_is_generated(
 
 DIGEST = """
 import hashlib, random, tvm
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 strategy = ir_modules()
 text = "".join(tvm.ir.save_json(example(strategy, 7, i)) for i in range(30))

@@ -23,10 +23,10 @@ from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure, Plan, execute, fork
-from relaxfuzz.oracles.inputs import arguments
-from relaxfuzz.oracles.undefined import LARGE
-from relaxfuzz.oracles.values import difference as first_difference
-from relaxfuzz.oracles.values import perturbed
+from relaxfuzz.oracles.values.comparison import difference as first_difference
+from relaxfuzz.oracles.values.comparison import perturbed
+from relaxfuzz.oracles.values.inputs import arguments
+from relaxfuzz.oracles.values.undefined import LARGE
 
 EXAMPLES = 16
 BATCH = 24

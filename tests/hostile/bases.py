@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 from relaxfuzz import corpus
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.stages import Stage, advance

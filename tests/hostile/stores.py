@@ -23,20 +23,20 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 from tvm import relax
 
+from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
+from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.commands import findings as findings_command
 from relaxfuzz.fuzz.commands import report as report_command
-from relaxfuzz.fuzz.exhibit import here
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.plain import plain
-from relaxfuzz.fuzz.protocol import ModuleDone, PassStats, identity
-from relaxfuzz.fuzz.readable import message
-from relaxfuzz.fuzz.recorder import _Checkpoint
-from relaxfuzz.fuzz.replay import items
+from relaxfuzz.fuzz.findings.exhibit import here
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.replay import items
+from relaxfuzz.fuzz.findings.runs import Run, Sample
+from relaxfuzz.fuzz.findings.store import DATABASE, Store
+from relaxfuzz.fuzz.output.readable import message
+from relaxfuzz.fuzz.process.protocol import ModuleDone, PassStats, identity
+from relaxfuzz.fuzz.process.serialize import plain
 from relaxfuzz.fuzz.reproducer import source_of
-from relaxfuzz.fuzz.runs import Run, Sample
-from relaxfuzz.fuzz.state import State
-from relaxfuzz.fuzz.store import DATABASE, Store
+from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.oracle import Case

@@ -21,10 +21,10 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz import module_file, node_graph
-from relaxfuzz.fuzz.load import BadModule, load
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.scratch import scratch
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.system.scratch import scratch
+from relaxfuzz.fuzz.user_input import module_file, node_graph
+from relaxfuzz.fuzz.user_input.read_module import BadModule, load
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.tvm_api import load_json, save_json
 

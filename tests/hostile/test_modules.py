@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from relaxfuzz.fuzz.load import BadModule, load
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.scratch import scratch
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.system.scratch import scratch
+from relaxfuzz.fuzz.user_input.read_module import BadModule, load
 from relaxfuzz.generators.tvm_api import load_json, save_json
 
 from . import bases

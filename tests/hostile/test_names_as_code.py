@@ -11,7 +11,7 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz import reproducer
-from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.reproducer.account import header
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.tvm_api import load_json, save_json, versions

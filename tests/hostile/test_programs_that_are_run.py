@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.probe import probe
-from relaxfuzz.fuzz.runner import STDERR_KEPT, Runners
+from relaxfuzz.fuzz.system.script_runner import STDERR_KEPT, Runners
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.probe import probe
 
 
 @pytest.fixture(scope="module")

@@ -23,24 +23,24 @@ from hypothesis import strategies as st
 
 from relaxfuzz import corpus
 from relaxfuzz.corpus.knowns import SHIPPED, known, knowns
-from relaxfuzz.fuzz import foreign
-from relaxfuzz.fuzz.environments import _about
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.lock import LOCK, alone
+from relaxfuzz.fuzz.bisect.environments import _about
+from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
+from relaxfuzz.fuzz.campaign.state import State
+from relaxfuzz.fuzz.findings import executable_text
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.replay import Item, Status, replay
+from relaxfuzz.fuzz.findings.script import is_reproducer
+from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store
 from relaxfuzz.fuzz.minimize import checkpoint
 from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
 from relaxfuzz.fuzz.minimize.parallel import State as Search
-from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.nightly import memory
 from relaxfuzz.fuzz.nightly.config import EXAMPLE, Options, load, plan
 from relaxfuzz.fuzz.nightly.memory import Night, recall
-from relaxfuzz.fuzz.protocol import Check, ProtocolError, Submit, decode, encode
-from relaxfuzz.fuzz.recorder import _Checkpoint
-from relaxfuzz.fuzz.replay import Item, Status, replay
-from relaxfuzz.fuzz.script import is_reproducer
-from relaxfuzz.fuzz.state import State
-from relaxfuzz.fuzz.store import DATABASE, BadStore, Store
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check, ProtocolError, Submit, decode, encode
+from relaxfuzz.fuzz.system.lock import LOCK, alone
+from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.passcall import PassCall
 
 from ..commands import relaxfuzz
@@ -128,7 +128,7 @@ def fuzz_stores(original: Path, count: int) -> Tally:
                 write_all(inside, tally)
 
     # The shipped knowns are what takes the time, and are the same each time.
-    with mock.patch("relaxfuzz.fuzz.known.knowns", functools.cache(knowns)):
+    with mock.patch("relaxfuzz.fuzz.findings.known.knowns", functools.cache(knowns)):
         fuzz(count, damaged_stores(original), work)
     return tally
 
@@ -170,7 +170,7 @@ def test_reading_leaves_nothing_behind(store: Path) -> None:
 
 
 def test_a_store_that_cannot_be_written_to(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relaxfuzz.fuzz.database._on_read_only_disk", lambda folder: True)
+    monkeypatch.setattr("relaxfuzz.fuzz.system.database._on_read_only_disk", lambda folder: True)
     with Store(store) as writer:
         expected = writer.rows.all()
         writer.rows.judge(expected[0].id, note="in the log only")
@@ -333,7 +333,7 @@ def fuzz_findings(finding: Finding, count: int) -> Tally:
         if made is not None:
             assert Finding.from_json(made.to_json()) == made
             assert made.reproducer is None or "/" not in made.reproducer
-            foreign.told([made])
+            executable_text.told([made])
 
     fuzz(count, damaged_text(finding.to_json()), work)
     return tally
@@ -373,13 +373,13 @@ CODE = (
 
 
 def test_what_is_code_in_a_finding(finding: Finding) -> None:
-    assert [expr for expr in PLAIN if foreign.is_code(PassCall(expr))] == []
-    assert [expr[:40] for expr in CODE if not foreign.is_code(PassCall(expr))] == []
-    assert foreign.is_code(PassCall("LegalizeOps()", imports=("import os",)))
-    assert foreign.is_code(PassCall("LegalizeOps()", factory="/x.py:f"))
+    assert [expr for expr in PLAIN if executable_text.is_code(PassCall(expr))] == []
+    assert [expr[:40] for expr in CODE if not executable_text.is_code(PassCall(expr))] == []
+    assert executable_text.is_code(PassCall("LegalizeOps()", imports=("import os",)))
+    assert executable_text.is_code(PassCall("LegalizeOps()", factory="/x.py:f"))
     dpl = ("from tvm.relax.dpl import is_const, is_op, wildcard",)
     pattern = "FuseOpsByPattern([('a', is_op('relax.add')(wildcard(), is_const()))])"
-    assert not foreign.is_code(PassCall(pattern, imports=dpl))
+    assert not executable_text.is_code(PassCall(pattern, imports=dpl))
 
 
 SAYS = "import os; os.system('touch {}')"

@@ -11,7 +11,8 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.oracles import interface, keys, well_formed
+from relaxfuzz.oracles import keys
+from relaxfuzz.oracles.structural import interface, well_formed
 
 SAME = [
     (

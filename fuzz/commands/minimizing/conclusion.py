@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...display import counted, duration
-from ...finding import Finding
+from ...findings.finding import Finding
 from ...minimize.parallel import State
-from ...readable import sentence, visible
+from ...output.readable import sentence, visible
+from ...output.terminal import counted, duration
 from .events import about, printed
 from .work import Work, size
 
@@ -19,9 +19,9 @@ Other = tuple[Finding, Path]
 def nothing(work: Work) -> int:
     """Say that nothing is wrong with the module; the exit code."""
     if work.request.json:
-        printed({"event": "nothing", "module": str(work.subject)})
+        printed({"event": "nothing", "module": str(work.target)})
     else:
-        print(f"Nothing is wrong with '{work.subject}' that the oracles can see.")
+        print(f"Nothing is wrong with '{work.target}' that the oracles can see.")
     return 0
 
 

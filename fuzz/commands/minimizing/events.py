@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ...finding import Finding
+from ...findings.finding import Finding
 
 
 def about(finding: Finding) -> dict[str, object]:

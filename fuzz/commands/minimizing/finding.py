@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from ....generators.tvm_api import load_json, versions
 from ....oracles.composition import contract_of
 from ... import reproducer
-from ...confirm import again
-from ...executor import ExecutorError, JobFailed, check
-from ...exhibit import exhibit
-from ...files import write_whole
-from ...finding import Finding
-from ...local_pool import LocalPool
+from ...findings.confirm import again
+from ...findings.exhibit import exhibit
+from ...findings.finding import Finding
+from ...findings.store import Store
 from ...minimize.findings import minimized
 from ...minimize.parallel import State
 from ...minimize.passlist import fewer_passes
-from ...mistake import Mistake
-from ...protocol import Check
+from ...process.executor import ExecutorError, JobFailed, check
+from ...process.local_pool import LocalPool
+from ...process.protocol import Check
 from ...reproducer import Form
-from ...store import Store
+from ...system.files import write_whole
+from ...user_input.mistake import Mistake
 from .conclusion import Other, conclude, named, nothing
 from .work import MORE, Work
 
@@ -63,8 +63,8 @@ def by_finding(work: Work) -> int:
             work.faults[str(error)] = None
         text = reproducer.failing(smallest, work.request.form)
     write_whole(work.out, text or work.module_text(smallest.module))
-    if work.subject.store is not None:
-        with Store(work.subject.store, create=False, write=True) as store:
+    if work.target.store is not None:
+        with Store(work.target.store, create=False, write=True) as store:
             if text is not None and work.request.form is Form.SOURCE:
                 store.publish(smallest, text)
             else:
@@ -77,7 +77,7 @@ def by_finding(work: Work) -> int:
 
 def _chosen(work: Work, pool: LocalPool) -> Finding | None:
     """What is wrong; the first of several things."""
-    finding = work.subject.finding
+    finding = work.target.finding
     if finding is None:
         found = _violations(work, pool)
         for other in found[1:]:
@@ -88,11 +88,11 @@ def _chosen(work: Work, pool: LocalPool) -> Finding | None:
     try:
         seen = [again(pool, finding, finding.module) for _ in range(MORE)]
     except JobFailed as error:
-        if work.subject.finding is None:
+        if work.target.finding is None:
             raise
         # What a finding of anybody's says may be nothing that an oracle can be asked.
-        raise Mistake(f"'{work.subject}' cannot be asked: {str(error).strip()[-200:]}") from None
-    if work.subject.finding is not None and not any(seen):
+        raise Mistake(f"'{work.target}' cannot be asked: {str(error).strip()[-200:]}") from None
+    if work.target.finding is not None and not any(seen):
         return None
     if None in seen:
         work.flaky = True
@@ -105,11 +105,11 @@ def _violations(work: Work, pool: LocalPool) -> list[Finding]:
     request = work.request
     if len(work.calls) == 1:
         (call,) = work.calls
-        reason = contract_of(call).requires(load_json(work.subject.module))
+        reason = contract_of(call).requires(load_json(work.target.module))
         if reason is not None:
             raise Mistake(f"{call.name} does not apply to this module: {reason}")
     job = Check(
-        module=work.subject.module,
+        module=work.target.module,
         calls=work.calls,
         pipeline=request.pipeline,
         oracles=None if request.oracle is None else (request.oracle,),
@@ -136,7 +136,7 @@ def _others(work: Work, pool: LocalPool, met: Sequence[Finding]) -> list[Other]:
 
     Among the findings of a campaign it does not count: see `Triage`.
     """
-    store = work.subject.store
+    store = work.target.store
     folder = store or work.out.with_name(f"{work.out.name}.others")
     kept: list[Other] = []
     for finding in met:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...files import write_whole
 from ...minimize.findings import ASKED, backwards
 from ...minimize.parallel import State
 from ...minimize.predicate import Command, shrink_by
-from ...mistake import Mistake
+from ...system.files import write_whole
+from ...user_input.mistake import Mistake
 from .conclusion import conclude
 from .work import MORE, Work
 
@@ -21,11 +21,11 @@ def by_predicate(work: Work) -> int:
     """
     command = _command(work)
     former = work.former()
-    state = State(module=work.subject.module) if former is None else former.state
+    state = State(module=work.target.module) if former is None else former.state
     if former is None:
         _ask_first(work, command)
     work.keep(state, None)
-    trail = [work.subject.module] if former is None else [state.module]
+    trail = [work.target.module] if former is None else [state.module]
     reached = shrink_by(
         command,
         state,
@@ -58,14 +58,14 @@ def _command(work: Work) -> Command:
 
 def _ask_first(work: Work, command: Command) -> None:
     try:
-        answers = [command.ask(work.subject.module) for _ in range(1 + MORE)]
+        answers = [command.ask(work.target.module) for _ in range(1 + MORE)]
     except OSError as error:
         raise Mistake(f"--predicate cannot be started: {error}") from None
     code, said = answers[0]
     if all(code != 0 for code, _ in answers):
         last = said.strip().splitlines()[-1:] or ["it says nothing"]
         raise Mistake(
-            f"the predicate does not find '{work.subject}' interesting: exit code {code}, {last[0]}"
+            f"the predicate does not find '{work.target}' interesting: exit code {code}, {last[0]}"
         )
     failed = sum(code != 0 for code, _ in answers)
     if failed:

@@ -11,17 +11,17 @@ from ....generators.tvm_api import load_json, versions
 from ....oracles.inspect import bindings_of
 from ....oracles.passcall import PassCall
 from ... import reproducer
-from ...display import Display, duration
-from ...executor import Executor
-from ...finding import Finding
-from ...load import BadModule
+from ...findings.finding import Finding
+from ...findings.replay import loaded
 from ...minimize.checkpoint import BadCheckpoint, Checkpoint, read
 from ...minimize.parallel import State
 from ...minimize.subject import Given
-from ...mistake import Mistake
-from ...replay import loaded
+from ...output.terminal import Display, duration
+from ...process.executor import Executor
 from ...reproducer import Form
 from ...reproducer.module_text import as_script, as_source
+from ...user_input.mistake import Mistake
+from ...user_input.read_module import BadModule
 from ..session import Interrupt
 from .events import printed
 
@@ -53,7 +53,7 @@ class Work:
         self,
         request: Request,
         calls: Mapping[str, PassCall],
-        subject: Given,
+        target: Given,
         shown: Display,
         interrupt: Interrupt,
     ) -> None:
@@ -63,20 +63,20 @@ class Work:
         """
         self.request = request
         self.calls = tuple(calls[spelling] for spelling in request.passes)
-        self.subject = subject
+        self.target = target
         self.shown = shown
         self.interrupt = interrupt
         suffix = ".md" if request.form is Form.ISSUE else ".py"
-        self.out = request.out or Path(f"{subject.stem}-minimized{suffix}")
+        self.out = request.out or Path(f"{target.stem}-minimized{suffix}")
         if not self.out.parent.is_dir():
             raise Mistake(f"no folder '{self.out.parent}' for --out '{self.out}'")
         self.path = self.out.with_name(f"{self.out.name}.state")
         """Where the checkpoint is."""
-        self.before = size(subject.module)
+        self.before = size(target.module)
         self.flaky = False
         self.faults: dict[str, None] = {}
         self._asked = {
-            "the module": subject.identity,
+            "the module": target.identity,
             "--pass": list(request.passes),
             "--pipeline": request.pipeline,
             "--oracle": request.oracle,

@@ -18,7 +18,7 @@ from tvm.ir.instrument import pass_instrument
 
 import relaxfuzz
 from relaxfuzz import Checker, PassViolation
-from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.generators.tvm_api import load_json
 from relaxfuzz.oracles.contract import PassContract, Relation
 

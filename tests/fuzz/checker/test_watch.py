@@ -13,7 +13,7 @@ import pytest
 
 from relaxfuzz.fuzz.checker import log
 from relaxfuzz.fuzz.commands.watch import Request, run
-from relaxfuzz.fuzz.held import Held
+from relaxfuzz.fuzz.user_input.unnamed_pass import Held
 from relaxfuzz.oracles.passcall import PassCall
 
 FAULTS = Path(__file__).with_name("build_faults.py")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.bench.dask_processes import Processes
+from bench.dask_processes import Processes
 
 PATIENCE = 60.0
 """Seconds in which anything comes true that will."""

@@ -16,26 +16,26 @@ import pytest
 from typer.testing import CliRunner
 
 import relaxfuzz
-from relaxfuzz.fuzz import campaign
-from relaxfuzz.fuzz.bench.dask_processes import Processes
-from relaxfuzz.fuzz.campaign import CampaignConfig
+from bench.dask_processes import Processes
+from relaxfuzz.fuzz.campaign import campaign
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
+from relaxfuzz.fuzz.campaign.events import BlockDone, Event, Fault, Finished, Found, Progress
+from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cluster import executor as cluster_executor
 from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.fitness import about, differences
 from relaxfuzz.fuzz.cluster.where import Where
-from relaxfuzz.fuzz.events import BlockDone, Event, Fault, Finished, Found, Progress
-from relaxfuzz.fuzz.executor import Executor, ExecutorError
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.protocol import Block, Ended, Reply, StageDone, Subject
-from relaxfuzz.fuzz.state import State
+from relaxfuzz.fuzz.process.executor import Executor, ExecutorError
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Block, Ended, Reply, StageDone, Target
+from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.passcall import PassCall
 
 CONFIG = CampaignConfig(
     seed=5,
-    subjects=tuple(map(Subject, ("ToNonDataflow", "LiftTransformParams", "KillAfterLastUse"))),
+    targets=tuple(map(Target, ("ToNonDataflow", "LiftTransformParams", "KillAfterLastUse"))),
     modules=40,
     modules_in_block=4,
     compositions=False,
@@ -164,7 +164,7 @@ def test_a_worker_with_other_sources_is_left_out(
     with executor(cluster) as (made, said):
         eventually(lambda: any("left out: the sources" in line for line in said))
         assert made.workers == 1
-        _, finished = told(made, CampaignConfig(seed=5, subjects=CONFIG.subjects, modules=4))
+        _, finished = told(made, CampaignConfig(seed=5, targets=CONFIG.targets, modules=4))
         assert finished.modules == 4
 
 
@@ -221,4 +221,4 @@ def test_a_job_under_way_can_be_cancelled_and_leaves_nothing_behind(
 
 
 def _block(name: str, call: PassCall | None = None, modules: int = 4) -> Block:
-    return Block(seed=1, start=0, count=modules, subjects=(Subject(name, call),))
+    return Block(seed=1, start=0, count=modules, targets=(Target(name, call),))

@@ -15,24 +15,24 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from relaxfuzz.fuzz import display as displays
-from relaxfuzz.fuzz.bench.dask_processes import Processes
-from relaxfuzz.fuzz.campaign import CampaignConfig
+from bench.dask_processes import Processes
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
+from relaxfuzz.fuzz.campaign.members import Roster, headcount, line, lines
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cli.app import finish
 from relaxfuzz.fuzz.cluster.where import Where
 from relaxfuzz.fuzz.commands import fuzzing
 from relaxfuzz.fuzz.commands.session import Session
 from relaxfuzz.fuzz.commands.voice import Voice
-from relaxfuzz.fuzz.display import display
-from relaxfuzz.fuzz.executor import ExecutorError, Member, Sink
-from relaxfuzz.fuzz.known import Choice
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.members import Roster, headcount, line, lines
+from relaxfuzz.fuzz.findings.known import Choice
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.config import Options, Plan, load, plan
-from relaxfuzz.fuzz.protocol import LIMITS, Job, Limits
-from relaxfuzz.fuzz.store import Store
-from relaxfuzz.fuzz.subjects import Relaxations, subjects
+from relaxfuzz.fuzz.output import terminal as displays
+from relaxfuzz.fuzz.output.terminal import display
+from relaxfuzz.fuzz.process.executor import ExecutorError, Member, Sink
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import LIMITS, Job, Limits
+from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 from relaxfuzz.generators.tvm_api import versions
 
 from ...commands import relaxfuzz
@@ -220,7 +220,7 @@ def test_what_was_found_before_the_workers_were_lost_is_told(
     session.executor = _Lost(pool, 5)
     config = CampaignConfig(
         seed=5,
-        subjects=subjects((f"{USER}:raises_on_exp",), Relaxations()),
+        targets=targets((f"{USER}:raises_on_exp",), Relaxations()),
         modules=200,
         modules_in_block=4,
         compositions=False,

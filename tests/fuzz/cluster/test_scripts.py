@@ -18,13 +18,13 @@ from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.scripts import ClusterScripts
 from relaxfuzz.fuzz.cluster.shipment import Shipment
 from relaxfuzz.fuzz.cluster.where import LOCAL, Where
-from relaxfuzz.fuzz.executor import ExecutorError, execute
-from relaxfuzz.fuzz.known import verify
-from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.findings.known import verify
+from relaxfuzz.fuzz.findings.replay import Outcome, items
 from relaxfuzz.fuzz.nightly.again import Old, see
-from relaxfuzz.fuzz.replay import Outcome, items
+from relaxfuzz.fuzz.process.executor import ExecutorError, execute
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Scripts
-from relaxfuzz.fuzz.runner import Runners
+from relaxfuzz.fuzz.system.script_runner import Runners
 
 ADDRESS = re.compile("0x[0-9a-f]+")
 

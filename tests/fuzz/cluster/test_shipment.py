@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relaxfuzz.fuzz import executor as executors
-from relaxfuzz.fuzz.bench.dask_processes import Processes
+from bench.dask_processes import Processes
 from relaxfuzz.fuzz.cluster import cargo, shipment
 from relaxfuzz.fuzz.cluster.cargo import Cargo, Holding, differences, hold, versions
 from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.shipment import Shipment
 from relaxfuzz.fuzz.cluster.where import LOCAL, Where
-from relaxfuzz.fuzz.executor import Executor, ExecutorError
-from relaxfuzz.fuzz.local_pool import LocalPool
-from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.protocol import Block, Check, Ended, Reply, Subject, Violated
+from relaxfuzz.fuzz.process import executor as executors
+from relaxfuzz.fuzz.process.executor import Executor, ExecutorError
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Block, Check, Ended, Reply, Target, Violated
+from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -136,7 +136,7 @@ def test_what_is_installed_is_only_named(write: Write) -> None:
     made = shipped(f"{folder}/my.py:make")
     assert names(made, folder) == {"my.py"}
     assert set(made.manifest.needs) == {"rich", "jinja2"}
-    assert shipped("relaxfuzz.oracles.zoo:X", "rich.x:X").manifest.files == {}
+    assert shipped("relaxfuzz.corpus.zoo:X", "rich.x:X").manifest.files == {}
     assert differences(made.manifest.needs, versions(made.manifest.needs)) == ""
     there = {"rich": "0.1", "jinja2": None}
     told = differences({"rich": "15.0", "jinja2": "3"}, there)
@@ -366,8 +366,8 @@ def replies(executor: Executor, block: Block) -> Iterator[Reply]:
 
 def found(executor: Executor, calls: list[PassCall], module: str) -> tuple[list[Any], list[Any]]:
     """What a block says of two passes, and what checks say of all; without what differs anyway."""
-    subjects = tuple(Subject(call.name, call) for call in calls[:2])
-    block = Block(seed=1, start=0, count=3, subjects=subjects)
+    targets = tuple(Target(call.name, call) for call in calls[:2])
+    block = Block(seed=1, start=0, count=3, targets=targets)
     told = [
         dataclasses.replace(reply, id=0)
         for reply in replies(executor, block)

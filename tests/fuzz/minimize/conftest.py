@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tvm
 
-from relaxfuzz.fuzz.module_file import execute
+from relaxfuzz.fuzz.user_input.module_file import execute
 
 HEADER = """
 from tvm.script import ir as I, relax as R, tirx as T

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.minimize.checkpoint import BadCheckpoint, Checkpoint, read
 from relaxfuzz.fuzz.minimize.parallel import State
 from relaxfuzz.fuzz.minimize.reduction import Spot

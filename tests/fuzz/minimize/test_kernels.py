@@ -9,7 +9,7 @@ import pytest
 import tvm
 from tvm import s_tir, tirx
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.kernels import kernels
 from relaxfuzz.fuzz.minimize.kernels_axes import drop_axes
 from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
@@ -21,11 +21,11 @@ from relaxfuzz.fuzz.minimize.kernels_params import drop_kernel_params, static_ke
 from relaxfuzz.fuzz.minimize.kernels_statements import drop_definitions, drop_statements, unwrap
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.module_file import execute
+from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.inspect import calls_of, nodes
-from relaxfuzz.oracles.well_formed import flaw
+from relaxfuzz.oracles.structural.well_formed import flaw
 
 ALL: tuple[Reduction, ...] = (
     most_bodies_trivial,

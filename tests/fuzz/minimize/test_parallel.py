@@ -15,13 +15,13 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.executor import check
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.minimize import parallel
 from relaxfuzz.fuzz.minimize.findings import minimized
 from relaxfuzz.fuzz.minimize.parallel import Outcome, State, shrink
-from relaxfuzz.fuzz.protocol import Check, Limits
+from relaxfuzz.fuzz.process.executor import check
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check, Limits
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
 from relaxfuzz.oracles.passcall import PassCall
 

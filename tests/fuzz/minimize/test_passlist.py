@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import tvm
 
-from relaxfuzz.fuzz.executor import check
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.minimize.passlist import ddmin, fewer_passes
-from relaxfuzz.fuzz.protocol import Check
+from relaxfuzz.fuzz.process.executor import check
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check
 from relaxfuzz.oracles.passcall import PassCall
 
 

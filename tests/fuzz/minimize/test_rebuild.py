@@ -6,7 +6,7 @@ import pytest
 import tvm
 import tvm_ffi
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.attributes import (
     default_attributes,
     drop_attributes,
@@ -21,15 +21,10 @@ from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
 from relaxfuzz.fuzz.minimize.sharing import unshare
 from relaxfuzz.fuzz.minimize.signatures import drop_params, drop_result_fields, split_tuples
-from relaxfuzz.fuzz.minimize.types import (
-    drop_devices,
-    infer_annotations,
-    known_types,
-    plain_dtypes,
-)
+from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known_types, plain_dtypes
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.oracles.well_formed import flaw
+from relaxfuzz.oracles.structural.well_formed import flaw
 
 ALL: tuple[Reduction, ...] = (
     drop_params,

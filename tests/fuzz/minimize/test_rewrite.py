@@ -6,7 +6,7 @@ import pytest
 import tvm
 import tvm_ffi
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.bindings import drop_bindings, drop_dead, shorten_chains
 from relaxfuzz.fuzz.minimize.blocks import plain_blocks
 from relaxfuzz.fuzz.minimize.branches import flatten_branches, settle_conditions
@@ -22,8 +22,8 @@ from relaxfuzz.fuzz.minimize.tuples import drop_tuple_fields
 from relaxfuzz.fuzz.minimize.uses import merge_params, use_earlier
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.oracles.subject import digest
-from relaxfuzz.oracles.well_formed import flaw
+from relaxfuzz.oracles.pass_runs import digest
+from relaxfuzz.oracles.structural.well_formed import flaw
 
 REDUCTIONS = (
     *(keep_one_function, drop_functions, return_less, shorten_branches, drop_dead, drop_bindings),

@@ -11,14 +11,14 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.reduction import Edit, Spot
 from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
 from relaxfuzz.fuzz.minimize.search import Candidate, Search, digest, make, minimize, search
-from relaxfuzz.fuzz.module_file import execute
+from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
-from relaxfuzz.oracles.well_formed import flaw
+from relaxfuzz.oracles.structural.well_formed import flaw
 
 SCRIPT = """
 from tvm.script import ir as I, relax as R, tirx as T

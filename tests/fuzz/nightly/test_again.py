@@ -11,13 +11,13 @@ import pytest
 from relaxfuzz.corpus import Entry
 from relaxfuzz.corpus.knowns import knowns
 from relaxfuzz.corpus.versions import claim
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.known import Expected
-from relaxfuzz.fuzz.local_pool import LocalPool
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.known import Expected
+from relaxfuzz.fuzz.findings.replay import Item, Outcome, Status
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.again import is_back, key, old, see
-from relaxfuzz.fuzz.replay import Item, Outcome, Status
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Here
-from relaxfuzz.fuzz.store import Store
 from relaxfuzz.generators.tvm_api import versions
 
 HERE = versions()["tvm"]

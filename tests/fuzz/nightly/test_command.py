@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from relaxfuzz.fuzz.cli import app
-from relaxfuzz.fuzz.lock import alone
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.config import Nightly, load
-from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.system.lock import alone
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 

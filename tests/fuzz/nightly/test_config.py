@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.mistake import Mistake
 from relaxfuzz.fuzz.nightly.config import (
     EXAMPLE,
     Nightly,
@@ -20,7 +19,8 @@ from relaxfuzz.fuzz.nightly.config import (
     plan,
     within,
 )
-from relaxfuzz.fuzz.subjects import Relaxations
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.targets import Relaxations
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -66,7 +66,7 @@ def test_what_the_example_shows_in_comments_can_be_asked(tmp_path: Path) -> None
 def test_nothing_said_is_an_hour_of_all_passes(tmp_path: Path) -> None:
     made = planned("", tmp_path)
     assert (made.seconds, made.settings.modules) == (3600, None)
-    assert len(made.subjects) > 60
+    assert len(made.targets) > 60
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_promises_reach_the_pass(tmp_path: Path) -> None:
     text = (
         f'passes = ["{spelling}"]\n[promises."{spelling}"]\nnot-idempotent = true\nstages = ["raw"]'
     )
-    (subject,) = planned(text, tmp_path).subjects
-    assert subject.exempt == ("idempotent",)
-    assert subject.stages == ("raw",)
+    (target,) = planned(text, tmp_path).targets
+    assert target.exempt == ("idempotent",)
+    assert target.stages == ("raw",)
 
 
 # Mistakes

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.memory import FILE
-from relaxfuzz.fuzz.store import Store
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 SEEDS = Path(__file__).parents[3] / "corpus" / "seeds"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.known import add
-from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.findings.known import add
+from relaxfuzz.fuzz.findings.store import Store
 
 from .foreign import Foreign, foreign
 

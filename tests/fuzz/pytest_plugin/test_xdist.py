@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.findings.store import Store
 
 from .foreign import foreign
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.known import Choice, Expected
-from relaxfuzz.fuzz.protocol import PassStats
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.known import Choice, Expected
+from relaxfuzz.fuzz.findings.rows import NamedCause
+from relaxfuzz.fuzz.findings.runs import Run, Sample
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.protocol import PassStats
 from relaxfuzz.fuzz.report.data import Report, gather
-from relaxfuzz.fuzz.rows import NamedCause
-from relaxfuzz.fuzz.runs import Run, Sample
-from relaxfuzz.fuzz.store import Store
-from relaxfuzz.oracles.exhibit import Exhibit
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.exhibit import Exhibit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

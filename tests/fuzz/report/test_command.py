@@ -10,8 +10,8 @@ import pytest
 
 import relaxfuzz.fuzz.report as package
 from relaxfuzz.fuzz.commands.report import run
-from relaxfuzz.fuzz.mistake import Mistake
-from relaxfuzz.fuzz.store import Store
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.user_input.mistake import Mistake
 
 
 @pytest.fixture

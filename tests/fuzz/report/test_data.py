@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.known import Choice, Expected, add
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.known import Choice, Expected, add
+from relaxfuzz.fuzz.findings.runs import Run
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.report.data import Entry, Report, State, gather
-from relaxfuzz.fuzz.runs import Run
-from relaxfuzz.fuzz.store import Store
 
 Make = Callable[..., Finding]
 MakeRun = Callable[..., Run]

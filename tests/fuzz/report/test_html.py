@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from relaxfuzz.corpus.knowns import Known
 from relaxfuzz.corpus.versions import Claim
-from relaxfuzz.fuzz.finding import Finding
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
 from relaxfuzz.fuzz.report.html import html
 from relaxfuzz.fuzz.report.shown import groups
 from relaxfuzz.fuzz.report.visible import visible
-from relaxfuzz.fuzz.runs import Run
-from relaxfuzz.oracles.exhibit import Exhibit
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.exhibit import Exhibit
 
 VOID = {"meta", "link", "input"}
 LOADING = {"src", "srcset", "data", "action", "formaction", "poster", "background"}

@@ -16,14 +16,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from relaxfuzz.fuzz.finding import Finding
-from relaxfuzz.fuzz.protocol import PassStats
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.runs import Run
+from relaxfuzz.fuzz.process.protocol import PassStats
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
 from relaxfuzz.fuzz.report.junit import junit
 from relaxfuzz.fuzz.report.lines import SCHEMA, lines
 from relaxfuzz.fuzz.report.markdown import LIMIT, code, markdown
-from relaxfuzz.fuzz.runs import Run
-from relaxfuzz.oracles.exhibit import Exhibit
+from relaxfuzz.oracles.text.exhibit import Exhibit
 
 Make = Callable[..., Finding]
 
@@ -318,7 +318,7 @@ def test_the_summary_of_a_run(report: Report) -> None:
     seen = Seen(RENDERED.render(made))
     assert "Bugs: 1 new, 1 seen before, 1 known, 0 fixed." in seen.bare
     assert "1,420" not in seen.bare
-    assert "1420 checks of 2 subjects on 120 modules in 1m00s" in seen.bare
+    assert "1420 checks of 2 targets on 120 modules in 1m00s" in seen.bare
     assert "+        return y" in seen.code
     assert "assert 1 == 2, '<b>wrong</b> & so on'" in seen.code
     assert "relaxfuzz replay" in seen.code

@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles.errors import Mismatch, Unsupported
 from relaxfuzz.oracles.evaluate import MAX_DEPTH, Evaluator
-from relaxfuzz.oracles.undefined import undefined
+from relaxfuzz.oracles.values.undefined import undefined
 
 
 @I.ir_module

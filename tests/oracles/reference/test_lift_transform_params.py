@@ -10,9 +10,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
-from relaxfuzz.oracles.canonical import equivalent
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.evaluate.evaluator import evaluate
@@ -21,7 +20,8 @@ from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.lift_transform_params import lift_transform_params
 from relaxfuzz.oracles.reference.no_answer import NoAnswer
-from relaxfuzz.oracles.standalone import standalone
+from relaxfuzz.oracles.structural.canonical import equivalent
+from relaxfuzz.oracles.text.standalone import standalone
 
 CONTRACT = catalogue["LiftTransformParams"]
 

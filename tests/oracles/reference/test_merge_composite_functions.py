@@ -11,7 +11,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import VALUES, check
@@ -19,7 +19,7 @@ from relaxfuzz.oracles.inspect import attr, calls_of, relax_functions
 from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.merge_composite_functions import merge_composite_functions
-from relaxfuzz.oracles.standalone import standalone
+from relaxfuzz.oracles.text.standalone import standalone
 
 CONTRACT = catalogue["MergeCompositeFunctions"]
 

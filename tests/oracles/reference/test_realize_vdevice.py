@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.fuzz.draw import example
+from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used

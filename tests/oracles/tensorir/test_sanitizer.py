@@ -20,7 +20,6 @@ from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.scope import ModuleScope, Scope
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
-from relaxfuzz.oracles.inputs import arguments
 from relaxfuzz.oracles.tensorir import Fault, sanitize, translate
 from relaxfuzz.oracles.tensorir.fault import (
     ALIASED,
@@ -36,6 +35,7 @@ from relaxfuzz.oracles.tensorir.fault import (
     WRITE_OUTSIDE,
 )
 from relaxfuzz.oracles.tensorir.sanitizer import checked_run
+from relaxfuzz.oracles.values.inputs import arguments
 
 from .native import assert_same_bits
 

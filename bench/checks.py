@@ -1,0 +1,184 @@
+"""Checks as a campaign does them: how many, and where the time goes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from relaxfuzz.fuzz.campaign import schedule
+from relaxfuzz.fuzz.process import worker
+from relaxfuzz.fuzz.process.journal import Journal
+from relaxfuzz.fuzz.process.protocol import Block, StageDone, Target
+from relaxfuzz.oracles import check as checks
+from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.pass_runs import PassRuns
+
+from .clock import Clock
+from .forks import Tell, in_fork
+
+
+@dataclass(slots=True)
+class Throughput:
+    """What the same blocks came to."""
+
+    checks: int = 0
+    modules: int = 0
+    cpu: float = 0.0
+    wall: float = 0.0
+    by_item: Counter[str] = field(default_factory=Counter)
+    executions: list[tuple[float, float]] = field(default_factory=list)
+    """CPU seconds of executions in the VM, at first and again, where they are watched."""
+
+    @property
+    def rate(self) -> float:
+        """Checks per CPU second."""
+        return self.checks / self.cpu if self.cpu else 0.0
+
+
+@dataclass(slots=True)
+class Costs:
+    """Where the time went, in CPU seconds."""
+
+    spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    calls: Counter[str] = field(default_factory=Counter)
+    whole: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Of each check, by pass, oracles included."""
+    bare: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Of the direct run in each check, by pass."""
+
+
+def measure(seed: int, modules: int) -> tuple[Throughput, Throughput, Costs]:
+    """Tier 1 alone, the sampled tiers too, and what tier 1 alone is made of."""
+    worker.warm_up()
+    alone, sampled, costs = Throughput(), Throughput(), Costs()
+    for number, (start, count) in enumerate(schedule.blocks(modules)):
+        block = block_of(seed, number, start, count)
+        run_block(block, _no_samples, alone)
+        run_block(block, lambda tell: None, sampled)
+        run_block(block, _watch, Throughput(), costs)
+    return alone, sampled, costs
+
+
+def block_of(seed: int, number: int, start: int, count: int) -> Block:
+    """A block of a campaign with the whole catalogue."""
+    return Block(
+        seed=seed,
+        start=start,
+        count=count,
+        targets=tuple(Target(name) for name in catalogue),
+        disabled=schedule.disabled(seed, number),
+    )
+
+
+Prepare = Callable[[Tell], None]
+
+
+def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None = None) -> None:
+    """Run a block in forks; where one dies, another goes on with the next module.
+
+    Args:
+        prepare: changes the process in which the block runs, and may tell of more.
+    """
+    checked: Counter[str] = Counter()
+    start, end = block.start, block.start + block.count
+    while start < end:
+        part = dataclasses.replace(block, start=start, count=end - start, checked=dict(checked))
+        journal = Journal()
+        begin = time.perf_counter()
+        said, cpu = in_fork(_run, part, journal, prepare)
+        into.wall += time.perf_counter() - begin
+        into.cpu += cpu
+        for kind, value in said:
+            if kind == "stage":
+                checked.update(value)
+                into.by_item.update(value)
+                into.checks += sum(value.values())
+            elif kind == "module":
+                into.modules += 1
+            elif kind == "executed":
+                into.executions.append(value)
+            elif kind == "costs" and costs is not None:
+                for name, seconds in value["spent"].items():
+                    costs.spent[name] += seconds
+                costs.calls.update(value["calls"])
+            elif kind == "check" and costs is not None:
+                name, whole, bare = value
+                costs.whole[name].append(whole)
+                costs.bare[name].append(bare)
+        place = journal.last()
+        start = end if journal.finished or place is None else place.index + 1
+        journal.close()
+
+
+def _run(tell: Tell, part: Block, journal: Journal, prepare: Prepare) -> None:
+    journal.adopt()
+    prepare(tell)
+
+    def say(reply: object) -> None:
+        if isinstance(reply, StageDone):
+            tell(("stage", {name: stats.checks for name, stats in reply.stats.items()}))
+        elif type(reply).__name__ == "ModuleDone":
+            tell(("module", None))
+
+    worker.run(0, part, journal, say)
+    journal.finish()
+
+
+def _no_samples(tell: Tell) -> None:
+    # The sample is the last thing that a check draws: without it all else stays as it is.
+    replace(schedule, "oracles", lambda original: lambda random: ())
+
+
+def _watch(tell: Tell) -> None:
+    """Put clocks around the parts of a check. The process ends with its block: none is undone."""
+    _no_samples(tell)
+    clock = Clock()
+    bare: list[float] = []
+    attempt, check, module = PassRuns.attempt, worker._Block._check, worker._Block._module
+
+    def watched_attempt(self: Any, step: str, *rest: Any) -> Any:
+        begin = time.process_time()
+        outcome = clock.watch(f"run: {step}", attempt)(self, step, *rest)
+        if step == "direct":
+            bare.append(time.process_time() - begin)
+        return outcome
+
+    def watched_check(self: Any, item: Any, *rest: Any) -> Any:
+        bare.clear()
+        begin = time.process_time()
+        found = clock.watch("rest of a check", check)(self, item, *rest)
+        if item.kind is schedule.Kind.PASS and bare:
+            tell(("check", (item.name, time.process_time() - begin, bare[0])))
+        return found
+
+    def watched_module(self: Any, *args: Any) -> None:
+        clock.watch("rest of the harness", module)(self, *args)
+        tell(("costs", {"spent": dict(clock.spent), "calls": dict(clock.calls)}))
+        clock.spent.clear()
+        clock.calls.clear()
+
+    replace(PassRuns, "attempt", lambda original: watched_attempt)
+    replace(worker._Block, "_check", lambda original: watched_check)
+    replace(worker._Block, "_module", lambda original: watched_module)
+    replace(worker._Block, "_advance", functools.partial(clock.watch, "advance"))
+    replace(worker._Block, "_prepare", functools.partial(clock.watch, "choose"))
+    replace(worker._Block, "_report", functools.partial(clock.watch, "report"))
+    replace(worker, "example", functools.partial(clock.watch, "generate"))
+    replace(
+        checks,
+        "STRUCTURAL",
+        lambda oracles: tuple(
+            dataclasses.replace(each, check=clock.watch(f"oracle: {each.name}", each.check))
+            for each in oracles
+        ),
+    )
+
+
+def replace(owner: object, name: str, change: Callable[[Any], object]) -> None:
+    """Change what the running process knows under a name."""
+    setattr(owner, name, change(getattr(owner, name)))

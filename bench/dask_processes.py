@@ -1,0 +1,140 @@
+"""A Dask scheduler and workers on this machine, in processes of their own as on a real cluster.
+
+Benchmarks and tests start them here, and may kill any.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from relaxfuzz.fuzz.process.local_pool import ONE_THREAD
+
+SECONDS = 120.0
+"""For the scheduler to come up, on a busy machine."""
+
+END = 30.0
+"""Seconds that a process has to end after it was asked to."""
+
+
+class Processes:
+    """A scheduler, and the workers that are added; all that they write is in one folder."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
+        """Wait until the scheduler is there.
+
+        Raises:
+            RuntimeError: it does not come up; with what it said.
+        """
+        self.folder = folder
+        self.file = folder / "scheduler.json"
+        """The scheduler file."""
+        self.log = folder / "dask.log"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        """Those that were added; their nannies, where they have one."""
+        self._environment = environment
+        self._homes: dict[Path, subprocess.Popen[bytes]] = {}
+        self.scheduler = self._scheduler("0")
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """The scheduler's."""
+        return str(json.loads(self.file.read_text())["address"])
+
+    def add(
+        self, environment: Mapping[str, str] = {}, *, threads: int = 1, nanny: bool = False
+    ) -> subprocess.Popen[bytes]:
+        """One more worker; it keeps its files where one kept them that has gone, if there is one.
+
+        Args:
+            nanny: starts it, and another one where that dies.
+        """
+        homes = (self.folder / f"worker-{number}" for number in itertools.count())
+        home = next(h for h in homes if h not in self._homes or self._homes[h].poll() is not None)
+        words = ["--nthreads", str(threads), "--nworkers", "1", "--local-directory", str(home)]
+        if not nanny:
+            words.append("--no-nanny")
+        worker = self._start(["worker", self.address, "--no-dashboard", *words], environment)
+        self._homes[home] = worker
+        self.workers.append(worker)
+        return worker
+
+    def restart(self) -> None:
+        """Kill the scheduler; another one takes its address. Workers end with the first."""
+        port = self.address.rpartition(":")[2]
+        self.scheduler.kill()
+        self.scheduler.wait()
+        self.scheduler = self._scheduler(port)
+
+    def cpu(self) -> float:
+        """CPU seconds of the scheduler so far."""
+        times = psutil.Process(self.scheduler.pid).cpu_times()
+        return times.user + times.system
+
+    def end(self) -> None:
+        """Ask all to end, workers first, as an administrator does."""
+        for processes in (self.workers, [self.scheduler]):
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(END)
+        self.close()
+
+    def close(self) -> None:
+        """None of them is left."""
+        for process in (*self.workers, self.scheduler):
+            if process.poll() is None:  # else the number may be somebody else's by now
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def _scheduler(self, port: str) -> subprocess.Popen[bytes]:
+        self.file.unlink(missing_ok=True)
+        words = ["--host", "127.0.0.1", "--port", port, "--scheduler-file", str(self.file)]
+        process = self._start(["scheduler", "--no-dashboard", *words], {})
+        until = time.monotonic() + SECONDS
+        while not self._is_written():
+            if process.poll() is not None or time.monotonic() > until:
+                process.kill()
+                process.wait()
+                said = self.log.read_text(errors="replace")
+                raise RuntimeError(f"No scheduler came up:\n{said}")
+            time.sleep(0.1)
+        return process
+
+    def _is_written(self) -> bool:
+        """The scheduler file is there, to its end."""
+        try:
+            return bool(self.address)
+        except (OSError, ValueError):
+            return False
+
+    def _start(
+        self, arguments: list[str], environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env={**os.environ, **ONE_THREAD, **self._environment, **environment},
+                start_new_session=True,
+            )

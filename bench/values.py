@@ -1,0 +1,103 @@
+"""Modules evaluated as tier 3 does it, and executed the naive way."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+import tvm
+
+from relaxfuzz.fuzz.campaign.draw import entropy, example
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.execute import from_numpy, to_numpy
+from relaxfuzz.oracles.inspect import public_functions
+from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.values.evaluated import evaluated as tier_3
+from relaxfuzz.oracles.values.inputs import arguments
+from relaxfuzz.oracles.values.sides import sides
+
+from .forks import Tell, cpu_of_all, until
+from .naive import compare, machine, some_calls
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Modules per CPU second, generation not counted."""
+
+    modules: int
+    cold: float
+    """As they come. What one module leaves behind (translated or compiled PrimFuncs) is there for
+    the next one."""
+    warm: float
+    """Each one a second time."""
+
+
+def evaluated(seed: int, seconds: float) -> Rates:
+    """Two modules for a pass that changes something: before and after, by the oracle of tier 3."""
+
+    def each(mod: tvm.IRModule, index: int) -> Iterator[tuple[float, float]]:
+        for call in some_calls(mod, Random(entropy("values", seed, index))):
+            seconds = []
+            for _ in range(2):
+                runs = PassRuns(mod, (call,), catalogue[call.name])
+                if runs.direct.mod is None or not runs.changed:
+                    break
+                seconds.append(_cpu(functools.partial(tier_3, runs)))
+            # Of other results nothing can be said, which costs nothing.
+            if len(seconds) == 2 and next(sides(runs), None) is not None:
+                yield seconds[0] / 2, seconds[1] / 2
+
+    return _rates(each, seed, seconds, per_check=2)
+
+
+def naively_executed(seed: int, seconds: float) -> Rates:
+    """The same modules by `relax.build` and `relax.VirtualMachine`, two runs compared."""
+
+    def each(mod: tvm.IRModule, index: int) -> Iterator[tuple[float, float]]:
+        def once() -> None:
+            built = machine(mod)
+            for gvar, func in public_functions(mod):
+                args = [from_numpy(arg) for arg in arguments(func, 0)]
+                one, other = (to_numpy(built[gvar.name_hint](*args)) for _ in range(2))
+                compare(one, other)
+
+        yield _cpu(once), _cpu(once)
+
+    return _rates(each, seed, seconds)
+
+
+def _rates(
+    each: Callable[[tvm.IRModule, int], Iterator[tuple[float, float]]],
+    seed: int,
+    seconds: float,
+    per_check: int = 1,
+) -> Rates:
+    """Of what the function yields for each module: CPU seconds for one, at first and again."""
+
+    def work(tell: Tell, start: int) -> None:
+        strategy = ir_modules()
+        begin = cpu_of_all()
+        for index in itertools.count(start):
+            tell(("module", index))
+            mod = example(strategy, seed, index)
+            with contextlib.suppress(Exception):
+                for pair in each(mod, index):
+                    tell(("check", pair))
+            if cpu_of_all() - begin > seconds:
+                return
+
+    pairs, _ = until(work, seconds)
+    cold, warm = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
+    count = len(pairs)
+    return Rates(count * per_check, count / cold if cold else 0.0, count / warm if warm else 0.0)
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    begin = cpu_of_all()
+    work()
+    return cpu_of_all() - begin

@@ -1,0 +1,209 @@
+"""A campaign with a stopwatch beside each of its tasks."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
+from relaxfuzz.fuzz.campaign.campaign import run as campaign
+from relaxfuzz.fuzz.campaign.events import BlockDone, Fault, Finished, Found
+from relaxfuzz.fuzz.campaign.recorder import begin
+from relaxfuzz.fuzz.findings.runs import Run
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.executor import Executor, Member, Sink
+from relaxfuzz.fuzz.process.protocol import (
+    LIMITS,
+    Block,
+    Died,
+    Ended,
+    Forked,
+    Identity,
+    Job,
+    Limits,
+    Reply,
+    Submit,
+    encode,
+)
+from relaxfuzz.generators.tvm_api import versions
+
+
+@dataclass(slots=True)
+class Trip:
+    """A block, or what is left of one, on its way to a worker and back."""
+
+    job: Block
+    replies: list[Reply] = field(default_factory=list)
+    forked: float = 0.0
+    ended: float = 0.0
+
+    @property
+    def there(self) -> bytes:
+        """What the worker is sent, as lines of the protocol."""
+        return encode(Submit(0, self.job, LIMITS))
+
+    @property
+    def back(self) -> bytes:
+        """What it answers."""
+        return b"".join(map(encode, self.replies))
+
+
+class Watched:
+    """An executor that remembers what was said."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.trips: list[Trip] = []
+        self._executor = executor
+
+    @property
+    def workers(self) -> int:
+        """See `Executor`."""
+        return self._executor.workers
+
+    def members(self) -> tuple[Member, ...]:
+        """See `Executor`."""
+        return self._executor.members()
+
+    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+        """See `Executor`."""
+        if not isinstance(job, Block):
+            return self._executor.submit(job, sink, limits=limits)
+        trip = Trip(job)
+        self.trips.append(trip)
+
+        def listen(reply: Reply | None) -> None:
+            if reply is None:
+                trip.replies.clear()
+            else:
+                trip.replies.append(reply)
+            if isinstance(reply, Forked):
+                trip.forked = time.monotonic()
+            elif isinstance(reply, Ended | Died):
+                trip.ended = time.monotonic()
+            sink(reply)
+
+        return self._executor.submit(job, listen, limits=limits)
+
+    def cancel(self, id: int) -> None:
+        """See `Executor`."""
+        self._executor.cancel(id)
+
+    def close(self) -> None:
+        """See `Executor`."""
+        self._executor.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Mean bytes of a task's messages; compressed as Dask workers compress their answers."""
+
+    there: float
+    there_compressed: float
+    back: float
+    back_compressed: float
+
+    @staticmethod
+    def of(trips: list[Trip]) -> Sizes:
+        """Encodes them again, which takes its time: after the stopwatch."""
+        pairs = [(trip.there, trip.back) for trip in trips]
+        return Sizes(
+            statistics.fmean(len(there) for there, _ in pairs),
+            statistics.fmean(len(zlib.compress(there, 1)) for there, _ in pairs),
+            statistics.fmean(len(back) for _, back in pairs),
+            statistics.fmean(len(zlib.compress(back, 1)) for _, back in pairs),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One campaign, without its start."""
+
+    began: float
+    """By the monotonic clock, when the workers were warm."""
+    seconds: float
+    modules: int
+    checks: int
+    tasks: int
+    """More than blocks: one whose process died makes several."""
+    task_seconds: float | None
+    """Mean, from the fork to the end; None: only the local pool tells when it forks."""
+    driver: float
+    """CPU seconds of this process: sending, decoding, committing, writing."""
+    scheduler: float
+    """CPU seconds of the scheduler's process meanwhile."""
+    sizes: Sizes
+    found: Mapping[Identity, int]
+    """What was found, and how often."""
+    faults: tuple[str, ...]
+
+
+def measured(
+    config: CampaignConfig, executor: Executor, scheduler: Callable[[], float] = lambda: 0.0
+) -> Measured:
+    """Run a campaign on workers that are warm, with a store as `run` has it.
+
+    Args:
+        scheduler: CPU seconds of the scheduler so far.
+    """
+    warm_up(config, executor)
+    watched = Watched(executor)
+    faults: list[str] = []
+    finished: Finished | None = None
+    with tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as folder:
+        store = Store(Path(folder) / "out")
+        with store:
+            run = Run(
+                command="bench",
+                started=time.time(),
+                seed=config.seed,
+                workers=executor.workers,
+                versions=versions(),
+                passes=tuple(target.label for target in config.targets),
+            )
+            recorder = begin(store.runs, run, config, resume=False).recorder
+            began, spent, scheduled = time.monotonic(), time.process_time(), scheduler()
+            for event in campaign(config, watched):
+                match event:
+                    case Found():
+                        store.pend(event.finding(versions(), ()))
+                    case BlockDone():
+                        recorder.block(event.state, {}, faults)
+                    case Fault():
+                        faults.append(event.text)
+                    case Finished():
+                        finished = event
+            spent, scheduled = time.process_time() - spent, scheduler() - scheduled
+    assert finished is not None, "a campaign ends with Finished"
+    times = [trip.ended - trip.forked for trip in watched.trips if trip.forked]
+    return Measured(
+        began=began,
+        seconds=finished.seconds,
+        modules=finished.modules,
+        checks=finished.checks,
+        tasks=len(watched.trips),
+        task_seconds=statistics.fmean(times) if times else None,
+        driver=spent,
+        scheduler=scheduled,
+        sizes=Sizes.of(watched.trips),
+        found=finished.occurrences,
+        faults=tuple(faults),
+    )
+
+
+def warm_up(config: CampaignConfig, executor: Executor) -> None:
+    """Small blocks until each worker has had one: a Dask worker starts its zygote at the first.
+
+    They come from another seed, so that nothing of what is measured is compiled already.
+    """
+    small = replace(config, seed=config.seed + 1, modules=4 * executor.workers, modules_in_block=1)
+    for _ in range(10):
+        for _ in campaign(small, executor):
+            pass
+        if all(member.blocks for member in executor.members()):
+            return
+    raise RuntimeError(f"Expected each worker to get a block but got {executor.members()}")

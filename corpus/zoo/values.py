@@ -1,0 +1,608 @@
+"""Passes after which a module computes something else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, s_tir, tirx
+from tvm.ir import GenericConst
+
+from ...generators.stages import Stage
+from ...oracles.inspect import nodes, op_name
+from .specimen import Family, Specimen
+from .tools import (
+    Emit,
+    Transform,
+    Value,
+    bound_values,
+    made,
+    on_blocks,
+    on_functions,
+    on_prim_funcs,
+    on_values,
+    until_stable,
+    writes_in_place,
+)
+
+FLOATS = ("float16", "float32", "float64")
+
+
+def dtype_of(expr: relax.Expr) -> str:
+    """The dtype of a tensor, or the empty string where it is not known."""
+    ty = expr.ty
+    return str(ty.dtype) if isinstance(ty, relax.TensorType) and ty.dtype is not None else ""
+
+
+def visible(var: relax.Expr, through: relax.Expr) -> bool:
+    """What `through` was made of can be used wherever `through` can."""
+    return not isinstance(var, relax.DataflowVar) or isinstance(through, relax.DataflowVar)
+
+
+def _operand(values: dict[relax.Var, relax.Expr], call: relax.Call, op: str) -> Any:
+    """The call of `op` that the first operand is bound to, if its own operand is still at hand."""
+    inner: Any = values.get(call.args[0]) if isinstance(call.args[0], relax.Var) else None
+    if op_name(inner) != op or not visible(inner.args[0], call.args[0]):
+        return None
+    return inner
+
+
+# Common subexpressions
+
+
+def merges_allocations() -> tvm.transform.Pass:
+    """Shape and scalar computations, and whatever else takes no tensor, are done once a block."""
+
+    def mergeable(value: relax.Expr) -> bool:
+        if op_name(value) is None or nodes(list(value.args), relax.Var):
+            return False
+        # That an allocator gives something new each time is not a matter of purity.
+        return bool(value.op.get_attr("FPurity"))
+
+    def rewrite(block: relax.BindingBlock, bindings: list[relax.Binding]) -> list[relax.Binding]:
+        seen: dict[int, list[relax.VarBinding]] = {}
+        done: list[relax.Binding] = []
+        for binding in bindings:
+            if isinstance(binding, relax.VarBinding) and mergeable(binding.value):
+                known = seen.setdefault(tvm_ffi.structural_hash(binding.value), [])
+                for first in known:
+                    if tvm_ffi.structural_equal(first.value, binding.value):
+                        binding = relax.VarBinding(binding.var, first.var)
+                        break
+                else:
+                    known.append(binding)
+            done.append(binding)
+        return done
+
+    return made(
+        "MergeScalarComputations", lambda mod: on_functions(mod, lambda f: on_blocks(f, rewrite))
+    )
+
+
+# Algebra
+
+
+_RANK = {"bool": 0, "int": 1, "uint": 2, "float": 3}
+
+
+def _kind(dtype: str) -> tuple[str, int] | None:
+    """ "int", 8 of "int8"; None of types that are left alone."""
+    name = dtype.rstrip("0123456789")
+    return (name, int(dtype[len(name) :] or 1)) if name in _RANK else None
+
+
+def _wider(origin: str, cast: str) -> bool:
+    """Each value of `origin` survives the cast."""
+    old, new = _kind(origin), _kind(cast)
+    if old is None or new is None:
+        return False
+    if old[0] == new[0]:
+        return old[1] <= new[1]
+    return _RANK[old[0]] < _RANK[new[0]]
+
+
+def simplifies_casts() -> tvm.transform.Pass:
+    """A cast of a cast skips the first one where that loses nothing."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        if writes_in_place(mod):
+            return mod
+        values = bound_values(mod)
+
+        def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
+            if op_name(value) != "relax.astype":
+                return None
+            inner = _operand(values, value, "relax.astype")
+            if inner is None:
+                return None
+            origin, between, to = (dtype_of(e) for e in (inner.args[0], inner, value))
+            # What is out of the range of an integer type is cast to it in different ways.
+            if to != origin and not to.startswith("float"):
+                return None
+            if _wider(origin, between):
+                return inner.args[0] if to == origin else relax.op.astype(inner.args[0], to)
+            return None
+
+        return on_values(mod, change)
+
+    return made("SimplifyConsecutiveCasts", until_stable(transform))
+
+
+_ALONG_ONE_AXIS: dict[str, Callable[[relax.Expr, int], relax.Expr]] = {
+    "relax.nn.softmax": relax.op.nn.softmax,
+    "relax.nn.log_softmax": relax.op.nn.log_softmax,
+}
+
+
+def keeps_negative_axes() -> tvm.transform.Pass:
+    """Moves permute_dims behind softmax, so that it meets others and cancels."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        if writes_in_place(mod):
+            return mod
+        values = bound_values(mod)
+
+        def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
+            op = op_name(value)
+            if op not in _ALONG_ONE_AXIS:
+                return None
+            inner = _operand(values, value, "relax.permute_dims")
+            if inner is None or value.args[0].ty.ndim <= 0:
+                return None
+            axes, axis = _permutation(inner), int(value.attrs.axis)
+            axis = axes[axis] if axis >= 0 else axis
+            return relax.op.permute_dims(emit(_ALONG_ONE_AXIS[op](inner.args[0], axis)), axes)
+
+        return on_values(mod, change)
+
+    return made("SinkPermuteDims", until_stable(transform))
+
+
+def _permutation(call: relax.Call) -> list[int]:
+    ndim, axes = call.ty.ndim, call.attrs.axes
+    return list(range(ndim))[::-1] if axes is None else [int(axis) % ndim for axis in axes]
+
+
+def _decomposing(
+    name: str, op: str, change: Callable[[relax.Call, Callable[..., relax.Var]], relax.Expr | None]
+) -> tvm.transform.Pass:
+    """Float operators of one kind are written as simpler ones."""
+
+    def rewrite(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
+        if op_name(value) != op or dtype_of(value) not in FLOATS:
+            return None
+        return change(value, emit)
+
+    return made(name, lambda mod: on_values(mod, rewrite))
+
+
+def decomposes_clip() -> tvm.transform.Pass:
+    """Clip becomes a maximum and a minimum, for backends that have no clip."""
+
+    def change(call: relax.Call, emit: Emit) -> relax.Expr | None:
+        x, low, high = call.args
+        if not all(isinstance(e, tirx.IntImm | tirx.FloatImm) for e in (low, high)):
+            return None
+        if low.value > high.value:
+            return None
+        at_least = emit(relax.op.maximum(x, relax.const(float(low.value), dtype_of(x))))
+        return relax.op.minimum(at_least, relax.const(float(high.value), dtype_of(x)))
+
+    return _decomposing("DecomposeClip", "relax.clip", change)
+
+
+def decomposes_softplus() -> tvm.transform.Pass:
+    """Softplus becomes log(1 + exp(beta x)) / beta, and x itself where that would overflow."""
+
+    def change(call: relax.Call, emit: Emit) -> relax.Expr | None:
+        x, dtype = call.args[0], dtype_of(call)
+        beta, threshold = float(call.attrs.beta), float(call.attrs.threshold)
+        if beta <= 0 or dtype == "float16":
+            return None
+
+        def const(number: float) -> relax.Expr:
+            return relax.const(number, dtype)
+
+        power = emit(relax.op.exp(emit(relax.op.multiply(x, const(beta)))))
+        smooth = emit(
+            relax.op.divide(emit(relax.op.log(emit(relax.op.add(power, const(1.0))))), const(beta))
+        )
+        linear = emit(relax.op.greater(x, const(threshold)))
+        return relax.op.where(linear, x, smooth)
+
+    return _decomposing("DecomposeSoftplus", "relax.nn.softplus", change)
+
+
+def decomposes_gelu_tanh() -> tvm.transform.Pass:
+    """The approximation of gelu by tanh becomes arithmetic."""
+
+    def change(call: relax.Call, emit: Emit) -> relax.Expr | None:
+        x, dtype = call.args[0], dtype_of(call)
+        if dtype == "float16":
+            return None
+
+        def times(number: float, y: relax.Expr) -> relax.Var:
+            return emit(relax.op.multiply(relax.const(number, dtype), y))
+
+        cube = emit(relax.op.multiply(emit(relax.op.multiply(x, x)), x))
+        inner = times(math.sqrt(2 / math.pi), emit(relax.op.add(x, times(0.044715, cube))))
+        gate = emit(relax.op.add(emit(relax.op.tanh(inner)), relax.const(1.0, dtype)))
+        return relax.op.multiply(relax.const(0.5, dtype), gate)
+
+    return _decomposing("DecomposeGeluTanh", "relax.nn.gelu_tanh", change)
+
+
+def decomposes_batch_norm() -> tvm.transform.Pass:
+    """The normalized data of a batch_norm becomes arithmetic on the moving mean and variance."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        if writes_in_place(mod):
+            return mod
+        values = bound_values(mod)
+
+        def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
+            if not isinstance(value, relax.TupleGetItem) or value.index != 0:
+                return None
+            norm: Any = values.get(value.tuple_value)
+            if op_name(norm) != "relax.nn.batch_norm" or dtype_of(norm.args[0]) != "float32":
+                return None
+            if not all(visible(arg, value.tuple_value) for arg in norm.args):
+                return None
+            return _normalized(norm, emit)
+
+        return on_values(mod, change)
+
+    return made("DecomposeBatchNormForInference", transform)
+
+
+def _normalized(norm: relax.Call, emit: Emit) -> relax.Expr | None:
+    data, ndim = norm.args[0], norm.args[0].ty.ndim
+    if ndim <= 0:
+        return None
+    others = [i for i in range(ndim) if i != int(norm.attrs.axis) % ndim]
+    gamma, beta, mean, var = (
+        emit(relax.op.expand_dims(arg, others)) if others else arg for arg in norm.args[1:]
+    )
+    epsilon = relax.const(float(norm.attrs.epsilon), "float32")
+    deviation = emit(relax.op.sqrt(emit(relax.op.add(var, epsilon))))
+    out = emit(relax.op.divide(emit(relax.op.subtract(data, mean)), deviation))
+    if norm.attrs.scale:
+        out = emit(relax.op.multiply(out, gamma))
+    if norm.attrs.center:
+        out = emit(relax.op.add(out, beta))
+    return out
+
+
+# Constants
+
+
+def _folding(change: Value) -> Transform:
+    """Folds until nothing is left to fold; what may be overwritten must not become a constant."""
+    fold = until_stable(lambda mod: on_values(mod, change))
+    return lambda mod: mod if writes_in_place(mod) else fold(mod)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a // b if a.dtype.kind in "iu" else a / b
+
+
+_FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "relax.add": np.add,
+    "relax.subtract": np.subtract,
+    "relax.multiply": np.multiply,
+}
+_FOLDED_DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "relax.divide": _quotient,
+    "relax.mod": np.fmod,
+}
+_FOLDED_TYPES = (*FLOATS, "int8", "int16", "int32", "int64", "uint8")
+
+
+def folds_division_downwards() -> tvm.transform.Pass:
+    """Arithmetic on two constants is done by NumPy."""
+
+    def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
+        op, dtype = op_name(value), dtype_of(value)
+        fold = _FOLDED.get(op or "") or _FOLDED_DIVISIONS.get(op or "")
+        if fold is None or dtype not in _FOLDED_TYPES:
+            return None
+        if not all(isinstance(arg, GenericConst) for arg in value.args):
+            return None
+        a, b = (arg.value.numpy() for arg in value.args)
+        if op in _FOLDED_DIVISIONS and dtype not in FLOATS and not b.all():
+            return None  # undefined, whenever it is done
+        with np.errstate(all="ignore"):
+            return relax.const(np.asarray(fold(a, b)).astype(dtype), dtype)
+
+    return made("FoldArithmetic", _folding(change))
+
+
+def folds_casts_by_saturation() -> tvm.transform.Pass:
+    """A cast of a constant becomes a constant of the other type."""
+
+    def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
+        if op_name(value) != "relax.astype" or not isinstance(value.args[0], GenericConst):
+            return None
+        origin, to = dtype_of(value.args[0]), dtype_of(value)
+        data = value.args[0].value.numpy()
+        if to in FLOATS and origin in FLOATS:
+            with np.errstate(all="ignore"):
+                return relax.const(data.astype(to), to)
+        if "uint64" in (origin, to):
+            return None
+        if to.startswith(("int", "uint")) and origin.startswith(("int", "uint")):
+            info = np.iinfo(to)  # what does not fit must not wrap around
+            return relax.const(np.clip(data.astype("int64"), info.min, info.max).astype(to), to)
+        return None
+
+    return made("FoldCastsOfConstants", _folding(change))
+
+
+# TensorIR
+
+
+def divides_downwards() -> tvm.transform.Pass:
+    """Truncating division becomes flooring division, which the simplifier knows better."""
+
+    def rewritten(func: tirx.PrimFunc) -> tirx.PrimFunc:
+        counted = {loop.loop_var for loop in nodes(func, tirx.For) if _is(loop.min, 0)}
+        blocks = nodes(func, s_tir.SBlock)
+        counted |= {i.var for b in blocks for i in b.iter_vars if _is(i.dom.min, 0)}
+
+        def non_negative(expr: Any) -> bool:
+            if isinstance(expr, tirx.IntImm):
+                return int(expr.value) >= 0
+            if isinstance(expr, tirx.Var):
+                return expr in counted
+            if isinstance(expr, tirx.Cast):
+                return non_negative(expr.value)
+            if isinstance(expr, tvm.ir.TensorLoad):
+                return all(map(non_negative, expr.indices))
+            if isinstance(expr, tirx.Add | tirx.Mul | tirx.FloorDiv | tirx.FloorMod):
+                return non_negative(expr.a) and non_negative(expr.b)
+            return False
+
+        def change(expr: Any) -> Any:
+            if not _is_integer(expr) or not (non_negative(expr.a) and non_negative(expr.b)):
+                return expr
+            return (tirx.FloorDiv if isinstance(expr, tirx.Div) else tirx.FloorMod)(expr.a, expr.b)
+
+        return tvm_ffi.structural_map(func, ((tirx.Div, tirx.Mod), change))
+
+    return made("UseFlooringDivision", lambda mod: on_prim_funcs(mod, rewritten))
+
+
+def _is(expr: Any, number: int) -> bool:
+    return isinstance(expr, tirx.IntImm) and int(expr.value) == number
+
+
+def _is_integer(expr: Any) -> bool:
+    return str(expr.ty.dtype).startswith(("int", "uint"))
+
+
+FACTOR = 4
+
+
+def splits_loops() -> tvm.transform.Pass:
+    """Splits long innermost loops by four, with a predicate where four does not divide them."""
+
+    def change(loop: tirx.For) -> tirx.Stmt:
+        realize, extent = loop.body, loop.extent
+        if not isinstance(realize, s_tir.SBlockRealize) or not isinstance(extent, tirx.IntImm):
+            return loop
+        size = int(extent.value)
+        plain = loop.kind == tirx.ForKind.SERIAL and not loop.annotations
+        if size <= FACTOR or not plain or not _is(loop.min, 0):
+            return loop
+        name, dtype = loop.loop_var.name, str(loop.loop_var.ty.dtype)
+        outer, inner = tirx.Var(f"{name}_0", dtype), tirx.Var(f"{name}_1", dtype)
+        index = outer * tirx.const(FACTOR, dtype) + inner
+        values = [_substituted(v, {loop.loop_var: index}) for v in realize.iter_values]
+        predicate = _substituted(realize.predicate, {loop.loop_var: index})
+        if size % FACTOR:
+            predicate = tirx.And(predicate, index < extent)
+        new = s_tir.SBlockRealize(values, predicate, realize.block)
+        lanes, steps = tirx.const(FACTOR, dtype), tirx.const(size // FACTOR, dtype)
+        zero = tirx.const(0, dtype)
+        short = tirx.For(inner, zero, lanes, tirx.ForKind.SERIAL, new)
+        return tirx.For(outer, zero, steps, tirx.ForKind.SERIAL, short)
+
+    return made(
+        "SplitInnermostLoops",
+        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (tirx.For, change))),
+    )
+
+
+def _substituted(expr: Any, new: dict[tirx.Var, Any]) -> Any:
+    return tvm_ffi.structural_map(expr, (tirx.Var, lambda var: new.get(var, var)))
+
+
+def inlines_one_pattern() -> tvm.transform.Pass:
+    """Element-wise intermediate results of a fused PrimFunc are computed where they are used."""
+
+    def rewritten(func: tirx.PrimFunc) -> tirx.PrimFunc:
+        root = func.body
+        if not isinstance(root, s_tir.SBlockRealize):
+            return func
+        for buffer in reversed(list(root.block.alloc_buffers)):
+            new = _inlined(func, buffer)
+            if new is not None:
+                func = new
+        return func
+
+    return made("InlineIntermediates", lambda mod: on_prim_funcs(mod, rewritten))
+
+
+def _inlined(func: tirx.PrimFunc, buffer: tirx.Var) -> tirx.PrimFunc | None:
+    """Without an intermediate buffer, if one plain block fills it; None otherwise."""
+    root = func.body.block
+    stores = [s for s in nodes(func, tirx.BufferStore) if s.buffer.same_as(buffer)]
+    if len(stores) != 1 or not isinstance(root.body, tirx.SeqStmt):
+        return None
+    makers = [
+        part for part in root.body.seq if nodes(part, tirx.BufferStore)[-1].same_as(stores[0])
+    ]
+    if len(makers) != 1 or len(nodes(makers[0], tirx.BufferStore)) != 1:
+        return None
+    block = nodes(makers[0], s_tir.SBlock)[-1]
+    indices, domain = list(stores[0].indices), [i.var for i in block.iter_vars]
+    if not _fills(makers[0], block, buffer) or len(indices) != len(domain):
+        return None
+    if not all(a.same_as(b) for a, b in zip(indices, domain, strict=True)):
+        return None
+
+    def consumer(old: s_tir.SBlock) -> s_tir.SBlock:
+        if old.same_as(root) or not any(r.source.same_as(buffer) for r in old.reads):
+            return old
+        known: dict[Any, Any] = {}
+
+        def load(expr: Any) -> Any:
+            if not expr.source.same_as(buffer):
+                return expr
+            if buffer not in known:
+                point = dict(zip(domain, expr.indices, strict=True))
+                known[buffer] = _substituted(stores[0].value, point)
+            return known[buffer]
+
+        body = tvm_ffi.structural_map(old.body, (tvm.ir.TensorLoad, load))
+        init = old.init and tvm_ffi.structural_map(old.init, (tvm.ir.TensorLoad, load))
+        reads = [r for r in old.reads if not r.source.same_as(buffer)]
+        reads += [_whole(r) for r in block.reads]
+        return _block(old, body=body, init=init, reads=reads)
+
+    parts = [
+        tvm_ffi.structural_map(part, (s_tir.SBlock, consumer))
+        for part in root.body.seq
+        if not part.same_as(makers[0])
+    ]
+    if any(buffer in nodes(part, tirx.Var) for part in parts):
+        return None
+    body = tirx.SeqStmt(parts) if len(parts) > 1 else parts[0]
+    kept = [b for b in root.alloc_buffers if not b.same_as(buffer)]
+    whole = s_tir.SBlockRealize([], True, _block(root, body=body, alloc_buffers=kept))
+    return func.with_body(whole)
+
+
+def _fills(maker: tirx.Stmt, block: s_tir.SBlock, buffer: tirx.Var) -> bool:
+    """Each element is written once, and made of other buffers alone."""
+    realize = nodes(maker, s_tir.SBlockRealize)[-1]
+    loops = nodes(maker, tirx.For)
+    plain = block.init is None and isinstance(block.body, tirx.BufferStore)
+    spatial = all(i.iter_type == tirx.IterVar.DataPar for i in block.iter_vars)
+    return (
+        plain
+        and spatial
+        and _is(realize.predicate, 1)
+        and len(loops) == len(block.iter_vars)
+        and all(isinstance(value, tirx.Var) for value in realize.iter_values)
+        and not any(load.source.same_as(buffer) for load in nodes(block.body, tvm.ir.TensorLoad))
+    )
+
+
+def _whole(region: tvm.ir.TensorRegion) -> tvm.ir.TensorRegion:
+    shape = region.source.ty.shape
+    ranges = [tvm.ir.Range(tirx.const(0, str(dim.ty.dtype)), dim) for dim in shape]
+    return tvm.ir.TensorRegion(region.source, ranges, region.ty)
+
+
+_BLOCK_FIELDS = (
+    *("iter_vars", "reads", "writes", "name_hint", "body", "init"),
+    *("alloc_buffers", "match_buffers", "annotations"),
+)
+
+
+def _block(old: s_tir.SBlock, **parts: Any) -> s_tir.SBlock:
+    return s_tir.SBlock(**{name: parts.get(name, getattr(old, name)) for name in _BLOCK_FIELDS})
+
+
+LOWERED = (Stage.LEGALIZED, Stage.TIR_FUSED)
+
+SPECIMENS: tuple[Specimen, ...] = (
+    Specimen(
+        make=merges_allocations,
+        family=Family.VALUES,
+        what="Takes two equal allocations for one: a tensor is overwritten while it is in use.",
+        models="apache/tvm#16852: [Relax] Fix EliminiateCommonSubexpr removing alloc tensor",
+        stages=(Stage.REWRITTEN,),
+    ),
+    Specimen(
+        make=simplifies_casts,
+        family=Family.VALUES,
+        what="Thinks that a cast from int to uint or float loses nothing, however many bits.",
+        models="apache/tvm#13056: [Relay] Fix simplifying consecutive casts when intermediate type "
+        "has fewer bits",
+    ),
+    Specimen(
+        make=keeps_negative_axes,
+        family=Family.VALUES,
+        what="Moves softmax before a permute_dims, but does not permute an axis that is negative.",
+        models="apache/tvm#14365: [Unity][Fix] Infer Layout must support negative axes",
+    ),
+    Specimen(
+        make=decomposes_clip,
+        family=Family.VALUES,
+        what="Clips from below first, so that NaN becomes the lower bound instead of the upper.",
+        models="apache/tvm#19535: [Fix][Relax]: ONNX Clip NaN bounds and preserve input NaN "
+        "(ORT parity)",
+    ),
+    Specimen(
+        make=decomposes_softplus,
+        family=Family.VALUES,
+        what="Compares x instead of beta times x with the threshold.",
+        models="apache/tvm#14821: [Bugfix][Relay] Fix softplus about the wrong calculation formula "
+        "in Relay PyTorch frontend",
+    ),
+    Specimen(
+        make=decomposes_gelu_tanh,
+        family=Family.VALUES,
+        what="Forgets the factor x.",
+        models="apache/tvm#16188: [Unity][BugFix] Fix a bug in relax gelu_tanh computation",
+    ),
+    Specimen(
+        make=decomposes_batch_norm,
+        family=Family.VALUES,
+        what="Uses the moving mean and variance in training too.",
+        models="apache/tvm#18609: [Relax] Fix batch normalization computation logic",
+    ),
+    Specimen(
+        make=folds_division_downwards,
+        family=Family.VALUES,
+        what="Folds the division of integers by rounding down; TVM rounds to zero.",
+        models="apache/tvm#19975: [Fix][Relax][ONNX] Preserve integer Div truncation during import",
+    ),
+    Specimen(
+        make=folds_casts_by_saturation,
+        family=Family.VALUES,
+        what="Constants that do not fit the integer type of a cast become its extremes.",
+        models="apache/tvm#12515: [TIR][Arith] Add more strict checking in imm construction and "
+        "folding.",
+    ),
+    Specimen(
+        make=divides_downwards,
+        family=Family.VALUES,
+        what="Takes an element for non-negative because its indices are.",
+        models="apache/tvm#5922: [BACKPORT-0.6][Bugfix][Arith] keep div_mode during floordiv "
+        "simplify",
+        stages=LOWERED,
+    ),
+    Specimen(
+        make=splits_loops,
+        family=Family.VALUES,
+        what="Drops the rest of a loop that is longer than four and not divisible by four.",
+        models="apache/tvm#2956: fixed a functional bug in loop partitioning algorithm that is "
+        "exposed when double splitting with indivisible factors",
+        stages=LOWERED,
+    ),
+    Specimen(
+        make=inlines_one_pattern,
+        family=Family.VALUES,
+        what="A block that reads two elements of an intermediate result gets the first one twice.",
+        models="apache/tvm#14603: [Unity] Fix FuseTIR when the same buffer is read multiple times "
+        "with different access pattern",
+        stages=(Stage.TIR_FUSED,),
+    ),
+)

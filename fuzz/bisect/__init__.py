@@ -1,0 +1,1 @@
+"""On which versions or builds of TVM does a finding fail?"""

@@ -1,0 +1,322 @@
+"""The campaign: blocks of modules through the workers, until the budget is used up."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ...generators.ops import table as operators
+from ...oracles.passcall import PassCall
+from ..process import death
+from ..process.executor import Executor, ExecutorError, regenerate
+from ..process.protocol import (
+    LIMITS,
+    Beat,
+    Block,
+    Died,
+    Ended,
+    Failed,
+    Limits,
+    Lost,
+    ModuleDone,
+    Origin,
+    Place,
+    Reply,
+    Target,
+    Violated,
+    identity,
+    mark,
+)
+from ..user_input.mistake import Mistake
+from . import focus, schedule
+from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
+from .focus import horizon
+from .in_flight import InFlight
+from .state import State
+
+AHEAD = 2
+"""Blocks under way for each worker: the next one waits when a worker becomes free."""
+
+BUFFER = 8
+"""Blocks for each worker that may wait for an earlier one to be committed."""
+
+TICK = 0.25
+"""Seconds between two signs of progress."""
+
+PATIENCE = 5.0
+"""Seconds that cancelled jobs have to say that they have ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignConfig:
+    """What to fuzz, and how long."""
+
+    seed: int
+    targets: tuple[Target, ...]
+    seconds: float | None = None
+    modules: int | None = None
+    """At least one of both budgets; with both, the one that is used up first."""
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones, dear ones on a sample."""
+    compositions: bool = True
+    """Also sequences of passes and the named pipelines."""
+    modules_in_block: int = schedule.MODULES_IN_BLOCK
+    """More make a block take longer: less is said for each check, and more is lost with a block."""
+    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By label of a target: triggers of known bugs, which half of the modules avoid."""
+    limits: Limits = LIMITS
+
+    def __post_init__(self) -> None:
+        if not self.targets:
+            raise ValueError("Expected at least one pass to fuzz but got targets=()")
+        for name in ("seconds", "modules", "modules_in_block"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"Expected a number above 0 but got {name}={value!r}")
+        if self.seconds is None and self.modules is None:
+            raise ValueError("Expected a budget but got seconds=None, modules=None")
+
+
+def run(
+    config: CampaignConfig,
+    executor: Executor,
+    stop: threading.Event | None = None,
+    state: State | None = None,
+) -> Generator[Event, None, None]:
+    """Run a campaign; the last event is `Finished`. Closing it ends what is under way.
+
+    Where the workers are lost, what was found until then is told, `Finished` says that the campaign
+    was stopped, and then comes the error.
+
+    With a budget of modules the events but `Progress` are the same for any number of workers, and
+    for any number of breaks: blocks are committed in order, and each is a function of the seed, its
+    number and the blocks long before it.
+
+    Args:
+        stop: set it to end the campaign soon; what has been found until then is reported.
+        state: go on from here, with the config that it comes from; `Finished` counts what was
+            before, too. None: from the beginning.
+
+    Raises:
+        ExecutorError: the workers cannot be kept alive.
+    """
+    begin = State() if state is None else copy.deepcopy(state)
+    return _Campaign(config, executor, stop or threading.Event(), begin).run()
+
+
+class _Campaign:
+    """The loop: submit blocks, listen, commit in order."""
+
+    def __init__(
+        self, config: CampaignConfig, executor: Executor, stop: threading.Event, state: State
+    ) -> None:
+        self._config = config
+        self._executor = executor
+        self._stop = stop
+        self._state = state
+        """Of the blocks that were done to their ends."""
+        self._tally = state
+        """With what was done of the others, in the end."""
+        self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
+        blocks = enumerate(schedule.blocks(config.modules, config.modules_in_block))
+        self._todo = itertools.islice(blocks, state.blocks, None)
+        self._next = next(self._todo, None)
+        self._in_flight: deque[InFlight] = deque()
+        self._labels = {target.name: target.label for target in config.targets}
+        self._begin = time.monotonic() - state.seconds
+
+    def run(self) -> Generator[Event, None, None]:
+        names = tuple(target.name for target in self._config.targets)
+        yield Started(self._config.seed, self._executor.workers, names)
+        lost: ExecutorError | Mistake | None = None
+        try:
+            try:
+                yield from self._blocks()
+            except (ExecutorError, Mistake) as error:
+                lost = error
+            self._cancel()
+            self._tally = copy.deepcopy(self._state)
+            while self._in_flight:
+                yield from self._commit(self._in_flight.popleft())
+        finally:
+            self._cancel()
+        tally = self._tally
+        yield Finished(
+            self._seconds(),
+            tally.modules,
+            tally.checks,
+            dict(tally.stats),
+            dict(tally.occurrences),
+            {name: dict(counts) for name, counts in tally.ended.items()},
+            self._stop.is_set() or lost is not None,
+        )
+        if lost is not None:
+            raise lost
+
+    def _blocks(self) -> Iterator[Event]:
+        """Until the budget is used up; blocks that are not done then stay in flight."""
+        tick = 0.0
+        self._submit()
+        while self._in_flight and not self._over():
+            with contextlib.suppress(queue.Empty):
+                block, reply = self._replies.get(timeout=TICK)
+                self._hear(block, reply)
+                if isinstance(reply, Failed) and reply.mistake:
+                    raise Mistake(reply.traceback)
+            while self._in_flight and self._in_flight[0].done:
+                yield from self._commit(self._in_flight.popleft())
+            self._submit()
+            if self._seconds() - tick >= TICK:
+                tick = self._seconds()
+                yield self._progress()
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._begin
+
+    def _over(self) -> bool:
+        limit = self._config.seconds
+        return self._stop.is_set() or (limit is not None and self._seconds() >= limit)
+
+    def _submit(self) -> None:
+        workers = self._executor.workers
+        while (
+            len(self._in_flight) < BUFFER * workers
+            and sum(not block.done for block in self._in_flight) < AHEAD * workers
+            and self._next is not None
+            and horizon(self._next[0]) <= self._state.blocks
+        ):
+            number, (start, count) = self._next
+            self._next = next(self._todo, None)
+            guide = self._state.guide(number)
+            part = Block(
+                seed=self._config.seed,
+                start=start,
+                count=count,
+                targets=self._config.targets,
+                oracles=self._config.oracles,
+                disabled=schedule.disabled(self._config.seed, number),
+                ops=focus.focus(guide.surest, self._config.seed, number, operators),
+                compositions=self._config.compositions,
+                yields=guide.yields,
+                avoid=self._config.avoid,
+                told=tuple(map(mark, self._state.occurrences)),
+            )
+            block = InFlight(number, part, start + count)
+            self._in_flight.append(block)
+            self._send(block)
+
+    def _send(self, block: InFlight) -> None:
+        def sink(reply: Reply | None) -> None:
+            self._replies.put((block, reply))
+
+        try:
+            block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
+        except ExecutorError:
+            block.done = True  # nobody says more about it
+            raise
+
+    def _hear(self, block: InFlight, reply: Reply | None) -> None:
+        match reply:
+            case None:
+                block.void()
+            case Beat():
+                block.place = reply.place
+            case Ended():
+                block.done = True
+            case Lost():
+                raise ExecutorError(reply.why)
+            case Died():
+                block.settle(reply)
+                rest = block.rest(reply)
+                if rest is None:
+                    block.done = True
+                else:
+                    block.part = rest
+                    self._send(block)
+            case _:
+                block.hear(reply)
+
+    def _cancel(self) -> None:
+        """End what runs, and hear it out."""
+        running = [block for block in self._in_flight if not block.done]
+        for block in running:
+            self._executor.cancel(block.job)
+        deadline = time.monotonic() + PATIENCE
+        while not all(block.done for block in running) and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):
+                block, reply = self._replies.get(timeout=TICK)
+                if isinstance(reply, Died):
+                    block.settle(reply)
+                    block.done = True
+                elif isinstance(reply, Lost):
+                    block.done = True
+                else:
+                    self._hear(block, reply)
+
+    def _commit(self, block: InFlight) -> Iterator[Event]:
+        for reply in block.replies:
+            match reply:
+                case Violated(_, violation, origin, calls, pipeline, module):
+                    item = self._item(calls, pipeline)
+                    if self._tally.is_new(identity(violation), item):
+                        assert module is not None, "the first of its kind comes with its module"
+                        yield Found(violation, module, origin, calls, pipeline)
+                case Failed(mistake=False):
+                    yield from self._fault(reply.traceback, reply.place)
+                case Died():
+                    yield from self._death(block, reply)
+        stats = block.stats()
+        self._tally.count(block.modules, stats)
+        if self._tally is self._state:
+            done = (reply for reply in block.replies if isinstance(reply, ModuleDone))
+            self._state.commit(done, self._seconds())
+        elif not stats:  # the budget was used up before it began
+            return
+        yield BlockDone(block.number, block.modules, stats, self._state)
+
+    def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
+        """What the schedule calls a check."""
+        if pipeline is not None:
+            return pipeline
+        return self._labels[calls[0].name] if len(calls) == 1 else "sequence"
+
+    def _death(self, block: InFlight, died: Died) -> Iterator[Event]:
+        violation, place = death.violation(died), died.place
+        if place is None or not (place.calls or place.pipeline):
+            yield from self._fault(f"The harness died: {violation.detail}", place)
+        elif self._tally.is_new(identity(violation), place.item):
+            part = block.part
+            origin = Origin(part.seed, place.index, place.stage, part.disabled, part.ops)
+            try:
+                module = regenerate(self._executor, origin, limits=self._config.limits)
+            except ExecutorError as error:
+                yield from self._fault(f"Cannot make {origin} again: {error}", place)
+            else:
+                yield Found(violation, module, origin, place.calls, place.pipeline)
+
+    def _fault(self, text: str, place: Place | None) -> Iterator[Event]:
+        if self._tally.is_new_fault(text):
+            yield Fault(text, place)
+
+    def _progress(self) -> Progress:
+        blocks = self._in_flight
+        return Progress(
+            seconds=self._seconds(),
+            modules=self._tally.modules + sum(block.modules for block in blocks),
+            checks=self._tally.checks + sum(block.checks for block in blocks),
+            violations=self._tally.occurrences.total() + sum(block.violations for block in blocks),
+            distinct=len(self._tally.occurrences),
+            current=tuple(
+                block.place.item or block.place.step
+                for block in blocks
+                if block.place is not None and not block.done
+            ),
+            members=self._executor.members(),
+        )

@@ -1,0 +1,172 @@
+"""How far a campaign is: all that its next blocks depend on, and what it has counted.
+
+It is folded from committed blocks, one after the other. Its size depends on the numbers of passes,
+operators and distinct violations alone, not on how long the campaign has run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..process.protocol import Identity, ModuleDone, PassStats
+from ..process.serialize import counted, parse, plain, typed
+from . import plateau
+from .focus import Learned, horizon
+
+FORMAT = 1
+"""Of the JSON; another one is refused."""
+
+FAULTS = 100
+"""Distinct faults of the harness that are told; their texts may hold addresses, which differ."""
+
+
+LEAST_YIELD = 1e-15
+"""Of an item that has yielded nothing in more checks than a campaign can make."""
+
+_Pair = tuple[int, int]
+"""The number of an identity, and how often it came."""
+
+
+class BadState(ValueError):
+    """A text that is no state of a campaign, or of another version of relaxfuzz."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """What blocks are planned by; made of the blocks up to a horizon."""
+
+    surest: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By pass: the operators that matter to it."""
+    yields: Mapping[str, float] = field(default_factory=dict)
+    """By item of the schedule: how much its checks are worth, see `plateau`."""
+
+
+@dataclass(slots=True)
+class State:
+    """The fold of the blocks 0, ..., `blocks` - 1 of a campaign."""
+
+    blocks: int = 0
+    seconds: float = 0.0
+    """Used up so far."""
+    modules: int = 0
+    stats: dict[str, PassStats] = field(default_factory=lambda: defaultdict(PassStats))
+    """By item of the schedule."""
+    ended: dict[str, Counter[Identity]] = field(default_factory=lambda: defaultdict(Counter))
+    """The violations that checks of each item ended in."""
+    occurrences: Counter[Identity] = field(default_factory=Counter)
+    """The same for all items together."""
+    faults: set[str] = field(default_factory=set)
+    """Digests of those that were told."""
+    learned: Learned = field(default_factory=Learned)
+    guides: dict[int, Guide] = field(default_factory=lambda: {0: Guide()})
+    """By the number of blocks that they are made of; those that a block to come may need."""
+
+    @property
+    def checks(self) -> int:
+        """Of all items."""
+        return sum(stats.checks for stats in self.stats.values())
+
+    def guide(self, number: int) -> Guide:
+        """What block `number`, which is not committed, is planned by."""
+        return self.guides[horizon(number)]
+
+    def is_new(self, identity: Identity, item: str) -> bool:
+        """Count a violation; true where it is the first of its kind."""
+        self.ended[item][identity] += 1
+        self.occurrences[identity] += 1
+        return self.occurrences[identity] == 1
+
+    def is_new_fault(self, text: str) -> bool:
+        """Once for each text: a fault in an oracle would otherwise come with every check."""
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        if digest in self.faults or len(self.faults) == FAULTS:
+            return False
+        self.faults.add(digest)
+        return True
+
+    def count(self, modules: int, stats: Mapping[str, PassStats]) -> None:
+        """Count what a block has checked."""
+        self.modules += modules
+        for item, more in stats.items():
+            self.stats[item] += more
+
+    def commit(self, done: Iterable[ModuleDone], seconds: float) -> None:
+        """Close a block whose violations, modules and checks have been counted."""
+        for module in done:
+            self.learned.see(module)
+        self.blocks += 1
+        self.seconds = seconds
+        if horizon(2 * self.blocks) == self.blocks:
+            yields = plateau.yields(self.stats, self.ended)
+            self.guides[self.blocks] = Guide(self.learned.surest(), yields)
+        for past in [each for each in self.guides if each < horizon(self.blocks)]:
+            del self.guides[past]
+
+    def to_json(self) -> str:
+        """As text, to go on with in another process."""
+        identities = {identity: number for number, identity in enumerate(self.occurrences)}
+        data = {
+            "format": FORMAT,
+            "blocks": self.blocks,
+            "seconds": self.seconds,
+            "modules": self.modules,
+            "stats": plain(self.stats),
+            "identities": plain(list(identities)),
+            "ended": {
+                item: [[identities[identity], count] for identity, count in counts.items()]
+                for item, counts in self.ended.items()
+            },
+            "faults": sorted(self.faults),
+            "learned": self.learned.plain(),
+            "guides": [[blocks, plain(guide)] for blocks, guide in self.guides.items()],
+        }
+        return json.dumps(data, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> State:
+        """Read what `to_json` gave.
+
+        Raises:
+            BadState: it is something else.
+        """
+        try:
+            data = counted(parse(text))
+            if data["format"] != FORMAT:
+                raise BadState(f"Expected format {FORMAT} but got format={data['format']!r}")
+            made = cls(
+                typed(data["blocks"], int),
+                typed(data["seconds"], float),
+                typed(data["modules"], int),
+            )
+            made.stats.update(typed(data["stats"], Mapping[str, PassStats]))
+            identities = typed(data["identities"], tuple[Identity, ...])
+            made.occurrences.update(dict.fromkeys(identities, 0))
+            for item, counts in typed(data["ended"], Mapping[str, tuple[_Pair, ...]]).items():
+                made.ended[item].update({identities[number]: count for number, count in counts})
+                made.occurrences.update(made.ended[item])
+            made.faults.update(typed(data["faults"], tuple[str, ...]))
+            made.learned = Learned.of(data["learned"])
+            made.guides = dict(typed(data["guides"], tuple[tuple[int, Guide], ...]))
+            made._agree()
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            if isinstance(error, BadState):
+                raise
+            raise BadState(f"Expected the state of a campaign but got {text[:80]!r}") from error
+        return made
+
+    def _agree(self) -> None:
+        """What is read of a state belongs together.
+
+        Raises:
+            ValueError: it does not: a campaign could not go on from it.
+        """
+        needed = {horizon(self.blocks), horizon(2 * self.blocks)}
+        if not needed <= self.guides.keys():
+            raise ValueError(f"guides of {sorted(self.guides)} blocks for {self.blocks}")
+        for guide in self.guides.values():
+            if not all(LEAST_YIELD <= each <= 1 / LEAST_YIELD for each in guide.yields.values()):
+                raise ValueError(f"yields that no campaign has: {guide.yields!r:.80}")

@@ -1,1 +1,0 @@
-"""One bug is one row: which findings come of the same root cause, and why."""

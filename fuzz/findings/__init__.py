@@ -1,0 +1,1 @@
+"""Findings: stored, put into rows, compared with known bugs, confirmed and replayed."""

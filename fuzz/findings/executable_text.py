@@ -1,0 +1,76 @@
+"""What of a finding is code: text that Python executes when the finding is seen again.
+
+A call of a public pass with literal arguments is none, whoever wrote it: it can do what that pass
+does. The rest may do what the user may do. It runs in the children of a zygote alone, with their
+limits, and only where a command says that it sees findings again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ...oracles.passcall import PassCall, public_passes
+from .finding import Finding
+
+PATTERNS = frozenset({"is_op", "is_const", "wildcard"})
+"""Functions that build patterns for a pass, and do nothing else."""
+
+IMPORTS = frozenset({"from tvm.relax.dpl import is_const, is_op, wildcard"})
+"""What may be imported besides."""
+
+LONGEST = 100_000
+"""Characters of an expression that are looked into."""
+
+SHOWN = 3
+"""Calls that are told by name."""
+
+
+def is_code(call: PassCall) -> bool:
+    """Building the pass executes more than the constructor of a public pass."""
+    if call.factory is not None or not IMPORTS.issuperset(call.imports):
+        return True
+    if len(call.expr) > LONGEST:
+        return True
+    try:
+        node = ast.parse(call.expr, mode="eval").body
+        return not _constructs(node, frozenset(public_passes().values()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+
+
+def told(findings: Iterable[Finding]) -> str:
+    """One sentence on the code in findings, for whoever is about to see them again; or nothing."""
+    calls = {call for finding in findings for call in finding.calls if is_code(call)}
+    if not calls:
+        return ""
+    names = sorted({call.factory or call.expr[:80] for call in calls})
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (
+        "these findings name code of their own, which is executed, in processes of their own: "
+        f"{'; '.join(names[:SHOWN])}{more}"
+    )
+
+
+def _constructs(node: ast.expr, names: frozenset[str]) -> bool:
+    """A call of one of these names with literals, or with patterns."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) in names
+        and all(_harmless(each) for each in node.args)
+        and all(each.arg is not None and _harmless(each.value) for each in node.keywords)
+    )
+
+
+def _harmless(node: ast.expr) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(map(_harmless, node.elts))
+    if _constructs(node, PATTERNS):
+        return True
+    if isinstance(node, ast.Call) and _constructs(node.func, PATTERNS):  # is_op("add")(...)
+        return not node.keywords and all(map(_harmless, node.args))
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return False
+    return True

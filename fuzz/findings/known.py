@@ -1,0 +1,261 @@
+"""Knowns in a run: what is expected is counted and told at the end, not looked into.
+
+A known that relaxfuzz ships speaks of TVM: of its passes, its operators, its parser. A user's own
+pass is never excused by one, even if it has the name of one of TVM's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import tomlkit
+
+from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
+from ...corpus.versions import order
+from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
+from ...oracles.passcall import PassCall, public_passes
+from ..campaign.events import Finished
+from ..process.protocol import Identity, Target
+from ..reproducer import Scripts
+from ..system.files import write_whole
+from ..user_input.mistake import Mistake
+from .finding import Finding
+from .replay import Item, Outcome, Status, items, replay
+from .store import file_name
+
+USERS = Path("relaxfuzz-known")
+"""The user's own knowns, in the folder that relaxfuzz is run in."""
+
+NO_LONGER = frozenset({Status.FIXED, Status.PASSES, Status.GONE})
+"""What a reproducer does that does not fail any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which knowns a command takes for granted, and what it does to the user's files of them."""
+
+    folders: tuple[Path, ...] = ()
+    """The user's; none: `USERS`, if that is there."""
+    shipped: bool = True
+    update: bool = False
+    prune: bool = False
+
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """The user's folders that are there."""
+        return self.folders or ((USERS,) if self.shipped and USERS.is_dir() else ())
+
+    def load(self, version: str) -> Expected:
+        """
+        Raises:
+            Mistake: a folder that is none, or holds a file that is no known.
+        """
+        try:
+            shipped = knowns(SHIPPED) if self.shipped else ()
+            own = [known for folder in self.own for known in knowns(_folder(folder, self.update))]
+            return Expected(shipped, own, version)
+        except ValueError as error:
+            raise Mistake(str(error)) from None
+
+
+def _folder(path: Path, update: bool) -> Path:
+    if not path.is_dir() and not update:
+        raise Mistake(f"expected a folder of knowns but got --known '{path}'")
+    return path
+
+
+class Expected:
+    """The knowns that are expected on the installed TVM, and which of them were seen."""
+
+    def __init__(self, shipped: Iterable[Known], own: Iterable[Known], version: str) -> None:
+        """
+        Raises:
+            ValueError: that is no version.
+        """
+        self.version = version
+        self.reports: Counter[Known] = Counter()
+        """Distinct reports of each known that was seen."""
+        self._ids: set[str] = set()
+        self._shipped = Lookup(shipped, version)
+        self._own = Lookup(own, version)
+
+    @property
+    def knowns(self) -> tuple[Known, ...]:
+        """Those that are expected."""
+        return self._shipped.knowns + self._own.knowns
+
+    @property
+    def total(self) -> int:
+        """Distinct reports of knowns; one that several knowns may have is one."""
+        return len(self._ids)
+
+    @property
+    def own(self) -> tuple[Known, ...]:
+        """Those of them that are the user's."""
+        return self._own.knowns
+
+    def of(self, finding: Finding) -> tuple[Known, ...]:
+        """The knowns that a finding may be."""
+        fingerprint = (finding.oracle, finding.pass_name, *finding.fingerprint)
+        found = self._own.of(fingerprint)
+        if not any(map(is_users, finding.calls)) or finding.pass_name == TVMSCRIPT_ITSELF:
+            found += self._shipped.of(fingerprint)
+        return found
+
+    def take(self, finding: Finding) -> bool:
+        """Count a report that was expected; false where it is news."""
+        found = self.of(finding)
+        if found and finding.id not in self._ids:
+            self._ids.add(finding.id)
+            self.reports.update(found)
+        return bool(found)
+
+    def recall(self, reports: Mapping[str, int], ids: Iterable[str]) -> None:
+        """Count what a former process has reported.
+
+        Args:
+            reports: distinct reports by the name of a known; those that are gone are left out.
+            ids: of the findings that were known.
+        """
+        self._ids.update(ids)
+        for known in self.knowns:
+            self.reports[known] += reports.get(known.name, 0)
+        self.reports += Counter()  # keeps those that were seen
+
+    def triggers(self, targets: Iterable[Target]) -> dict[str, tuple[str, ...]]:
+        """For each pass, by its label: the triggers of what is known of it."""
+        chosen = {}
+        for target in targets:
+            own = target.call is not None and is_users(target.call)
+            names = {
+                known.trigger: None
+                for known in (self._own.knowns if own else self.knowns)
+                if known.trigger is not None and target.name in known.passes
+            }
+            if names:
+                chosen[target.label] = tuple(names)
+        return chosen
+
+    def unseen(self, passes: Sequence[str] | None) -> list[Known]:
+        """The knowns that were not.
+
+        Args:
+            passes: only knowns of these; None: all.
+        """
+        return [
+            known
+            for known in self.knowns
+            if known not in self.reports and (passes is None or not known.passes.isdisjoint(passes))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much of what was checked of a pass shows nothing but a known bug."""
+
+    checks: int
+    known: int
+    """Reports of knowns; a check ends with its first, mostly."""
+    avoided: int
+    """Modules that were left out because of the trigger of a known."""
+
+
+def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
+    """By item of the schedule.
+
+    Args:
+        known: what was reported of knowns.
+    """
+    return {
+        name: Share(
+            stats.checks,
+            sum(n for each, n in finished.ended.get(name, {}).items() if each in known),
+            stats.avoided,
+        )
+        for name, stats in finished.stats.items()
+    }
+
+
+def is_users(call: PassCall) -> bool:
+    """The pass is the user's own, whatever it is called."""
+    tvms = call.name in public_passes() or call.expr.startswith("tvm.")
+    return call.factory is not None or not tvms
+
+
+def is_certain(known: Known, version: str) -> bool:
+    """The known was seen to fail on exactly this TVM: there is nothing to verify.
+
+    Builds of a development version share their number.
+    """
+    return "dev" not in version and "+" not in version and version in known.tvm.fails_on
+
+
+def verify(
+    todo: Sequence[Known], scripts: Scripts, stop: threading.Event
+) -> Iterator[tuple[Known, Outcome]]:
+    """Run the reproducers of knowns, until all are done or `stop` is set.
+
+    Those without one are left out.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    with ThreadPoolExecutor(scripts.workers) as threads:
+        futures = {
+            threads.submit(_replay, item, scripts, stop): known
+            for known in todo
+            if known.reproducer is not None
+            for item in items(known.reproducer)
+        }
+        for future in as_completed(futures):
+            outcome = future.result()
+            if outcome is not None:
+                yield futures[future], outcome
+
+
+def _replay(item: Item, scripts: Scripts, stop: threading.Event) -> Outcome | None:
+    return None if stop.is_set() else replay(item, None, scripts)
+
+
+def prune(known: Known, version: str) -> str:
+    """Take down that a known does not fail on this TVM any more; what was done, for people.
+
+    The claim gets `; fixed in`. Where no other version is left on which it fails, the file goes,
+    and the reproducer beside it.
+    """
+    left = [each for each in known.tvm.fails_on if order(each) != order(version)]
+    if left:
+        document = tomlkit.parse(known.path.read_text(encoding="utf-8"))
+        document["tvm"] = f"fails on {', '.join(left)}; fixed in {version}"
+        write_whole(known.path, tomlkit.dumps(document))
+        return f"{known.path}: fixed in {version}"
+    known.path.unlink()
+    if known.reproducer is not None and known.reproducer.parent == known.path.parent:
+        known.reproducer.unlink()
+    return f"{known.path}: removed"
+
+
+def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
+    """Write a confirmed finding as a known; a file that is there already is left as it is."""
+    name = file_name(finding).removesuffix(".py").lower()
+    path = folder / f"{name}.toml"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    document = tomlkit.document()
+    document["what"] = finding.title.replace(ANYTHING, "...")
+    fingerprint = (finding.oracle, finding.pass_name, *finding.fingerprint)
+    document["fingerprints"] = tomlkit.array().multiline(True)
+    document["fingerprints"].append(list(fingerprint))
+    document["tvm"] = f"fails on {finding.versions['tvm']}"
+    if reproducer is not None:
+        shutil.copyfile(reproducer, folder / f"{name}.py")
+        document["reproducer"] = f"{name}.py"
+    write_whole(path, tomlkit.dumps(document))
+    return path

@@ -1,0 +1,256 @@
+"""See stored findings, reproducers and the files of a corpus again: which of them fail?
+
+A file of a corpus says on which versions of TVM it fails, and how. So it is compared with what is
+expected of the installed version; of everything else it is only seen whether it fails.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import signal
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import corpus
+from ...generators.tvm_api import versions
+from ...oracles.catalogue import catalogue
+from ...oracles.check import ORACLES
+from ...oracles.keys import message
+from ...oracles.pipelines import PIPELINES
+from .. import reproducer
+from ..output.readable import sentence
+from ..process.executor import Executor, JobFailed
+from ..system.files import write_whole
+from ..system.script_runner import HUNG
+from ..user_input.mistake import Mistake
+from ..user_input.read_module import BadModule, load
+from .confirm import DEATHS, again
+from .finding import Finding
+from .store import DATABASE, Store
+
+
+class Status(enum.StrEnum):
+    """What became of a finding."""
+
+    AS_EXPECTED = "fails as expected"
+    PASSES = "passes as expected"
+    FIXED = "fixed"
+    """It fails on this version by what its header says, and does not."""
+    CHANGED = "changed"
+    """It fails in another way than its header says, or where it passed before."""
+    FAILS = "still fails"
+    GONE = "gone"
+    BROKEN = "cannot be run"
+
+
+HANG = "hang"
+
+EXPECTED = frozenset({Status.AS_EXPECTED, Status.PASSES, Status.GONE})
+"""Nobody has to look at these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something to see again."""
+
+    path: Path
+    finding: Finding | None = None
+    """None for a file that belongs to no store."""
+    entry: corpus.Entry | None = None
+    """What a file of a corpus says of itself."""
+
+    @property
+    def name(self) -> str:
+        """What the table calls it."""
+        if self.finding is None:
+            return f"{self.path.parent.name}/{self.path.name}" if self.entry else self.path.name
+        return f"{self.finding.pass_name}: {self.finding.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out."""
+
+    item: Item
+    status: Status
+    said: str
+    """One line of it."""
+
+
+def items(path: Path, tell: Callable[[str], None] = lambda said: None) -> Iterator[Item]:
+    """What a path names: a folder of findings, `FOLDER/ID`, a reproducer file, a folder of them.
+
+    Args:
+        tell: told of what cannot be read among others that can.
+
+    Raises:
+        Mistake: it names nothing of that, or a file of a corpus has a header that cannot be read.
+    """
+    if path.is_file():
+        if path.suffix != ".py":
+            raise Mistake(f"expected a folder of findings or a reproducer (*.py) but got '{path}'")
+        yield _file(path)
+        return
+    if (path / DATABASE).is_file():
+        with Store(path, create=False) as store:
+            for finding in store.findings():
+                yield Item(path, finding)
+            if store.complaint:
+                tell(store.complaint)
+        return
+    if (path.parent / DATABASE).is_file():
+        with Store(path.parent, create=False) as store:
+            # In a list of findings the beginning of an id stands for it.
+            found = [f for f in store.findings() if f.id.startswith(path.name)]
+            unseen = store.get(path.name)
+            if path.name in store.unread:
+                raise Mistake(f"'{path}' cannot be read: {store.unread[path.name]}")
+        if not found and unseen is not None:
+            found = [unseen]
+        if len(found) != 1:
+            what = "several findings begin with" if found else "no finding"
+            raise Mistake(f"{what} {path.name!r} in '{path.parent}'")
+        yield Item(path.parent, found[0])
+        return
+    if not path.exists():
+        raise Mistake(f"nothing is at '{path}'")
+    files = [file for file in sorted(path.rglob("*.py")) if reproducer.is_reproducer(file)]
+    if not files:
+        raise Mistake(f"no findings in '{path}': neither {DATABASE} nor reproducers")
+    yield from map(_file, files)
+
+
+def _file(path: Path) -> Item:
+    try:
+        return Item(path, entry=corpus.entry(path))
+    except ValueError as error:
+        raise Mistake(str(error)) from None
+    except OSError as error:
+        raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
+
+
+_HERE = reproducer.Here()
+
+
+def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = _HERE) -> Outcome:
+    """See one item again, in a process of its own.
+
+    Args:
+        executor: runs findings of a store; files are run without it.
+        scripts: runs files.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    if item.finding is None:
+        return _script(item, scripts)
+    assert executor is not None, f"{item.path}: a finding needs an executor"
+    if (reason := unknown(item.finding)) is not None:
+        return Outcome(item, Status.BROKEN, reason)
+    try:
+        module = module_of(item.finding, executor)
+        violation = again(executor, item.finding, module)
+    except BadModule as error:
+        return Outcome(item, Status.BROKEN, f"its module does not load: {error}")
+    except (JobFailed, Mistake) as error:
+        # What a finding of anybody's says may be nothing that an oracle can be asked.
+        last = str(error).strip().splitlines()[-1:] or ["nothing is said"]
+        return Outcome(item, Status.BROKEN, sentence(f"it cannot be asked: {last[0]}"))
+    if violation is None:
+        return Outcome(item, Status.GONE, "")
+    return Outcome(item, Status.FAILS, violation.title)
+
+
+def unknown(finding: Finding) -> str | None:
+    """What a finding names that this relaxfuzz does not have."""
+    asked: list[tuple[str, str | None, Collection[str]]] = [
+        ("oracle", finding.oracle, {*ORACLES, *DEATHS}),
+        ("pipeline", finding.pipeline, PIPELINES),
+        *(("pass", call.like, catalogue) for call in finding.calls),
+    ]
+    for what, name, there in asked:
+        if name is not None and name not in there:
+            return sentence(f"this relaxfuzz has no {what} {name!r}", 200)
+    return None
+
+
+def module_of(finding: Finding, executor: Executor | None, *, well_formed: bool = False) -> str:
+    """JSON that this TVM reads: of the stored one, or of source if another TVM wrote that.
+
+    Either is read in processes of its own: source is code, and TVM may die of odd JSON.
+
+    Args:
+        executor: reads it; None: one that is started for it.
+        well_formed: refuse a module that is not.
+
+    Raises:
+        BadModule: it cannot be read; the text says why.
+        ExecutorError: the harness failed.
+    """
+    here = versions()
+    other = any(finding.versions.get(name) != here[name] for name in ("tvm", "tvm_git"))
+    source = finding.source if other else ""
+    name = "module.py" if source else "module.json"
+    return loaded(source or finding.module, name, executor, well_formed=well_formed)
+
+
+def loaded(
+    text: str, name: str, executor: Executor | None = None, *, well_formed: bool = False
+) -> str:
+    """The module in a text, as JSON; see `module_of`.
+
+    Args:
+        name: of a file with this text.
+    """
+    with tempfile.TemporaryDirectory(prefix="relaxfuzz-module-") as folder:
+        path = Path(folder) / name
+        write_whole(path, text)
+        return load(path, executor, well_formed=well_formed)
+
+
+def _script(item: Item, scripts: reproducer.Scripts) -> Outcome:
+    path = item.path.resolve()  # as tracebacks name it
+    code, stderr = scripts.run(path)
+    seen = failure(code, stderr)
+    if code > 0 and seen != HANG and not reproducer.prepared(path, stderr):
+        last = stderr.strip().splitlines()[-1] if stderr.strip() else f"exit code {code}"
+        return Outcome(item, Status.BROKEN, last)
+    if item.entry is not None:
+        return _compared(item, item.entry, seen)
+    if seen is None:
+        return Outcome(item, Status.GONE, "")
+    raised = reproducer.raised(stderr)
+    said = seen if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]
+    return Outcome(item, Status.FAILS, said)
+
+
+def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
+    """What came out of a file, beside what its header says of the installed version."""
+    expected = entry.tvm.expects_failure(versions()["tvm"])
+    if seen is None:
+        return Outcome(item, Status.FIXED if expected else Status.PASSES, "")
+    if expected and seen.startswith(entry.fails_with):
+        return Outcome(item, Status.AS_EXPECTED, seen)
+    before = f"before: {entry.fails_with}" if expected else f"fixed in {entry.tvm.fixed_in}"
+    return Outcome(item, Status.CHANGED, f"{seen} ({before})")
+
+
+def failure(code: int, stderr: str) -> str | None:
+    """How a script failed, without the accidents of its message; None where it did not.
+
+    `ValueError: Var <name> is not defined.`, `SIGSEGV`, `hang`: what `fails with` begins with.
+    """
+    if code == 0:
+        return None
+    if code < 0:
+        return signal.Signals(-code).name
+    if code == HUNG or re.search(r"^Timeout \(", stderr, re.MULTILINE):
+        return HANG
+    raised = reproducer.raised(stderr)
+    if raised is None:
+        return f"exit code {code}"
+    kind, text = raised[0].rpartition(".")[2], message(raised[1])
+    return f"{kind}: {text}" if text else kind

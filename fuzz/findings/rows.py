@@ -1,0 +1,270 @@
+"""Rows: findings that are one bug. What the rules have put together, and what people say of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ..system.disk_lost import transaction
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS members (
+    finding TEXT PRIMARY KEY,
+    row TEXT NOT NULL,
+    why TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS members_by_row ON members (row);
+CREATE TABLE IF NOT EXISTS causes (
+    cause TEXT NOT NULL,
+    finding TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    sure INTEGER NOT NULL,
+    PRIMARY KEY (cause, finding)
+) STRICT;
+CREATE TABLE IF NOT EXISTS apart (
+    one TEXT NOT NULL,
+    other TEXT NOT NULL,
+    PRIMARY KEY (one, other)
+) STRICT;
+CREATE TABLE IF NOT EXISTS judgements (
+    row TEXT PRIMARY KEY,
+    verdict TEXT,
+    note TEXT
+) STRICT;
+"""
+
+TABLES = frozenset({"members", "causes", "apart", "judgements"})
+
+BY_HAND = "merged by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCause:
+    """A cause that a rule saw in a finding, as the store keeps it."""
+
+    cause: str
+    """A digest; equal for equal causes of one rule."""
+    reason: str
+    """Why findings with this cause are one bug."""
+    sure: bool = True
+    """False: findings that share it are suspects only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A finding in a row."""
+
+    finding: str
+    why: str
+    """Why it stands in this row, with the id of the finding that it is like; empty: it came first.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One bug, in all the ways in which it was reported."""
+
+    id: str
+    """The id of a finding in it: of the one that came first, unless that was split off."""
+    members: tuple[Member, ...]
+    """In the order in which they came."""
+    verdict: str | None = None
+    note: str | None = None
+
+
+class Rows:
+    """The rows of a store.
+
+    What people say stays: rows that were merged by hand are never taken apart, and what was split
+    off never joins again the row that it was taken from, whatever the rules say later.
+    """
+
+    def __init__(self, db: sqlite3.Connection, lock: threading.RLock) -> None:
+        self._db = db
+        self._lock = lock
+
+    def enter(self, finding: str, causes: Sequence[NamedCause]) -> str:
+        """Put a finding in its row, and rows together that it shows to be one; the row's id.
+
+        It stays in the row where it is already; what its module was reduced to since may show
+        that another row is the same.
+        """
+        with self._change():
+            self._db.execute("DELETE FROM causes WHERE finding = ?", (finding,))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO causes VALUES (?, ?, ?, ?)",
+                [(each.cause, finding, each.reason, each.sure) for each in causes],
+            )
+            if self.of(finding) is None:
+                self._db.execute("INSERT INTO members VALUES (?, ?, '')", (finding, finding))
+            for each in causes:
+                if each.sure:
+                    for other in self._with(each.cause):
+                        self._join(finding, other, each.reason)
+            row = self.of(finding)
+            assert row is not None
+            return row
+
+    def suspects(self, finding: str) -> list[tuple[str, str]]:
+        """Findings of other rows that a rule suspects to be the same bug, with its reason."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT theirs.finding, theirs.reason FROM causes AS mine"
+                " JOIN causes AS theirs ON theirs.cause = mine.cause"
+                " WHERE mine.finding = ? AND theirs.finding != mine.finding AND NOT theirs.sure"
+                " ORDER BY theirs.rowid",
+                (finding,),
+            ).fetchall()
+            row = self.of(finding)
+            return [
+                (other, reason)
+                for other, reason in found
+                if row is not None
+                and (its := self.of(other)) is not None
+                and its != row
+                and not self._are_apart(row, its)
+            ]
+
+    def join(self, finding: str, other: str, reason: str) -> str:
+        """Put the rows of two findings together, unless people have taken them apart; its id."""
+        with self._change():
+            self._join(finding, other, reason)
+            row = self.of(finding)
+            assert row is not None
+            return row
+
+    def of(self, finding: str) -> str | None:
+        """The id of the row that a finding is in; None: no rule has looked at it yet."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT row FROM members WHERE finding = ?", (finding,)
+            ).fetchone()
+            return None if found is None else str(found[0])
+
+    def get(self, id: str) -> Row:
+        """The row with this id, which has to exist."""
+        with self._lock:
+            members = self._db.execute(
+                "SELECT finding, why FROM members WHERE row = ? ORDER BY rowid", (id,)
+            ).fetchall()
+            judged = self._db.execute(
+                "SELECT verdict, note FROM judgements WHERE row = ?", (id,)
+            ).fetchone()
+        assert members, id
+        return Row(id, tuple(Member(*member) for member in members), *(judged or (None, None)))
+
+    def all(self) -> list[Row]:
+        """Every row, in the order in which they came."""
+        with self._lock:
+            ids = self._db.execute("SELECT row FROM members GROUP BY row ORDER BY min(rowid)")
+            return [self.get(id) for (id,) in ids.fetchall()]
+
+    # What people say
+
+    def merge(self, into: str, others: Iterable[str]) -> None:
+        """These rows are one bug, for good: what was kept apart before is so no more."""
+        with self._change():
+            for other in others:
+                self._db.execute(
+                    "DELETE FROM apart WHERE (one, other) IN ((?, ?), (?, ?))",
+                    (into, other, other, into),
+                )
+                self._unite(into, other, BY_HAND)
+
+    def split(self, finding: str) -> str:
+        """A finding is a bug of its own, for good; the id of its new row.
+
+        The judgement stays with the others. A finding that is alone already stays as it is.
+        """
+        with self._change():
+            row = self.of(finding)
+            assert row is not None, finding
+            rest = [m for m in self.get(row).members if m.finding != finding]
+            if not rest:
+                return row
+            if row == finding:  # the row goes on under the name of the one that came next
+                self._rename(row, rest[0].finding)
+                row = rest[0].finding
+            self._db.execute(
+                "UPDATE members SET row = ?, why = '' WHERE finding = ?", (finding, finding)
+            )
+            self._db.execute("INSERT OR IGNORE INTO apart VALUES (?, ?)", (finding, row))
+            return finding
+
+    def judge(self, id: str, *, verdict: str | None = None, note: str | None = None) -> None:
+        """Say something of a row; None leaves what was said, an empty text takes it back."""
+        with self._change():
+            self._db.execute("INSERT OR IGNORE INTO judgements VALUES (?, NULL, NULL)", (id,))
+            for column, text in (("verdict", verdict), ("note", note)):
+                if text is not None:
+                    self._db.execute(
+                        f"UPDATE judgements SET {column} = ? WHERE row = ?", (text or None, id)
+                    )
+
+    # Pieces
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """All or nothing, on the disk at the end."""
+        with self._lock, transaction(self._db):
+            yield
+
+    def _with(self, cause: str) -> list[str]:
+        found = self._db.execute(
+            "SELECT finding FROM causes WHERE cause = ? AND sure ORDER BY rowid", (cause,)
+        )
+        return [id for (id,) in found.fetchall()]
+
+    def _join(self, finding: str, other: str, reason: str) -> None:
+        mine, its = self.of(finding), self.of(other)
+        if mine is None or its is None or mine == its or self._are_apart(mine, its):
+            return
+        if self._age(mine) < self._age(its):
+            self._unite(mine, its, f"as {finding}: {reason}")
+        else:
+            self._unite(its, mine, f"as {other}: {reason}")
+
+    def _unite(self, into: str, other: str, why: str) -> None:
+        """The members of a row go to another one, which keeps its name; judgements are kept."""
+        if into == other:
+            return
+        self._db.execute(
+            "UPDATE members SET why = CASE WHEN why = '' THEN ? ELSE why END, row = ?"
+            " WHERE row = ?",
+            (why, into, other),
+        )
+        kept, lost = (
+            self._db.execute("SELECT verdict, note FROM judgements WHERE row = ?", (id,)).fetchone()
+            or (None, None)
+            for id in (into, other)
+        )
+        self._db.execute("DELETE FROM judgements WHERE row IN (?, ?)", (into, other))
+        notes = "\n".join(filter(None, (kept[1], lost[1]))) or None
+        self._db.execute(
+            "INSERT INTO judgements VALUES (?, ?, ?)", (into, kept[0] or lost[0], notes)
+        )
+        self._rename_apart(other, into)
+
+    def _rename(self, old: str, new: str) -> None:
+        self._db.execute("UPDATE members SET row = ? WHERE row = ?", (new, old))
+        self._db.execute("UPDATE judgements SET row = ? WHERE row = ?", (new, old))
+        self._db.execute("UPDATE members SET why = '' WHERE finding = ?", (new,))
+        self._rename_apart(old, new)
+
+    def _rename_apart(self, old: str, new: str) -> None:
+        self._db.execute("UPDATE OR IGNORE apart SET one = ? WHERE one = ?", (new, old))
+        self._db.execute("UPDATE OR IGNORE apart SET other = ? WHERE other = ?", (new, old))
+        self._db.execute("DELETE FROM apart WHERE ? IN (one, other) OR one = other", (old,))
+
+    def _are_apart(self, one: str, other: str) -> bool:
+        found = self._db.execute(
+            "SELECT 1 FROM apart WHERE (one, other) IN ((?, ?), (?, ?))", (one, other, other, one)
+        )
+        return found.fetchone() is not None
+
+    def _age(self, row: str) -> int:
+        found = self._db.execute("SELECT min(rowid) FROM members WHERE row = ?", (row,))
+        return int(found.fetchone()[0])

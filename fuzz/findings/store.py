@@ -1,0 +1,350 @@
+"""Where findings are kept: a folder with a SQLite file that survives the death of any process."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ..output.readable import sentence
+from ..system.database import BadDatabase, check, readable, tables, writable
+from ..system.disk_lost import transaction, watched
+from ..system.files import write_whole
+from ..user_input.mistake import Mistake
+from . import rows, runs
+from .finding import BadFinding, Finding
+from .rows import Rows
+from .runs import Runs
+
+APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: tells our files from others'
+
+DATABASE = "findings.sqlite"
+
+SCHEMA_VERSION = 3
+"""Of the tables. 1: findings only. 2: rows besides. 3: runs, and what is pending, besides. An
+older store gets what it lacks when it is opened."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS findings (
+    id TEXT PRIMARY KEY,
+    pass TEXT NOT NULL,
+    oracle TEXT NOT NULL,
+    title TEXT NOT NULL,
+    confirmed INTEGER NOT NULL,
+    finding TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS pending (
+    id TEXT PRIMARY KEY,
+    finding TEXT NOT NULL
+) STRICT;
+"""
+
+
+FOLDERS = ("reproducers", "modules")
+"""Beside the database."""
+
+LONGEST_NAME = 200
+"""Characters of a file name, before its ending."""
+
+_SCHEMAS = f"{SCHEMA}{rows.SCHEMA}{runs.SCHEMA}"
+
+_TABLES = {
+    name: statement.replace("TABLE IF NOT EXISTS", "TEMP TABLE")
+    for statement in _SCHEMAS.split(";")
+    for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", statement)
+}
+"""By name: what makes a table in the memory."""
+
+
+class BadStore(Mistake):
+    """The folder cannot serve as a store; the text says why in one sentence."""
+
+
+class Store:
+    """Findings in a folder: `findings.sqlite`, `reproducers/*.py`, `modules/*.py`.
+
+    Every change is on the disk (WAL, synchronous=FULL) when the method returns. Files are written
+    before the row that names them, so that a row never names a file that is not whole.
+    """
+
+    def __init__(self, folder: Path, *, create: bool = True, write: bool = False) -> None:
+        """Open the store in `folder`; make it where `create` is set.
+
+        Without `create` and `write` it is only read: nothing in the folder changes, and one of an
+        older schema stays as it is. What is said of its rows then is forgotten at the end.
+
+        Args:
+            write: change one that is there.
+
+        Raises:
+            BadStore: not ours, not writable, not there, damaged, or written in an unknown format.
+        """
+        self.folder = folder
+        self.unread: dict[str, str] = {}
+        """By id: why a finding could not be read when it was asked for."""
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._reads = not create and not write
+        database = folder / DATABASE
+        try:
+            if create:
+                _prepare(folder)
+            elif not database.is_file():
+                raise BadStore(f"no findings in '{folder}': it has no {DATABASE}")
+            if self._reads:
+                self._db, self._copy = readable(database)
+            else:
+                _no_links(folder)
+                self._db = writable(database)
+            try:
+                self._open()
+            except BaseException:
+                self.close()
+                raise
+        except (BadDatabase, ValueError) as error:
+            raise BadStore(f"cannot use '{database}' as a store of findings: it {error}") from None
+        except (sqlite3.Error, OSError) as error:
+            raise BadStore(f"cannot use '{database}' as a store of findings: {error}") from error
+        self._lock = threading.RLock()
+        self.rows = Rows(self._db, self._lock)
+        """Which findings are one bug."""
+        self.runs = Runs(self._db, self._lock)
+        """What was done in this folder."""
+
+    def _open(self) -> None:
+        """See that it is ours and whole, and give it the tables that it lacks."""
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        # A run that is killed before it could write the header leaves it empty.
+        if application != APPLICATION_ID and (application != 0 or tables(self._db)):
+            raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
+        if application and version not in range(1, SCHEMA_VERSION + 1):
+            raise BadStore(
+                f"'{self.folder / DATABASE}' has format {version}, "
+                f"this relaxfuzz reads 1 to {SCHEMA_VERSION}"
+            )
+        check(self._db, _SCHEMAS)
+        if self._reads:
+            self._make_aside(_TABLES.keys() - tables(self._db))
+            return
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("BEGIN IMMEDIATE")
+        for statement in filter(str.strip, _SCHEMAS.split(";")):
+            self._db.execute(statement)
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._db.execute("COMMIT")
+
+    def set_aside(self) -> None:
+        """What is said of rows from now on stays in the memory, if the store is only read."""
+        if self._reads:
+            aside = {name for (name,) in self._db.execute("SELECT name FROM temp.sqlite_master")}
+            self._make_aside(rows.TABLES - aside, filled=True)
+
+    def _make_aside(self, names: Iterable[str], *, filled: bool = False) -> None:
+        """Tables in the memory, which come before those of the file."""
+        for name in sorted(names):
+            self._db.execute(_TABLES[name])
+            if filled:
+                self._db.execute(
+                    f"INSERT INTO temp.{name} SELECT * FROM main.{name} ORDER BY rowid"
+                )
+
+    def close(self) -> None:
+        """Close the file; whatever was added is on the disk already."""
+        self._db.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        self.close()
+        if self._reads and isinstance(error, sqlite3.Error):
+            # It may have vanished, or been changed, under our hands.
+            raise BadStore(f"cannot read '{self.folder / DATABASE}': {error}") from None
+
+    def put(self, finding: Finding) -> None:
+        """Add a finding, or replace the one with its id.
+
+        Confirmed never becomes unconfirmed, and what has a reproducer never loses it on the same
+        TVM: two processes may have found the same, and one of them is done with it.
+        """
+        self._put(finding, {})
+
+    def _put(self, finding: Finding, files: Mapping[Path, str]) -> None:
+        # In one transaction: the files are of the row that is written last, whoever wrote it.
+        with self._lock, watched(self.folder), transaction(self._db):
+            known = self.get(finding.id)
+            done = known is not None and known.reproducer is not None and finding.reproducer is None
+            if done and known is not None and known.versions == finding.versions:
+                return
+            if finding.confirmed:
+                files = {**files, self.module(finding): finding.source or finding.module}
+            for path, text in files.items():
+                write_whole(path, text)
+            self._db.execute(
+                "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+                " title = excluded.title, confirmed = excluded.confirmed,"
+                " finding = excluded.finding WHERE excluded.confirmed >= findings.confirmed",
+                (
+                    finding.id,
+                    *map(_utf8, (finding.pass_name, finding.oracle, finding.title)),
+                    int(finding.confirmed),
+                    finding.to_json(),
+                ),
+            )
+
+    def publish(self, finding: Finding, reproducer: str) -> Finding:
+        """Write a finding's files and then its row; returns it with the reproducer's file name."""
+        name = file_name(finding)
+        published = dataclasses.replace(finding, reproducer=name)
+        self._put(published, {self.folder / "reproducers" / name: reproducer})
+        return published
+
+    def get(self, id: str) -> Finding | None:
+        """The finding with this id; None where there is none, or none that can be read."""
+        return self._read(id, "SELECT finding FROM findings WHERE id = ?", id)
+
+    def findings(self, *, confirmed: bool = True) -> Iterator[Finding]:
+        """All confirmed (or all unconfirmed) findings, ordered by pass, oracle and title.
+
+        Those that cannot be read are left out, and noted in `unread`.
+        """
+        order = []
+        for (number,) in self._db.execute(
+            "SELECT rowid FROM findings WHERE confirmed = ?", (int(confirmed),)
+        ).fetchall():
+            query = "SELECT pass, oracle, substr(title, 1, 1000), id FROM findings WHERE rowid = ?"
+            try:
+                row = self._db.execute(query, (number,)).fetchone()
+            except sqlite3.DataError as error:
+                self.unread[f"row {number}"] = str(error)
+                continue
+            if row is not None:  # nobody has dropped it meanwhile
+                order.append((*row, number))
+        for *_, id, number in sorted(order):
+            finding = self._read(id, "SELECT finding FROM findings WHERE rowid = ?", number)
+            if finding is not None:
+                yield finding
+
+    def _read(self, id: str, query: str, key: str | int) -> Finding | None:
+        try:
+            row = self._db.execute(query, (key,)).fetchone()
+            return None if row is None else Finding.from_json(row[0])
+        except (BadFinding, sqlite3.DataError) as error:
+            self.unread[id] = str(error)
+            return None
+
+    @property
+    def complaint(self) -> str:
+        """One sentence on what was asked for and could not be read; or nothing."""
+        found = {**self.unread, **{f"run {id}": why for id, why in self.runs.unread.items()}}
+        if not found:
+            return ""
+        id, why = next(iter(found.items()))
+        return sentence(
+            f"left out of '{self.folder}', for it cannot be read: {id}: {why}"
+            + (f"; and {len(found) - 1} more" if len(found) > 1 else "")
+        )
+
+    def forget_unconfirmed(self, bytes: int) -> int:
+        """Drop unconfirmed findings, the oldest first, until so many bytes are free; how many."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT id, length(CAST(finding AS BLOB)) FROM findings WHERE NOT confirmed"
+                " ORDER BY rowid"
+            )
+            chosen: list[tuple[str]] = []
+            for id, length in found.fetchall():
+                if bytes <= 0:
+                    break
+                chosen.append((id,))
+                bytes -= length
+            if chosen:
+                self._db.executemany("DELETE FROM findings WHERE id = ? AND NOT confirmed", chosen)
+                self._db.execute("VACUUM")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(chosen)
+
+    # What waits for triage: a process that dies leaves it to the next one
+
+    def pend(self, finding: Finding) -> None:
+        """Note that somebody has to confirm this finding, and reduce and tell it."""
+        with self._lock:
+            self._db.execute(
+                "INSERT OR REPLACE INTO pending VALUES (?, ?)", (finding.id, finding.to_json())
+            )
+
+    def settle(self, id: str) -> None:
+        """It has been told, or did not come out again."""
+        with self._lock:
+            self._db.execute("DELETE FROM pending WHERE id = ?", (id,))
+
+    def pending(self) -> list[Finding]:
+        """What nobody has come to the end with, the oldest first; see `findings`."""
+        query = "SELECT finding FROM pending WHERE id = ?"
+        with self._lock:
+            ids = self._db.execute("SELECT id FROM pending ORDER BY rowid").fetchall()
+            found = [self._read(id, query, id) for (id,) in ids]
+        return [finding for finding in found if finding is not None]
+
+    def module(self, finding: Finding) -> Path:
+        """The path of the finding's module: source, or JSON where there is no source."""
+        name = file_name(finding)
+        return self.folder / "modules" / (name if finding.source else f"{name}.json")
+
+    def reproducer(self, finding: Finding) -> Path | None:
+        """The path of the finding's reproducer, or None where there is none (any more).
+
+        A link is none: it may lead out of the folder.
+        """
+        if finding.reproducer is None:
+            return None
+        path = self.folder / "reproducers" / finding.reproducer
+        return path if path.is_file() and not _is_link(path.parent, path) else None
+
+
+def file_name(finding: Finding) -> str:
+    """`<pass>-<oracle>-<id>.py`, safe on every file system."""
+    stem = f"{finding.pass_name}-{finding.oracle}-{finding.id}"
+    safe = re.sub(r"[^\w.-]+", "_", stem, flags=re.ASCII)
+    return f"{safe[:LONGEST_NAME]}{safe[LONGEST_NAME:] and '-' + finding.id}.py"
+
+
+def _utf8(text: str) -> str:
+    """What SQLite takes: no halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_link(*paths: Path) -> bool:
+    return any(path.is_symlink() for path in paths)
+
+
+def _no_links(folder: Path) -> None:
+    """What is written is written into the folder, not to where a link in it leads."""
+    for name in FOLDERS:
+        path = folder / name
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise BadStore(f"cannot write to '{folder}': '{name}' in it is no folder of its own")
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, or refuse one that holds something else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        entries = {entry.name for entry in folder.iterdir()}
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadStore(f"cannot write to '{folder}': {error.strerror or error}") from error
+    if entries and DATABASE not in entries:
+        raise BadStore(
+            f"'{folder}' is not empty and holds no {DATABASE}: relaxfuzz does not mix its findings "
+            "with other files; choose another --out"
+        )

@@ -1,0 +1,70 @@
+"""A finding as the text of a failed test: what is wrong, what was promised, how to go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..findings.finding import Finding
+from ..reproducer.account import promised, title, without_own_frames
+
+DETAIL = 30
+DIFF = 60
+MODULE = 80
+"""Lines that are shown of each; the reproducer has it all."""
+
+_BRIDGE = re.compile(r'  File "(?:<unknown>|python/tvm_ffi/[^"]*)", line \d+, in ')
+"""Frames between Python and C++, which have no source text to show."""
+
+
+def headed(finding: Finding) -> str:
+    """What is wrong, what was promised, and the oracle's own words."""
+    promise, source = promised(finding)
+    return "\n\n".join(
+        [
+            f"{title(finding)} ({finding.oracle})",
+            f"Expected: {promise}\n          {source.partition('; ')[0]}",
+            *([told] if (told := _told(finding)) else []),
+        ]
+    )
+
+
+def whole(finding: Finding, hints: Sequence[str] = ()) -> str:
+    """All of it: also what the oracle compared, and the module.
+
+    Args:
+        hints: lines for the end: where the reproducer is, how to see it fail again.
+    """
+    parts = [headed(finding)]
+    shown = finding.exhibit
+    if shown is not None:
+        if shown.diff:
+            parts.append(_clipped(shown.diff.splitlines(), DIFF))
+        module = _clipped(without_imports(shown.module).splitlines(), MODULE)
+        parts.append(f"The module:\n\n{module}")
+    if hints:
+        parts.append("\n".join(hints))
+    return "\n\n".join(parts)
+
+
+def without_imports(script: str) -> str:
+    """TVMScript without the comment that says what to import."""
+    return script.partition("\n\n")[2] if script.startswith("# from ") else script
+
+
+def _told(finding: Finding) -> str:
+    lines = finding.detail.strip().splitlines()
+    if "Traceback (most recent call last)" in finding.detail:
+        lines = [line for line in without_own_frames(lines) if not _BRIDGE.match(line)]
+        return _clipped(lines, DETAIL, end=True)
+    story = finding.detail.strip().partition("\n\n# from tvm.script")[0].splitlines()
+    return "" if story == [finding.title] else _clipped(story, DETAIL)
+
+
+def _clipped(lines: list[str], most: int, *, end: bool = False) -> str:
+    left = len(lines) - most
+    if left <= 0:
+        return "\n".join(lines)
+    more = f"... {left} more line{'s' * (left != 1)}"
+    kept = [more, *lines[-most:]] if end else [*lines[:most], more]
+    return "\n".join(kept)

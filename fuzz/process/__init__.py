@@ -1,0 +1,1 @@
+"""Isolation: the zygote, its forked children, and the messages between them and the driver."""

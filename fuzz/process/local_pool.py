@@ -1,0 +1,348 @@
+"""Jobs in processes of this machine: one zygote, and its children."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import IO
+
+import psutil
+
+from ..system.scratch import scratch
+from ..system.surroundings import HERE, Surroundings
+from . import journal
+from .death import FROM_OUTSIDE, culprit
+from .executor import ExecutorError, Member, Sink
+from .protocol import (
+    LIMITS,
+    VERSION,
+    Block,
+    Cancel,
+    Death,
+    Died,
+    Ended,
+    Failed,
+    Forked,
+    Job,
+    Limits,
+    Lost,
+    Place,
+    ProtocolError,
+    Ready,
+    Reply,
+    Submit,
+    decode,
+    encode,
+)
+
+RETRIES = 3
+"""A job is started so often again after its zygote, or it, was killed from outside."""
+
+BLAMED = 3
+"""So many kills in a row at one place are no accident: once by somebody, twice by bad luck."""
+
+START_SECONDS = 120.0
+"""In which a zygote has imported TVM and takes jobs, or never will."""
+
+MARK = "RELAXFUZZ_POOL"
+"""The variable by which processes are known that come from our zygote."""
+
+ONE_THREAD: Mapping[str, str] = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TVM_NUM_THREADS": "1",
+}
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A job that waits or runs."""
+
+    job: Job
+    sink: Sink
+    limits: Limits
+    retries: int = 0
+    """From the first on, it runs alone: then nobody else can have killed what it depends on."""
+    pid: int | None = None
+    slot: int | None = None
+    """Of its journal."""
+    ended_at: Place | None = None
+    """Where it, or its zygote, was killed last time."""
+    there: int = 0
+    """How often in a row."""
+
+
+class LocalPool:
+    """One zygote on this machine, with up to `workers` children at a time."""
+
+    def __init__(self, workers: int, *, surroundings: Surroundings = HERE) -> None:
+        """Start the zygote and wait until it takes jobs.
+
+        Args:
+            surroundings: of the zygote and all that it forks.
+
+        Raises:
+            ExecutorError: it does not come up; the text holds what it wrote to stderr.
+        """
+        if workers < 1:
+            raise ValueError(f"Expected at least one worker but got {workers=}")
+        self._workers = workers
+        self._surroundings = surroundings
+        self._lock = threading.Lock()
+        self._entries: dict[int, _Entry] = {}
+        self._waiting: list[tuple[bool, int]] = []  # a heap: checks first, then by age
+        self._running: set[int] = set()
+        self._next = 0
+        self._closed = False
+        self._broken: str | None = None
+        self._unready = 0
+        """Zygotes that were killed, one after the other, before they took jobs."""
+        self._ready = threading.Event()
+        self._start()
+        self._reader = threading.Thread(target=self._read, name="zygote reader", daemon=True)
+        self._reader.start()
+        self._ready.wait()
+        if self._broken is not None:
+            self.close()
+            raise ExecutorError(self._broken)
+
+    @property
+    def workers(self) -> int:
+        """Jobs that run at the same time."""
+        return self._workers
+
+    def members(self) -> tuple[Member, ...]:
+        """See `Executor`."""
+        return ()
+
+    @property
+    def zygote(self) -> int:
+        """The zygote's process id."""
+        return self._process.pid
+
+    def __enter__(self) -> LocalPool:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+        """See `Executor`."""
+        with self._lock:
+            if self._broken is not None or self._closed:
+                raise ExecutorError(self._broken or "the pool is closed")
+            self._next += 1
+            self._entries[self._next] = _Entry(job, sink, limits)
+            heapq.heappush(self._waiting, (isinstance(job, Block), self._next))
+            self._dispatch()
+            return self._next
+
+    def cancel(self, id: int) -> None:
+        """See `Executor`; a job that has ended already is left alone."""
+        with self._lock:
+            if id in self._running:
+                self._requests.put(encode(Cancel(id)))
+            elif (entry := self._entries.pop(id, None)) is not None:
+                self._waiting = [waiting for waiting in self._waiting if waiting[1] != id]
+                heapq.heapify(self._waiting)
+                entry.sink(Ended(id))
+
+    def close(self) -> None:
+        """See `Executor`."""
+        with self._lock:
+            self._closed = True
+            self._requests.put(None)
+        self._reader.join()
+
+    def _start(self) -> None:
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
+        self._journals = journal.memory()
+        self._mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.zygote", str(self._journals)],
+            pass_fds=[self._journals],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            cwd=self._surroundings.folder,
+            env={
+                **self._surroundings.environment,
+                **ONE_THREAD,
+                "TMPDIR": str(scratch()),
+                MARK: self._mark,
+            },
+            start_new_session=True,  # Ctrl-C is the driver's business
+        )
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(
+            target=_write, args=(self._process.stdin, self._requests), daemon=True
+        ).start()
+        self._late = threading.Timer(START_SECONDS, self._process.kill)
+        self._late.daemon = True
+        self._late.start()
+
+    def _dispatch(self) -> None:
+        while self._waiting and self._ready.is_set():
+            suspects = [waiting for waiting in self._waiting if self._entries[waiting[1]].retries]
+            if any(self._entries[id].retries for id in self._running) or (
+                suspects and self._running
+            ):
+                return
+            is_block, id = min(suspects, default=self._waiting[0])
+            # A check takes milliseconds, a block seconds: one does not wait for the other.
+            kinds = (isinstance(self._entries[i].job, Block) for i in self._running)
+            if sum(kind == is_block for kind in kinds) == self._workers:
+                return
+            self._waiting.remove((is_block, id))
+            heapq.heapify(self._waiting)
+            entry = self._entries[id]
+            self._running.add(id)
+            self._requests.put(encode(Submit(id, entry.job, entry.limits)))
+
+    def _read(self) -> None:
+        """The reader's thread: the replies of one zygote after the other."""
+        while True:
+            assert self._process.stdout is not None
+            try:
+                for line in self._process.stdout:
+                    self._hear(decode(line))  # type: ignore[arg-type]  # the zygote only replies
+            except ProtocolError:  # a pass has found the zygote's stdout
+                self._process.kill()
+            self._process.stdout.close()
+            self._process.wait()
+            with self._lock:
+                self._requests.put(None)
+                self._bury()
+                if self._closed or self._broken is not None:
+                    self._ready.set()
+                    self._give_up()
+                    return
+                self._ready.clear()
+                try:
+                    self._start()
+                except OSError as error:
+                    self._broken = f"The zygote cannot be started: {error}"
+                    self._ready.set()
+                    self._give_up()
+                    return
+
+    def _hear(self, reply: Reply) -> None:
+        with self._lock:
+            if isinstance(reply, Ready):
+                assert reply.version == VERSION, reply
+                self._late.cancel()
+                self._ready.set()
+                self._dispatch()
+                return
+            entry = self._entries[reply.id]
+            if isinstance(reply, Forked):
+                entry.pid, entry.slot = reply.pid, reply.slot
+            if isinstance(reply, Ended | Died):
+                self._running.remove(reply.id)
+                entry.pid = None
+            if isinstance(reply, Died) and reply.death is Death.KILLED:
+                reply = replace(reply, stderr=f"its process was killed with signal {-reply.code}")
+                self._again(reply)
+                self._dispatch()
+                return
+            if isinstance(reply, Ended | Died):
+                del self._entries[reply.id]
+                self._dispatch()
+        entry.sink(reply)
+
+    def _again(self, died: Died) -> None:
+        """Put a job back that ended through no fault of its own, as far as we know.
+
+        It is at fault where that comes again and again while it is alone, at the same place.
+        """
+        entry = self._entries[died.id]
+        place = died.place
+        entry.there = entry.there + 1 if place == entry.ended_at else 1
+        if entry.there == BLAMED and place is not None and culprit(place):
+            del self._entries[died.id]
+            entry.sink(died)
+            return
+        if entry.retries == RETRIES:
+            del self._entries[died.id]
+            at = "" if place is None else f", at {culprit(place)}"
+            said = f"Gave a job up after {RETRIES} retries: {died.stderr}{at}"
+            entry.sink(Failed(died.id, said, place))
+            entry.sink(Ended(died.id))
+            return
+        entry.retries += 1
+        entry.slot = None
+        entry.ended_at = place
+        entry.sink(None)
+        heapq.heappush(self._waiting, (isinstance(entry.job, Block), died.id))
+
+    def _bury(self) -> None:
+        """The zygote has ended: nothing of it may stay."""
+        for id in sorted(self._running):
+            # The child dies with its zygote; what its pass has forked does not.
+            if (pid := self._entries[id].pid) is not None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+            self._entries[id].pid = None
+        code = self._process.returncode
+        if code != 0:
+            self._kill_marked()
+        self._stderr.seek(0)
+        said = self._stderr.read().decode(errors="replace").strip()
+        self._stderr.close()
+        killed = -code in FROM_OUTSIDE
+        late = self._late.finished.is_set()
+        self._late.cancel()
+        if self._ready.is_set():
+            self._unready = 0
+        elif late and not self._closed:
+            took = f"{START_SECONDS:g} s"
+            self._broken = f"The zygote did not come up within {took}:\n{said}".rstrip(":\n")
+        elif killed and self._unready < RETRIES:
+            self._unready += 1
+        elif not self._closed:
+            self._broken = f"The zygote did not come up (exit {code}):\n{said}"
+        lost, self._running = sorted(self._running), set()
+        if not self._closed and self._broken is None:
+            for id in lost:
+                slot = self._entries[id].slot
+                place, why = None, f"the zygote failed (exit {code}):\n{said}"
+                if code <= 0:  # else it is the zygote's own fault
+                    place = None if slot is None else journal.left(self._journals, slot)
+                    why = f"the zygote ended with {code}"
+                self._again(Died(id, Death.PARENT, code, place, why))
+        os.close(self._journals)
+
+    def _kill_marked(self) -> None:
+        """What passes have started in sessions of its own, the zygote ends; or else we do."""
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(MARK) == self._mark:
+                    process.kill()
+
+    def _give_up(self) -> None:
+        """Tell those who wait that nothing more will come."""
+        self._waiting.clear()
+        for id, entry in sorted(self._entries.items()):
+            entry.sink(Ended(id) if self._broken is None else Lost(id, self._broken))
+        self._entries.clear()
+
+
+def _write(stdin: IO[bytes], requests: queue.SimpleQueue[bytes | None]) -> None:
+    """A thread of its own: a zygote that writes to us while we write to it blocks nobody."""
+    with contextlib.suppress(BrokenPipeError):
+        while (request := requests.get()) is not None:
+            stdin.write(request)
+            stdin.flush()
+    with contextlib.suppress(BrokenPipeError):
+        stdin.close()

@@ -1,0 +1,1 @@
+"""`check_pass`, for property-based tests of one's own."""

@@ -1,0 +1,139 @@
+"""The exception of `check_pass`, and what is found out about it when somebody looks."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import functools
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...generators.tvm_api import load_json
+from ...oracles.oracle import Case
+from ...oracles.text.exhibit import alone
+from ...oracles.text.printed import printed
+from .. import reproducer
+from ..findings import exhibit
+from ..findings.confirm import DEATHS, again
+from ..findings.finding import Finding
+from ..findings.store import file_name
+from ..minimize.findings import minimized
+from ..output.failure_text import headed, whole
+from ..process.executor import ExecutorError
+from ..process.local_pool import LocalPool
+from ..system.files import write_whole
+from ..user_input.mistake import Mistake
+from ..user_input.unnamed_pass import Held
+
+FOLDER = Path(".relaxfuzz")
+"""Where reproducers go, in the working directory."""
+
+MINIMIZE_SECONDS = 5.0
+"""For the module of one failure; most need less than one."""
+
+UNTRIED = (
+    "(The module is minimized, and a reproducer made, for the example that is shown at the end.)"
+)
+
+
+class PassViolation(AssertionError):
+    """A pass broke a promise.
+
+    The smaller module and the file that reproduces it are made when somebody looks: Hypothesis
+    tries hundreds of examples on its way to the one that it shows.
+
+    Attributes:
+        violation: the oracle's account.
+    """
+
+    def __init__(self, finding: Finding, *, brief: bool = False) -> None:
+        """
+        Args:
+            brief: as text, do not look into it.
+        """
+        super().__init__(f"{finding.pass_name}: {finding.title}")
+        self.violation = finding.violation
+        self._finding = finding
+        self._brief = brief
+        self._folder = Path.cwd() / FOLDER
+
+    @property
+    def reproducer(self) -> str:
+        """A Python file that fails in the same way; it has a gap for a pass that is only in memory.
+
+        Empty where none was seen to fail.
+        """
+        return self._seen[1]
+
+    @functools.cached_property
+    def _seen(self) -> tuple[Finding, str]:
+        """The finding with its exhibit, as small as it got; the reproducer."""
+        source = reproducer.source_of(self._finding.module)
+        finding = dataclasses.replace(self._finding, source=source)
+        (call,) = finding.calls
+        if not isinstance(call, Held):
+            return _apart(finding)
+        if (named := call.named()) is not None:
+            elsewhere = dataclasses.replace(finding, calls=(named,))
+            # In another process the pass may be in another state, or cannot be imported.
+            with contextlib.suppress(ExecutorError, Mistake):
+                if again(pool(), elsewhere, finding.module) is not None:
+                    return _apart(elsewhere)
+        return _here(finding)
+
+    @functools.cached_property
+    def _text(self) -> str:
+        if self._brief:
+            return f"{headed(self._finding)}\n\n{UNTRIED}"
+        try:
+            finding, text = self._seen
+            return whole(finding, self._hints(finding, text))
+        except Exception as error:  # the violation is no less true
+            told = f"{type(error).__name__}: {error}"
+            return f"{headed(self._finding)}\n\nIt could not be looked into: {told}"
+
+    def _hints(self, finding: Finding, text: str) -> Sequence[str]:
+        if not text:
+            return ["No file was seen to fail in the same way; this test is its reproducer."]
+        path = self._folder / file_name(finding)
+        write_whole(path, text)
+        shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+        if isinstance(finding.calls[0], Held):
+            return [f"Reproducer, with a gap for the pass, which has no import path: {shown}"]
+        return [f"Reproducer:   {shown}", f"See it again: relaxfuzz replay {shown}"]
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _apart(finding: Finding) -> tuple[Finding, str]:
+    """Looked into in processes of its own."""
+    deadline = time.monotonic() + MINIMIZE_SECONDS
+    small = minimized(pool(), finding, over=lambda: time.monotonic() > deadline).finding
+    for candidate in (small, finding) if small is not finding else (finding,):
+        if (text := reproducer.failing(candidate)) is not None:
+            break
+    else:
+        candidate, text = small, ""
+    return dataclasses.replace(candidate, exhibit=exhibit.exhibit(pool(), candidate)), text
+
+
+def _here(finding: Finding) -> tuple[Finding, str]:
+    """In this process, where the pass is; the module is the one it was found on."""
+    mod = load_json(finding.module)
+    if finding.oracle in DEATHS:
+        shown = alone(printed(mod), finding.violation)
+    else:
+        shown = exhibit.here(Case(mod, finding.calls), finding.violation)
+    return dataclasses.replace(finding, exhibit=shown), next(reproducer.texts(finding))
+
+
+@functools.cache
+def pool() -> LocalPool:
+    """The process that checks passes by name for this one, until its end."""
+    pool = LocalPool(1)
+    atexit.register(pool.close)
+    return pool

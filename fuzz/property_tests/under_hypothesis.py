@@ -1,0 +1,79 @@
+"""A check inside a Hypothesis test: what is tried, what is timed, which failures are one bug.
+
+Nothing here imports Hypothesis: where it is not imported, no test of its own is running.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from ...oracles.oracle import Violation
+from ..findings.finding import identify
+
+
+def searching() -> bool:
+    """Hypothesis is trying an example; one that it shows to people it runs once more."""
+    context = _context()
+    return context is not None and not context.is_final
+
+
+@contextmanager
+def untimed() -> Iterator[None]:
+    """What takes its time here does not count for the deadline of an example.
+
+    A check has limits of its own, and the first one starts the process that all go to.
+    """
+    context = _context()
+    times = getattr(context and context.data, "_stateful_run_times", None)
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        if times is not None:  # the account of steps that Hypothesis does not time
+            times["execute:check_pass"] += time.perf_counter() - start
+
+
+def fail(error: Exception, violation: Violation) -> NoReturn:
+    """Raise from a place of this bug's own.
+
+    Hypothesis takes two failures for one bug where the type and the line agree, and tells the one
+    with the smaller example. So two bugs of one pass must not be raised by one line.
+    """
+    __tracebackhide__ = True  # by pytest
+    place = f"<{violation.pass_name}, {violation.oracle}, {_bug(violation)}>"
+    types.FunctionType(_raise.__code__.replace(co_filename=place), {})(error)
+    raise AssertionError("unreachable")
+
+
+def _raise(error: Exception) -> NoReturn:
+    __tracebackhide__ = True
+    raise error
+
+
+def _bug(violation: Violation) -> str:
+    """What tells bugs apart, less finely than keys do: one bug may show on many operators.
+
+    An exception is known by its type and place, as Hypothesis knows it; what is ill-formed by the
+    checker's message; the rest by what is wrong.
+    """
+    match violation.oracle, *violation.key:
+        case "crash", kind, text, place:
+            told: tuple[str, ...] = (kind, place or text)
+        case "well-formed", kind, message, *_:
+            told = (kind, message)
+        case _, *key:
+            told = tuple(key[:1])
+    return identify(violation.oracle, violation.pass_name, told)
+
+
+def _context() -> Any:
+    """The example that Hypothesis runs in this thread, or None."""
+    control = sys.modules.get("hypothesis.control")
+    if control is None or not control.currently_in_test_context():
+        return None
+    return control.current_build_context()

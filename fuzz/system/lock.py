@@ -1,0 +1,69 @@
+"""One at a time in a folder; whoever dies, however, has given the lock back."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ..output.readable import sentence
+from ..process.serialize import parse
+from ..user_input.mistake import Mistake
+from .disk_lost import watched
+
+LONGEST = 10_000
+"""Bytes of it that are read."""
+
+LOCK = "lock.json"
+"""The file in the folder. It stays: only who holds its lock matters, and that is not written."""
+
+
+@contextmanager
+def alone(folder: Path, command: str) -> Iterator[None]:
+    """Hold a folder.
+
+    Args:
+        command: what is going on, for those who are refused meanwhile.
+
+    Raises:
+        Mistake: somebody else holds it, and the text says who, and since when; or nothing can be
+            written there.
+        DiskLost: see `watched`.
+    """
+    path = folder / LOCK
+    try:
+        # Not truncated: what is in it is of whoever holds it.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "is no ordinary file")
+    except OSError as error:
+        raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+    with open(descriptor, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Mistake(
+                f"{_holder(file)} works in '{folder}': wait for it, or choose another folder"
+            ) from None
+        about = {"command": command, "pid": os.getpid(), "since": time.time()}
+        with watched(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(about).encode(), 0)
+        yield
+
+
+def _holder(file: IO[bytes]) -> str:
+    try:
+        about = parse(file.read(LONGEST).decode())
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["since"]))
+        return sentence(f"{about['command']} (process {about['pid']}, since {since})")
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
+        return "another relaxfuzz"  # it has the lock, and has not said yet who it is

@@ -1,0 +1,1 @@
+"""What users hand over: passes, modules, settings, and the mistakes in them."""

@@ -1,0 +1,84 @@
+"""Can these passes be built? Asked in a process of its own, because a user's file is executed.
+
+Run as `python -m relaxfuzz.fuzz.user_input.probe RESULT SPELLING...`; the result is JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from json import dumps, loads  # a user's file may put others into the module
+from pathlib import Path
+
+from ...oracles.keys import words
+from ...oracles.passcall import BadPass, BadSpelling, parse
+from ..system.descendants import end_descendants
+from ..system.prctl import adopt_orphans, die_with_parent
+from ..system.scratch import scratch
+from .mistake import Mistake
+
+SECONDS = 120
+
+
+def probe(spellings: Sequence[str]) -> None:
+    """Build each pass once.
+
+    Raises:
+        Mistake: one cannot be built: its file cannot be loaded, its factory raises or returns no
+            Pass, its arguments are refused, or it takes the process with it.
+    """
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        result = Path(folder) / "result.json"
+        command = [sys.executable, "-m", "relaxfuzz.fuzz.user_input.probe", str(result), *spellings]
+        try:
+            # What the file has to say, however much, is for nobody.
+            done = subprocess.run(
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=SECONDS,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        except subprocess.TimeoutExpired:
+            raise Mistake(f"building {', '.join(spellings)} took over {SECONDS} s") from None
+        if not result.is_file():
+            how = f"ended the process with code {done.returncode}"
+            if done.returncode < 0:
+                how = f"killed the process with {signal.Signals(-done.returncode).name}"
+            raise Mistake(f"building {', '.join(spellings)} {how}")
+        error = loads(result.read_text(encoding="utf-8"))
+    if error is not None:
+        raise Mistake(error)
+
+
+def _problem(spelling: str) -> str | None:
+    try:
+        parse(spelling).build()
+    except (BadPass, BadSpelling) as error:
+        return str(error)
+    except BaseException as error:  # SystemExit of a user's file, too
+        said = words(error).strip().splitlines()
+        return f"{spelling} raised {type(error).__name__}: {said[0] if said else ''}"
+    return None
+
+
+def main() -> None:
+    """Write the first problem, or null."""
+    adopt_orphans()
+    die_with_parent()
+    result, *spellings = sys.argv[1:]
+    problem = next((found for each in spellings if (found := _problem(each))), None)
+    part = Path(result + ".part")
+    part.write_text(dumps(problem), encoding="utf-8")
+    os.replace(part, result)
+    end_descendants()
+    os._exit(0)  # whatever threads the file has left behind
+
+
+if __name__ == "__main__":
+    main()

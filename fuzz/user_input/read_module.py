@@ -1,0 +1,101 @@
+"""Read a module of the user's: TVM JSON, a TVMScript file, or a Python file that builds one.
+
+A Python file is somebody's program, and TVM's reader may crash on JSON. So the file is read by a
+worker, in processes of their own (see `module_file`), which hands the module back as JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from ..output.readable import sentence
+from ..process import executor
+from ..process.executor import Executor
+from ..process.local_pool import LocalPool
+from ..process.protocol import Died, Limits, Read
+from ..system.scratch import scratch
+from .module_file import MOST, RESULT, BadModule, too_large
+
+__all__ = ["BadModule", "load"]
+
+SECONDS = 120.0
+"""For executing a Python file; TVM is imported already."""
+
+_LIMITS = Limits(step_seconds=3 * SECONDS, memory_mb=8192)
+"""The reader keeps its own, smaller ones; these are for itself."""
+
+
+def load(
+    path: Path,
+    pool: Executor | None = None,
+    *,
+    well_formed: bool = True,
+    seconds: float = SECONDS,
+) -> str:
+    """The module of a file, as TVM JSON.
+
+    Args:
+        pool: reads it; None: one that is started for it.
+        well_formed: refuse a module that is not.
+        seconds: for executing a Python file.
+
+    Raises:
+        BadModule: there is no such file, it does not parse, holds no module or several, dies when
+            it is executed, is too large, or its module is not well-formed.
+        ExecutorError: the harness failed.
+    """
+    inspect(path)
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
+        job = Read(str(path.absolute()), folder, well_formed, seconds)
+        reader = pool or stack.enter_context(LocalPool(1))
+        answer = executor.read(reader, job, limits=_LIMITS)
+        if isinstance(answer, Died):
+            raise BadModule(f"reading '{sentence(str(path))}' ended the process that did it")
+        if answer.problem is not None:
+            raise BadModule(answer.problem.replace(sentence(job.path), sentence(str(path))))
+        result = Path(folder) / RESULT
+        if (size := result.lstat().st_size) > MOST:
+            raise BadModule(f"the module of '{sentence(str(path))}' has {too_large(size)}")
+        return result.read_text(encoding="utf-8")
+
+
+def inspect(path: Path) -> None:
+    """Look at what the path names; nothing is read.
+
+    Raises:
+        BadModule: it is no file that can be read, or one that is too large.
+    """
+    name = f"'{sentence(str(path))}'"
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise BadModule(f"no module file {name}") from None
+    except (OSError, ValueError) as error:
+        raise BadModule(f"{name} cannot be read: {_reason(error)}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise BadModule(f"{name} is {_KINDS.get(stat.S_IFMT(found.st_mode), 'no file')}; {_WANTED}")
+    if not os.access(path, os.R_OK):
+        raise BadModule(f"{name} cannot be read: Permission denied")
+    if found.st_size == 0:
+        raise BadModule(f"{name} is empty; {_WANTED}")
+    if found.st_size > MOST:
+        raise BadModule(f"{name} has {too_large(found.st_size)}")
+
+
+_WANTED = "expected a Python file (*.py) or JSON of a module"
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return sentence(error.strerror or str(error) if isinstance(error, OSError) else str(error))

@@ -1,0 +1,70 @@
+"""IRModule to Python source and back.
+
+Neither TVM's JSON nor its script form loads in another release, and scripts and builders lose
+details: which nodes are shared, which types are weaker than what would be inferred. The source
+made here is a list of plain constructor calls that defines exactly the given module.
+"""
+
+import builtins
+
+import tvm
+from tvm import tirx
+
+from ..tvm_api import structural_equal
+from . import plan, relax_nodes, tensorir_nodes, values
+from .graph import Graph, first_difference
+from .writer import Writer
+
+_PLANS = {**plan.PLANS, **tensorir_nodes.PLANS}
+_EMITTERS = {**values.EMITTERS, **relax_nodes.EMITTERS, **tensorir_nodes.EMITTERS}
+_SAYS_TYPE = values.SAYS_TYPE | relax_nodes.SAYS_TYPE | tensorir_nodes.SAYS_TYPE
+
+
+class SourceError(ValueError):
+    """A text that does not define a module."""
+
+
+def to_source(mod: tvm.IRModule) -> str:
+    """Python text that defines `mod`: the same nodes, sharing, names, types and attributes.
+
+    It needs TVM and NumPy only. Spans, source maps and Python functions in the module are dropped.
+    Modules of high-level Relax ops also load in TVM 0.25 and 0.26.
+    """
+    return Writer(Graph(mod), _PLANS, _EMITTERS, _SAYS_TYPE, _stale(mod)).written()
+
+
+def from_source(text: str) -> tvm.IRModule:
+    """The `mod` that `text` defines.
+
+    Raises SourceError if there is none; what the text itself raises is passed on.
+    """
+    namespace: dict[str, object] = {"__builtins__": builtins, "__name__": "module_source"}
+    exec(compile(text, "<module source>", "exec"), namespace)
+    if "mod" not in namespace:
+        raise SourceError("the text defines no variable named mod")
+    mod = namespace["mod"]
+    if not isinstance(mod, tvm.IRModule):
+        raise SourceError(f"mod must be a tvm.IRModule, not {mod!r} (type={type(mod).__name__})")
+    return mod
+
+
+def same_graph(a: tvm.IRModule, b: tvm.IRModule) -> str | None:
+    """None if two modules are the same graph of IR nodes, else the first difference.
+
+    Compared are all reflected fields (names, types, attributes, tensor data, the order of
+    functions and attributes) and sharing: two places hold one object in `a` exactly if they do in
+    `b`. Not compared: spans and source maps; the order of a target's attributes and of the
+    module's index by name; whether two places share a literal, a primitive, pointer, string or Any
+    type, a target, an array, map or string (`VALUES` in `source_graph`).
+    """
+    return first_difference(Graph(a), Graph(b))
+
+
+def _stale(mod: tvm.IRModule) -> set[str]:
+    """The PrimFuncs whose type is not what their parameters and body say; passes leave such."""
+    return {
+        gv.name_hint
+        for gv, func in mod.functions.items()
+        if isinstance(func, tirx.PrimFunc)
+        and not structural_equal(tirx.PrimFunc(func.params, func.body, func.ret_type).ty, func.ty)
+    }

@@ -1,0 +1,154 @@
+"""How constants, attributes, targets, devices and plain values are written."""
+
+import base64
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+
+from .graph import Id
+from .layout import Doc, call, group, keyword
+from .writer import Emitter, Writer, plain, quoted
+
+_MANY = 16  # elements of a constant that are written as a list
+
+
+def _string_imm(w: Writer, i: Id) -> Doc:
+    return call("StringImm", quoted(w.text(w.g.field(i, "value"))))
+
+
+def _dict_attrs(w: Writer, i: Id) -> Doc:
+    return call("DictAttrs", w.mapping(w.g.data[i]["__dict__"]))
+
+
+def _constant(w: Writer, i: Id) -> Doc:
+    value = w.g.field(i, "value")
+    if w.g.kinds[value] == "DataType":
+        return call("dtype_value", quoted(w.g.data[value]))
+    array = _array(w.g.data[value]) if w.mentions[value] == 1 else None
+    if "ty" not in w.untold.get(i, ()):
+        data = w.e(value) if array is None else call("tvm.runtime.tensor", _array_text(array))
+        return call("constant", data, w.e(w.g.field(i, "ty")))
+    if array is None:
+        return call("relax.const", w.e(value))
+    literal = repr(array.item()) if array.ndim == 0 else _array_text(array)
+    return call("relax.const", literal, quoted(str(array.dtype)))
+
+
+def _tensor(w: Writer, i: Id) -> Doc:
+    return call("tensor", quoted(w.g.data[i]))
+
+
+_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+
+
+def shape_and_dtype(data: str) -> tuple[tuple[int, ...], str | None]:
+    """What a serialized tensor says of itself; no dtype if it is not a common one.
+
+    Layout: magic, reserved, device (two int32), ndim, dtype code, bits, lanes, shape, size, bytes.
+    """
+    raw = base64.b64decode(data)
+    ndim, code, bits, lanes = struct.unpack_from("<iBBH", raw, 24)
+    shape = struct.unpack_from(f"<{ndim}q", raw, 32)
+    kind = _CODES.get(code)
+    if kind is None or lanes != 1:
+        return shape, None
+    return shape, kind if kind == "bool" else f"{kind}{bits}"
+
+
+def _array(data: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None":
+    """The array in a serialized tensor, None if NumPy has no such dtype or no literal shows it."""
+    shape, dtype = shape_and_dtype(data)
+    if dtype is None or dtype == "bfloat16":
+        return None
+    raw = base64.b64decode(data)
+    try:
+        array = np.frombuffer(raw, dtype, offset=40 + 8 * len(shape)).reshape(shape)
+    except (TypeError, ValueError):
+        return None
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return None
+    return array
+
+
+def _array_text(array: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") -> str:
+    dtype, shape = quoted(str(array.dtype)), repr(array.shape)
+    if array.size == 0:
+        return f"np.zeros({shape}, {dtype})"
+    first = array.ravel()[:1]
+    if array.size > 1 and np.full(array.shape, first, array.dtype).tobytes() == array.tobytes():
+        return f"np.full({shape}, {first.item()!r}, {dtype})"
+    if array.size <= _MANY:
+        return f"np.array({array.tolist()!r}, {dtype})"
+    encoded = base64.b64encode(array.tobytes()).decode()
+    text = f'np.frombuffer(base64.b64decode("{encoded}"), {dtype})'
+    return text if array.ndim == 1 else f"{text}.reshape({shape})"
+
+
+def _op(w: Writer, i: Id) -> Doc:
+    return call("Op.get", quoted(w.g.data[i]))
+
+
+def _env_func(w: Writer, i: Id) -> Doc:
+    return call("tvm.ir.EnvFunc.get", quoted(w.g.data[i]))
+
+
+def _vdevice(w: Writer, i: Id) -> Doc:
+    scope = w.text(w.g.field(i, "memory_scope"))
+    return call(
+        "VDevice",
+        w.e(w.g.field(i, "target")),
+        str(w.g.field(i, "vdevice_id")),
+        quoted(scope),
+    )
+
+
+def _target(w: Writer, i: Id) -> Doc:
+    """A target by its configuration: the kind's defaults are recomputed to the same values."""
+    return call("tvm.target.Target", _target_config(w, i))
+
+
+def _target_config(w: Writer, i: Id) -> Doc:
+    g = w.g
+    docs: list[Doc] = [f'"kind": {quoted(g.data[g.field(i, "kind")])}']
+    tag = w.text(g.field(i, "tag"))
+    if tag:
+        docs.append(f'"tag": {quoted(tag)}')
+    docs.append(keyword('"keys"', w.array(g.field(i, "keys")), ": "))
+    host = g.field(i, "host")
+    if not w.null(host):
+        docs.append(keyword('"host"', _target_config(w, host), ": "))
+    attrs = sorted((w.text(k), v) for k, v in g.pairs(g.field(i, "attrs")))
+    docs.extend(keyword(quoted(name), w.e(v), ": ") for name, v in attrs)
+    return group("{", docs, "}")
+
+
+def _data_type(w: Writer, i: Id) -> Doc:
+    return call("tvm.DataType", quoted(w.g.data[i]))
+
+
+def _literal(w: Writer, i: Id) -> Doc:
+    return plain(w.g.data[i])
+
+
+EMITTERS: Mapping[str, Emitter] = {
+    "None": lambda w, i: "None",
+    "int": _literal,
+    "float": _literal,
+    "bool": _literal,
+    "ffi.String": _literal,
+    "ffi.Array": lambda w, i: w.array(i),
+    "ffi.Map": lambda w, i: w.mapping(i),
+    "ffi.Tensor": _tensor,
+    "DataType": _data_type,
+    "tirx.Axis": lambda w, i: call("tirx.layout.Axis.get", quoted(w.g.data[i])),
+    "ir.Op": _op,
+    "ir.EnvFunc": _env_func,
+    "ir.StringImm": _string_imm,
+    "ir.GenericConst": _constant,
+    "ir.DictAttrs": _dict_attrs,
+    "relax.VDevice": _vdevice,
+    "target.Target": _target,
+}
+
+SAYS_TYPE = frozenset({"ir.StringImm", "ir.GenericConst"})

@@ -1,0 +1,486 @@
+"""Metamorphic checks: a pass treats twins (see `twins`) the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as jsonlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from ...generators.source import from_source, same_graph, to_source
+from ...generators.tvm_api import load_json, save_json
+from .. import keys
+from ..inspect import is_public, relax_functions
+from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..pass_runs import PassRuns, attempt
+from ..passcall import PassCall
+from ..structural import well_formed
+from ..structural.canonical import canonical, equivalent
+from ..text.halves import ran
+from ..text.standalone import nested_module, standalone
+from . import twins
+from .exhibits import twin_halves
+
+Twin = Callable[[tvm.IRModule], tvm.IRModule | None]
+"""Makes a module that means the same; None where there is none of that kind."""
+
+
+class SourceFault(RuntimeError):
+    """A module that does not come back from its own source: relaxfuzz's mistake, no finding."""
+
+
+def _same(mod: tvm.IRModule) -> tvm.IRModule:
+    return mod
+
+
+def _compare(
+    runs: PassRuns, how: str, twin: Twin, back: Callable[[tvm.IRModule], tvm.IRModule] = _same
+) -> Problem | None:
+    """What is wrong if the pass gives something else for the twin than it did for the module.
+
+    Args:
+        how: how the twin differs, for the title.
+        back: takes from a result what the twin had on top.
+    """
+    after = runs.direct.mod
+    if after is None or (other := twin(runs.mod)) is None:
+        return None
+    if runs.contract.requires(other) is not None:
+        return None
+    outcome = runs.attempt(f"twin {how}", runs.directly, other)
+    if outcome.error is not None:
+        if runs.rejected(outcome.error):
+            return None
+        problem = keys.exception(outcome.error)
+        problem = Problem(
+            f"fails on the same module {how}: {problem.title}",
+            problem.detail,
+            ("exception", *problem.key),
+            ("exception", *problem.fingerprint),
+        )
+        return problem if _copies_agree(runs, after) else None
+    assert outcome.mod is not None
+    expected, actual = keys.comparable(back(after)), keys.comparable(back(outcome.mod))
+    if equivalent(expected, actual) or not _copies_agree(runs, after):
+        return None
+    what = f"gives something else for the same module {how}"
+    return keys.mismatch(canonical(expected), canonical(actual), what)
+
+
+def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
+    """A mere copy gives what the module gave. Else every twin differs, and `json` says why."""
+    copy = attempt(runs.directly, runs.given.copy()).mod
+    return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
+
+
+APART = "with no ShapeExpr node shared"
+TOGETHER = "with all equal ShapeExpr nodes shared"
+STRANGER = "with an unrelated function"
+RENAMED = "with other private names"
+REORDERED = "with its functions in another order"
+REBUILT = "built again by constructors"
+COPIED = "saved and loaded"
+
+
+def sharing(runs: PassRuns) -> Problem | None:
+    """Shared ShapeExpr nodes, and equal nodes that are not shared, mean the same."""
+    return _compare(runs, APART, twins.unshared) or _compare(runs, TOGETHER, twins.shared)
+
+
+def isolation(runs: PassRuns) -> Problem | None:
+    """A function that has nothing to do with the others changes nothing in them."""
+    return _compare(runs, STRANGER, twins.with_stranger, twins.without_stranger)
+
+
+def renaming(runs: PassRuns) -> Problem | None:
+    """Names of private functions and bound variables mean nothing, if the call has none of them."""
+    call = runs.call
+    return _compare(runs, RENAMED, lambda mod: renamed(mod, call))
+
+
+def renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
+    """The module under other names, but for those that the call gives."""
+    return twins.renamed(mod, kept=re.findall(r"\w+", call.expr))
+
+
+def function_order(runs: PassRuns) -> Problem | None:
+    """The order of functions means nothing."""
+    return _compare(runs, REORDERED, twins.reordered)
+
+
+def source(runs: PassRuns) -> Problem | None:
+    """A module built again by plain constructors means the same.
+
+    Raises:
+        SourceFault: relaxfuzz's own source of the module is wrong.
+    """
+    return _compare(runs, REBUILT, rebuilt)
+
+
+def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module made anew from its source.
+
+    Raises:
+        SourceFault: the source defines another module.
+    """
+    if keys.comparable(mod) is not mod:
+        return None
+    twin = from_source(to_source(mod))
+    difference = same_graph(mod, twin)
+    if difference is not None:
+        raise SourceFault(f"from_source(to_source(mod)) differs: {difference}")
+    return twin
+
+
+def json(runs: PassRuns) -> Problem | None:
+    """A module that was saved and loaded means the same, and so can the result be saved."""
+    after = runs.direct.mod
+    if after is None:
+        return None
+    copied = runs.attempt("copy", runs.directly, runs.given.copy())
+    if copied.error is not None:
+        problem = keys.exception(copied.error)
+        return Problem(
+            f"fails on the same module {COPIED}: {problem.title}",
+            problem.detail,
+            ("exception", *problem.key),
+            ("exception", *problem.fingerprint),
+        )
+    assert copied.mod is not None
+    expected, actual = keys.comparable(after), keys.comparable(copied.mod)
+    if not equivalent(expected, actual):
+        what = f"gives something else for the same module {COPIED}"
+        return keys.mismatch(canonical(expected), canonical(actual), what)
+    text = save_json(expected)
+    try:
+        again = load_json(text)
+    except Exception as error:
+        problem = keys.exception(error)
+        what = "what is saved does not load"
+        return Problem(
+            f"{what}: {problem.title}",
+            problem.detail,
+            (what, *problem.key),
+            (what, *problem.fingerprint),
+        )
+    return keys.mismatch(expected, again, "saving and loading changes the result")
+
+
+def tvmscript(runs: PassRuns) -> Problem | None:
+    """The result's script form parses back to the result.
+
+    If not, the pass is to blame only where the parser, having read it, says that it is no module,
+    and takes the one that the pass was given.
+    """
+    after = runs.direct.mod
+    if after is None or not runs.changed or well_formed.flaw(after) is not None:
+        return None
+    mod = keys.comparable(after)
+    try:
+        again = tvm.script.from_source(mod.script(show_meta=True))
+    except Exception as error:
+        words = said(f"{type(error).__name__}: {error}")
+        what = f"the script form of a module does not parse: {words}"
+        story = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
+        broken = _NO_MODULE.match(words) is not None and _parses(runs.mod)
+        if _NO_MODULE.match(words) and not broken and _stale(runs.mod):
+            return None
+        culprit = None if broken else TVMSCRIPT_ITSELF
+        return Problem(what, story, (words,), (words,), culprit)
+    problem = keys.mismatch(mod, again, "printing and parsing changes a module")
+    return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
+
+
+def _parses(mod: tvm.IRModule) -> bool:
+    try:
+        tvm.script.from_source(keys.comparable(mod).script(show_meta=True))
+    except Exception:
+        return False
+    return True
+
+
+def _stale(mod: tvm.IRModule) -> bool:
+    """A GlobalVar has another type than its function: a pass before left it as it was.
+
+    Then the parser is right to refuse, and the well-formed checker overlooks it.
+    """
+    return any(
+        isinstance(gvar.ty, relax.FuncType)
+        and not tvm_ffi.structural_equal(gvar.ty, func.ty, map_free_vars=True)
+        for gvar, func in relax_functions(mod)
+    )
+
+
+TVMSCRIPT_ITSELF = "TVMScript"
+
+_NO_MODULE = re.compile("Program is not well-formed|Number of arguments and parameters mismatch")
+"""The parser knows the types of functions before it reads calls of them, and so sees what the
+well-formed checker overlooks where a pass leaves calls, or the types in them, as they were."""
+
+
+def said(raised: str) -> str:
+    """What the parser says, without the names in it and the advice after it.
+
+    Args:
+        raised: type and text of the exception.
+    """
+    found = re.search(r"error: (.*)", raised)
+    text = found.group(1) if found else raised
+    text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
+    return keys.message(text).splitlines()[0][:150]
+
+
+# Exhibits
+
+
+def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and what comes back; where a pass is to blame, it is shown before and after it."""
+    if violation.pass_name != TVMSCRIPT_ITSELF:
+        return None
+    (call,) = case.calls
+    mod = keys.comparable(call.run(case.mod))
+    script = mod.script(show_meta=True)
+    again = attempt(lambda mod: tvm.script.from_source(script), mod)
+    return Half(f"after {call.name}", mod), ran(
+        again, "printed and parsed", "the parser of TVMScript"
+    )
+
+
+def _json_halves(case: Case, violation: Violation) -> Halves | None:
+    """The result and what comes back; or what the pass gives for a copy of the module."""
+    if "changes the result" not in violation.title:
+        return twin_halves({COPIED: lambda case: load_json(save_json(case.mod))})(case, violation)
+    mod = keys.comparable(case.calls[0].run(case.mod))
+    return Half("the result", mod), Half("saved and loaded", load_json(save_json(mod)))
+
+
+# Reproducers
+
+
+def _text(case: Case, how: str, twin: tvm.IRModule | None) -> str:
+    """The check as Python: the twin spelled out, both results, their comparison.
+
+    Names of private functions are up to the pass: only where there are any, they are made equal.
+    """
+    assert twin is not None, f"no twin {how}"
+    helpers: list[Any] = [twins.without_stranger] if twins.STRANGER in twin else []
+    result = attempt(case.calls[0].run, case.mod).mod
+    if result is None or not all(map(is_public, result.functions.values())):
+        helpers.append(canonical)
+    steps = (f"expected, actual = {f.__name__}(expected), {f.__name__}(actual)" for f in helpers)
+    return "\n".join(
+        [
+            f"{standalone(*helpers)}\n\n\n# The same module {how}.",
+            nested_module("twin", twin),
+            "\nexpected, actual = apply(mod), apply(twin())",
+            *steps,
+            "tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)",
+        ]
+    ).strip()
+
+
+def _sharing_snippet(case: Case) -> str:
+    """The twin that shows it: nothing shared, or everything."""
+    run = case.calls[0].run
+    result = attempt(run, case.mod).mod
+    for how, twin in ((APART, twins.unshared), (TOGETHER, twins.shared)):
+        other = twin(case.mod)
+        if other is None:
+            continue
+        outcome = attempt(run, other).mod
+        if result is None or outcome is None or not equivalent(result, outcome):
+            return _text(case, how, other)
+    return _text(case, APART, twins.unshared(case.mod))
+
+
+_JSON_SNIPPET = """\
+expected, actual = apply(mod), apply(tvm.ir.load_json(tvm.ir.save_json(mod)))
+again = tvm.ir.load_json(tvm.ir.save_json(expected))
+tvm.ir.assert_structural_equal(expected, again, map_free_vars=True)
+tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)
+"""
+
+
+def _brief(case: Case, violation: Violation, twin: str, back: str = "") -> Iterator[str]:
+    """Both results compared as they are, where no names of new private functions matter.
+
+    Args:
+        twin: statements that define `twin`.
+        back: statements that take from `actual` what the twin had on top.
+    """
+    if violation.key[0] == "exception":
+        yield f"{twin}\nthe_pass(mod)  # works\nthe_pass(twin)"
+        return
+    result = attempt(case.calls[0].run, load_json(save_json(case.mod))).mod
+    if result is not None and all(
+        is_public(func) or gvar.name_hint in case.mod for gvar, func in result.functions.items()
+    ):
+        yield f"{twin}\nexpected, actual = the_pass(mod), the_pass(twin)\n{back}{_EQUAL}"
+
+
+_EQUAL = "tvm.ir.assert_structural_equal(actual, expected, map_free_vars=True)"
+
+_COPY = "tvm.ir.load_json(tvm.ir.save_json(mod))"
+
+_REORDERED = """\
+functions = dict(reversed(list(mod.functions.items())))
+twin = tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)"""
+
+_STRANGER = f"""\
+x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+builder = relax.BlockBuilder({_COPY})
+with builder.function("unrelated", [x]):
+    with builder.dataflow():
+        out = builder.emit_output(relax.op.nn.relu(x))
+    builder.emit_func_output(out)
+twin = builder.get()"""
+
+_EMPTY_STRANGER = f"""\
+x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+other = relax.Function([x], relax.SeqExpr([], x), x.ty)
+twin = {_COPY}
+twin["unrelated"] = other.with_attr("global_symbol", "unrelated")"""
+
+
+def _brief_json(case: Case, violation: Violation) -> Iterator[str]:
+    if violation.key[0] == "what is saved does not load":
+        yield "text = tvm.ir.save_json(the_pass(mod))\ntvm.ir.load_json(text)"
+    elif "changes the result" in violation.key[0]:
+        yield (
+            "expected = the_pass(mod)\nactual = tvm.ir.load_json(tvm.ir.save_json(expected))\n"
+            + _EQUAL
+        )
+    elif violation.key[0] == "exception":
+        yield f"the_pass(mod)  # works\nthe_pass({_COPY})"
+    else:
+        yield f"expected, actual = the_pass(mod), the_pass({_COPY})\n{_EQUAL}"
+
+
+def _brief_isolation(case: Case, violation: Violation) -> Iterator[str]:
+    for stranger in (_EMPTY_STRANGER, _STRANGER):
+        yield from _brief(case, violation, stranger, 'del actual["unrelated"]\n')
+
+
+def _brief_renaming(case: Case, violation: Violation) -> Iterator[str]:
+    """One name at a time: one is mostly enough."""
+    for old in twins.names(case.mod):
+        if not re.search(rf"\b{re.escape(old)}\b", case.calls[0].expr):
+            one, other = (f"'{jsonlib.dumps(name)}'" for name in (old, f"other_{old}"))
+            there = f"tvm.ir.load_json(tvm.ir.save_json(mod).replace({one}, {other}))"
+            back = f"tvm.ir.load_json(tvm.ir.save_json(actual).replace({other}, {one}))"
+            yield from _brief(case, violation, f"twin = {there}", f"actual = {back}\n")
+
+
+def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
+    """Of the module itself where that is enough, else of the pass's result."""
+    parsed = "tvm.script.from_source(result.script(show_meta=True))"
+    for result in ("mod", "the_pass(mod)"):
+        yield f"result = {result}\ntvm.ir.assert_structural_equal({parsed}, result)"
+
+
+SHARING = Oracle(
+    name="sharing",
+    tier=2,
+    cost=12.0,
+    promise="Whether two uses of a shape share one node makes no difference to a pass.",
+    source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
+    "instead of Python object identity'; docs/arch/index.rst, tvm/node",
+    check=sharing,
+    snippet=_sharing_snippet,
+    halves=twin_halves(
+        {
+            APART: lambda case: twins.unshared(case.mod),
+            TOGETHER: lambda case: twins.shared(case.mod),
+        }
+    ),
+)
+
+ISOLATION = Oracle(
+    name="isolation",
+    tier=2,
+    cost=4.0,
+    promise="An unrelated public function changes nothing in the other functions.",
+    source="docs/arch/pass_infra.rst, Function-Level Passes: 'It fetches one function at a time "
+    "from the function list of a module for optimization'",
+    check=isolation,
+    snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
+    brief=_brief_isolation,
+    halves=twin_halves(
+        {STRANGER: lambda case: twins.with_stranger(case.mod)}, twins.without_stranger
+    ),
+)
+
+RENAMING = Oracle(
+    name="renaming",
+    tier=2,
+    cost=8.0,
+    promise="Names of private functions and bound variables make no difference to a pass.",
+    source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
+    "functions, so that the compiler can freely rename them'; names of variables are hints",
+    check=renaming,
+    snippet=lambda case: _text(case, RENAMED, renamed(case.mod, case.calls[0])),
+    brief=_brief_renaming,
+    halves=twin_halves({RENAMED: lambda case: renamed(case.mod, case.calls[0])}, twins.named_back),
+)
+
+FUNCTION_ORDER = Oracle(
+    name="function-order",
+    tier=2,
+    cost=3.0,
+    promise="The order in which functions were added makes no difference to a pass.",
+    source="include/tvm/ir/module.h, IRModuleNode::functions: 'A map from ids to all global "
+    "functions', a map without an order",
+    check=function_order,
+    snippet=lambda case: _text(case, REORDERED, twins.reordered(case.mod)),
+    brief=lambda case, violation: _brief(case, violation, _REORDERED),
+    halves=twin_halves({REORDERED: lambda case: twins.reordered(case.mod)}),
+)
+
+SOURCE = Oracle(
+    name="source",
+    tier=2,
+    cost=10.0,
+    promise="A module built by plain constructors is treated as one that other passes made.",
+    source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
+    "instead of Python object identity'",
+    check=source,
+    snippet=lambda case: _text(case, REBUILT, rebuilt(case.mod)),
+    halves=twin_halves({REBUILT: lambda case: rebuilt(case.mod)}),
+)
+
+JSON = Oracle(
+    name="json",
+    tier=2,
+    cost=3.0,
+    promise="A module that was saved and loaded is treated as the one that was saved.",
+    source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
+    "format, and load them back'",
+    check=json,
+    snippet=_JSON_SNIPPET,
+    brief=_brief_json,
+    halves=_json_halves,
+)
+
+TVMSCRIPT = Oracle(
+    name="tvmscript",
+    tier=2,
+    cost=60.0,
+    promise="The script form of a module parses back to a structurally equal module.",
+    source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
+    "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",
+    check=tvmscript,
+    snippet="""\
+result = apply(mod)
+tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
+""",
+    brief=_brief_tvmscript,
+    halves=_tvmscript_halves,
+)
+
+ORACLES = (JSON, SOURCE, SHARING, RENAMING, FUNCTION_ORDER, ISOLATION, TVMSCRIPT)
+"""The copies first: where a mere copy is treated differently, so is every other twin."""

@@ -1,0 +1,134 @@
+"""Whom to blame for a pair that differs: the pass, the operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.ir.instrument import pass_instrument
+
+from ...errors import Mismatch, Undefined, Unsupported
+from ...evaluate import Evaluator
+from ...execute import Failure, execute
+from ...execute.lowering import remaining
+from ...inspect import op_name
+from ...pipelines import UNNAMED
+from ...values.comparison import difference
+from ...values.expectation import copies
+from .batch import along_of, followed
+from .pair import Difference, Pair
+from .rebuild import Rebuild
+
+
+def guilty_pass(pair: Pair, found: Difference, pipeline: str) -> str | None:
+    """The step of the pipeline after which the twin means something else, as NumPy says.
+
+    None where the evaluator does not know the module before or after that step.
+    """
+    q = found.question
+    if q.known is None:
+        return None
+    before = True
+    for name, mod in _steps(pair.twin, pipeline):
+        try:
+            value = Evaluator(mod).run(q.function, copies(q.twin_args))
+        except Mismatch:
+            return name if before else None
+        except (Unsupported, Undefined):
+            before = False
+            continue
+        moved = tuple(map(q.want, found.shaken))
+        if difference(q.want(q.known.result), q.have(value), moved, found.tolerance) is not None:
+            return name if before else None
+        before = True
+    return None
+
+
+def _steps(mod: tvm.IRModule, pipeline: str) -> list[tuple[str, tvm.IRModule]]:
+    """The passes that run directly inside a pipeline, and the module after each."""
+    done: list[tuple[str, tvm.IRModule]] = []
+    running: list[str] = []
+
+    @pass_instrument
+    class Observer:
+        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            running.append(str(info.name))
+
+        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            name = running.pop()
+            if not _groups(name) and all(map(_groups, running)):
+                done.append((name, mod))
+
+    with tvm.transform.PassContext(instruments=[Observer()]), tvm.target.Target("llvm"):
+        remaining(mod, pipeline)(mod)
+    return done
+
+
+def _groups(name: str) -> bool:
+    """It is no step, but a pipeline or a list of passes."""
+    return name == UNNAMED or name.endswith("_pipeline")
+
+
+def first_operator(pair: Pair, found: Difference, pipeline: str) -> str | None:
+    """The operator whose result is the first to differ where all values are results.
+
+    None where nothing differs then: results that are asked for are computed otherwise.
+    """
+    q = found.question
+    sides = []
+    for mod, plan in ((pair.mod, q.plan()), (pair.twin, q.twin_plan())):
+        exposing = _Expose(mod)
+        exposed = mod.clone()
+        try:
+            exposed[q.function] = exposing.all_values(mod[q.function])
+        except Unsupported:
+            return None
+        ran = execute(exposed, [plan], pipeline)
+        if not isinstance(ran, list) or isinstance(ran[0], Failure):
+            return None
+        sides.append(dict(zip(exposing.names, ran[0], strict=True)))
+    left, right = sides
+    known = {} if q.order is None else along_of(pair.mod, pair.mod[q.function], q.args, q.twin_args)
+    for name, value in left.items():
+        if name not in right:
+            continue
+        have = right[name]
+        if q.order is not None:
+            value, have = followed(value, known[name], q.order), followed(have, known[name])
+        if difference(value, have) is not None:
+            return _kinds(pair.mod[q.function])[name]
+    return None
+
+
+def _kinds(func: relax.Function) -> dict[str, str]:
+    return {
+        str(binding.var.name): op_name(binding.value) or type(binding.value).__name__
+        for block in func.body.blocks
+        for binding in block.bindings
+    }
+
+
+class _Expose(Rebuild):
+    """Makes a function return all tensors that it binds."""
+
+    names: list[str]
+
+    def all_values(self, func: relax.Function) -> relax.Function:
+        params = [self.defined(param) for param in func.params]
+        body = self.seq(func.body)
+        shown = {
+            str(binding.var.name): binding.var
+            for block in body.blocks
+            for binding in block.bindings
+            if isinstance(binding.var.ty, relax.TensorType)
+        }
+        self.names = list(shown)
+        seq = self.builder.normalize(relax.SeqExpr(body.blocks, relax.Tuple(list(shown.values()))))
+        return relax.Function(params, seq, seq.ty, func.is_pure, func.attrs)
+
+    def defined(self, var: relax.Var) -> relax.Var:
+        if isinstance(var, relax.DataflowVar):
+            new = self.vars[var] = relax.Var(str(var.name), self.type(var.ty))
+            return new
+        return super().defined(var)

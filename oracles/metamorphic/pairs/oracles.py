@@ -1,0 +1,218 @@
+"""The oracles of pairs: asked of pipelines, answered by the VM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import tvm
+
+from ...execute import Failure
+from ...oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation
+from ...pass_runs import PassRuns
+from ...structural import well_formed
+from ...text.value_comments import called
+from .batch import batched, order_of, permuted
+from .blame import first_operator, guilty_pass
+from .pair import Difference, Pair, PairFault, Question, compare, questions, verify
+from .rewritten_twin import Place, rewritten_twin
+from .static_twin import static_twin
+from .text import text
+
+SEVERAL = "several rewrites together"
+
+Found = tuple[Pair, Difference, Place | None]
+"""The pair, what differs, and the one rewrite that is enough to show it, if there is one."""
+
+Make = Callable[[tvm.IRModule], Pair | None]
+
+
+def check(
+    mod: tvm.IRModule, pipeline: str, chosen: Collection[Oracle], journal: Journal
+) -> Violation | None:
+    """The first pair of these oracles that differs after the pipeline, or None.
+
+    Raises:
+        PairFault: a pair whose sides do not mean the same.
+    """
+    for oracle in ORACLES:
+        if oracle not in chosen:
+            continue
+        journal(oracle.name)
+        found = _find(oracle.name, mod, pipeline)
+        if found is not None:
+            return _violation(oracle, found, pipeline)
+    return None
+
+
+def _violation(oracle: Oracle, found: Found, pipeline: str) -> Violation:
+    pair, difference, place = found
+    where = first_operator(pair, difference, pipeline)
+    step = guilty_pass(pair, difference, pipeline)
+    how: tuple[str, ...] = ()
+    if oracle is REWRITTEN:
+        how = (SEVERAL,) if place is None else (place.rewrite.name,)
+    key = (difference.kind, *how, where or (place.op if place else "the result"))
+    what = ", ".join((_DIFFERS[oracle.name], *how))
+    title = f"{what}: other {difference.kind}, from {where or 'no operator alone'} on"
+    detail = f"{difference.question.function}: {difference.wrong}"
+    problem = Problem(title, detail, key, key)
+    return problem.blame(oracle.name, step or where or f"{pipeline} (a combination of operators)")
+
+
+def _find(oracle: str, mod: tvm.IRModule, pipeline: str) -> Found | None:
+    pair = _PAIRS[oracle](mod)
+    if pair is None:
+        return None
+    verify(pair)
+    difference = compare(pair, pipeline)
+    if difference is None:
+        return None
+    if oracle != REWRITTEN.name:
+        return pair, difference, None
+    return _one_rewrite(mod, pipeline) or (pair, difference, None)
+
+
+def _one_rewrite(mod: tvm.IRModule, pipeline: str) -> Found | None:
+    """A difference that one rewrite of those alone makes."""
+    made = rewritten_twin(mod)
+    assert made is not None
+    for place in made[1]:
+        pair = _rewritten(mod, place)
+        difference = None if pair is None else compare(pair, pipeline)
+        if pair is not None and difference is not None:
+            return pair, difference, place
+    return None
+
+
+# The pairs
+
+
+def _static(mod: tvm.IRModule) -> Pair | None:
+    twin = static_twin(mod)
+    if twin is None:
+        return None
+    changed = {
+        str(gv.name_hint) for gv, func in mod.functions_items() if not twin[gv].same_as(func)
+    }
+    asked = [q for q in questions(mod, _sound(twin)) if q.function in changed]
+    return Pair(mod, twin, tuple(asked)) if asked else None
+
+
+def _rewritten(mod: tvm.IRModule, only: Place | None = None) -> Pair | None:
+    made = rewritten_twin(mod, None if only is None else only.__eq__)
+    if made is None:
+        return None
+    asked = tuple(questions(mod))
+    return Pair(mod, _sound(made[0]), asked) if asked else None
+
+
+def _sound(twin: tvm.IRModule) -> tvm.IRModule:
+    flaw = well_formed.flaw(twin)
+    if flaw is not None:
+        raise PairFault(f"the twin is ill-formed: {flaw.detail}")
+    return twin
+
+
+def _batch(mod: tvm.IRModule) -> Pair | None:
+    asked = [p for q in questions(mod) if (p := _permuted(mod, q)) is not None]
+    return Pair(mod, mod, tuple(asked)) if asked else None
+
+
+def _permuted(mod: tvm.IRModule, q: Question) -> Question | None:
+    found = batched(mod, mod[q.function], q.args)
+    if found is None:
+        return None
+    chosen, along = found
+    order = order_of(len(q.args[min(chosen)]))
+    return replace(q, twin_args=permuted(q.args, chosen, order), along=along, order=order.tolist())
+
+
+# The records
+
+
+def _of_one_pass(runs: PassRuns) -> Problem | None:
+    """Nothing: the oracles are asked of pipelines, by `check`."""
+    return None
+
+
+def _snippet(oracle: str) -> Callable[[Case], str]:
+    def snippet(case: Case) -> str:
+        assert case.pipeline is not None, f"{oracle} is asked of pipelines, not of {case.calls}"
+        found = _find(oracle, case.mod, case.pipeline)
+        if found is not None:
+            return text(found[0], found[1], case.pipeline)
+        pair = _PAIRS[oracle](case.mod)
+        return "" if pair is None else text(pair, None, case.pipeline)
+
+    return snippet
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and the twin, and what builds of them compute."""
+    assert case.pipeline is not None
+    found = _find(violation.oracle, case.mod, case.pipeline)
+    if found is None:
+        return None
+    pair, difference, _ = found
+    q, left, right = difference.question, difference.left, difference.right
+    if pair.twin.same_as(pair.mod):  # only the parts of which something is known can be compared
+        right = right if isinstance(right, Failure) else tuple(q.have(right))
+        return (
+            Half("what must come", None, called(q.function, q.twin_args, tuple(q.want(left)))),
+            Half("what a build computes", None, called(q.function, q.twin_args, right)),
+        )
+    return (
+        Half("the module", pair.mod, called(q.function, q.args, left)),
+        Half("its twin", pair.twin, called(q.function, q.twin_args, right)),
+    )
+
+
+STATIC = Oracle(
+    name="static-twin",
+    tier=4,
+    cost=2.5,  # 300 for a pipeline, where there is something symbolic; few checks are of pipelines
+    promise="A module with symbolic shapes computes what it does with the sizes written out.",
+    source="docstring of relax.transform.BindSymbolicVars: 'Replacements of symbolic vars with "
+    "constant dimensions'; docs/deep_dive/relax/abstraction.rst, symbolic shapes",
+    check=_of_one_pass,
+    snippet=_snippet("static-twin"),
+    halves=_halves,
+)
+
+REWRITTEN = Oracle(
+    name="rewritten-twin",
+    tier=4,
+    cost=8.0,  # 280 for a pipeline
+    promise="A detour that gives a value back as it was changes no result of a build.",
+    source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
+    "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
+    check=_of_one_pass,
+    snippet=_snippet("rewritten-twin"),
+    halves=_halves,
+)
+
+BATCH = Oracle(
+    name="batch-permutation",
+    tier=4,
+    cost=3.0,  # 130 for a pipeline, if a rule tells how a result follows
+    promise="What is computed for one element of a batch does not depend on its place in it.",
+    source="docstrings of the operators in tvm.relax.op",
+    check=_of_one_pass,
+    snippet=_snippet("batch-permutation"),
+    halves=_halves,
+)
+
+ORACLES = (STATIC, REWRITTEN, BATCH)
+
+_PAIRS: dict[str, Make] = {
+    STATIC.name: _static,
+    REWRITTEN.name: _rewritten,
+    BATCH.name: _batch,
+}
+
+_DIFFERS = {
+    STATIC.name: "a build with symbolic shapes and one with their sizes differ",
+    REWRITTEN.name: "a build and one with a detour that changes nothing differ",
+    BATCH.name: "a build treats elements of a batch by their place",
+}

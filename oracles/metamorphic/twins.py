@@ -1,0 +1,169 @@
+"""Twins: modules that mean the same as a given one, so that a pass must treat them the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import tvm
+from tvm import relax
+
+from ...generators.tvm_api import load_json, save_json
+from ..inspect import bindings_of, has_dataflow, is_public
+from .graph import Graph
+
+STRANGER = "relaxfuzz_stranger"
+PREFIX = "renamed_"
+SHAPE = "relax.expr.ShapeExpr"
+
+
+def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRModule | None:
+    """The module with a ShapeExpr node of its own at every use; None where none is shared.
+
+    Args:
+        only: the nodes of the module's graph to do this with; None: all.
+    """
+    graph = Graph(mod)
+    shapes = {i for i, node in enumerate(graph.nodes) if node["type"] == SHAPE}
+    if only is not None:
+        shapes &= set(only)
+    used: set[int] = set()
+    copied = False
+
+    def own(index: int) -> int:
+        nonlocal copied
+        if index not in shapes:
+            return index
+        if index not in used:
+            used.add(index)
+            return index
+        copied = True
+        node = graph.nodes[index]
+        return graph.add(node["type"], dict(node["data"]))
+
+    graph.replace_uses(own)
+    return graph.load() if copied else None
+
+
+def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module with one node for all equal static ShapeExprs; None where nothing changes."""
+    graph = Graph(mod)
+    first: dict[tuple[int, ...], int] = {}
+    replace: dict[int, int] = {}
+    for index, node in enumerate(graph.nodes):
+        if node["type"] == SHAPE:
+            dims = [graph.nodes[i] for i in graph.nodes[node["data"]["values"]]["data"]]
+            if all(dim["type"] == "ir.IntImm" for dim in dims):
+                values = tuple(graph.nodes[dim["data"]["value"]]["data"] for dim in dims)
+                replace[index] = first.setdefault(values, index)
+    if all(old == new for old, new in replace.items()):
+        return None
+    graph.replace_uses(lambda index: replace.get(index, index))
+    return graph.load()
+
+
+def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
+    """The module with other names for private functions and for bound variables.
+
+    Parameters keep their names, since passes may be told of them by name.
+
+    Args:
+        kept: further names that stay.
+    """
+    graph = Graph(mod)
+    params = {
+        index
+        for node in graph.nodes
+        if node["type"] in ("relax.expr.Function", "tirx.PrimFunc")
+        for index in graph.nodes[node["data"]["params"]]["data"]
+    }
+    for binding in list(graph.nodes):
+        if binding["type"] in ("relax.expr.VarBinding", "relax.expr.MatchCast"):
+            index = binding["data"]["var"]
+            data = graph.nodes[index]["data"]
+            if index not in params and graph.text(data["name"]) not in kept:
+                data["name"] = graph.add("ffi.String", f"{PREFIX}{graph.text(data['name'])}")
+    functions = graph.functions()
+    for gvar, func in functions:
+        if not graph.is_public(func) and graph.name(gvar) not in kept:
+            graph.rename(gvar, f"{PREFIX}{graph.name(gvar)}")
+    graph.set_functions(functions)
+    return graph.load()
+
+
+def named_back(mod: tvm.IRModule) -> tvm.IRModule:
+    """What a pass made of a `renamed` module, under the names before."""
+    return load_json(save_json(mod).replace(f'"{PREFIX}', '"'))
+
+
+def names(mod: tvm.IRModule) -> list[str]:
+    """The names that `renamed` changes, private functions first."""
+    private = [str(gv.name_hint) for gv, f in mod.functions.items() if not is_public(f)]
+    params = {
+        str(param.name) for func in mod.functions.values() for param in getattr(func, "params", ())
+    }
+    bound = [str(binding.var.name) for binding in bindings_of(mod)]
+    return list(dict.fromkeys([*private, *(name for name in bound if name not in params)]))
+
+
+def reordered(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """The module with its functions in the opposite order; None where there is only one."""
+    functions = list(mod.functions.items())  # functions_items() sorts
+    if len(functions) < 2:
+        return None
+    return tvm.IRModule(
+        dict(reversed(functions)), attrs=mod.attrs or None, global_infos=mod.global_infos or None
+    )
+
+
+def with_stranger(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with one more public function that has nothing to do with the others.
+
+    It has a binding where the module has dataflow blocks still, and none in later stages, whose
+    functions follow rules of their own.
+    """
+    x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+    blocks: list[relax.BindingBlock] = []
+    body: relax.Expr = x
+    if has_dataflow(mod):
+        body = relax.Var("gv", x.ty)
+        call = relax.BlockBuilder().normalize(relax.op.nn.relu(x))
+        blocks = [relax.DataflowBlock([relax.VarBinding(body, call)])]
+    seq = relax.BlockBuilder().normalize(relax.SeqExpr(blocks, body))
+    func = relax.Function([x], seq, x.ty).with_attr("global_symbol", STRANGER)
+    twin = mod.clone()
+    twin[STRANGER] = func
+    return twin
+
+
+def without_stranger(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with the public functions that the stranger brought taken away again."""
+    return tvm.IRModule(
+        {gv: f for gv, f in mod.functions_items() if STRANGER not in str(gv.name_hint)},
+        attrs=mod.attrs or None,
+        global_infos=mod.global_infos or None,
+    )
+
+
+CYCLES = (
+    ("add", "multiply", "subtract", "maximum", "minimum"),
+    ("negative", "abs", "nn.relu"),
+    ("exp", "tanh", "sigmoid", "sin", "cos"),
+)
+"""Operators without attributes that give the same types."""
+
+OTHER = {
+    f"relax.{op}": f"relax.{cycle[(i + 1) % len(cycle)]}"
+    for cycle in CYCLES
+    for i, op in enumerate(cycle)
+}
+
+
+def other_module(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """A module that computes something else under the same names and types; None where it would be
+    the same. No twin: it stands for what a pass may have worked on before.
+    """
+    graph = Graph(mod)
+    found = [node for node in graph.nodes if node["type"] == "ir.Op" and node["data"] in OTHER]
+    for node in found:
+        node["data"] = OTHER[node["data"]]
+    return graph.load() if found else None

@@ -1,0 +1,314 @@
+"""The runs of one case, each made once, whichever oracle asks for it first."""
+
+from __future__ import annotations
+
+import functools
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import tvm
+import tvm_ffi
+
+from ..generators.tvm_api import load_json, save_json
+from . import keys
+from .contract import PassContract
+from .oracle import Journal, Problem, silent
+from .passcall import PassCall
+from .reference.no_answer import NoAnswer
+from .structural import well_formed
+from .values.expectation import Expectations
+
+Pass: TypeAlias = tvm.transform.Pass
+Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
+
+
+@functools.cache
+def cpu() -> tvm.target.Target:
+    """The target that a pass is told when it asks for the current one."""
+    return tvm.target.Target("llvm")
+
+
+def digest(mod: tvm.IRModule) -> int:
+    """The structural hash, constants' data included: equal for structurally equal modules."""
+    return int(tvm_ffi.structural_hash(keys.comparable(mod), map_free_vars=True))
+
+
+class Outcome:
+    """What a run gave: a module or an exception."""
+
+    def __init__(self, mod: tvm.IRModule | None = None, error: Exception | None = None) -> None:
+        self.mod = mod
+        self.error = error
+
+    @functools.cached_property
+    def mark(self) -> int | tuple[str, ...]:
+        """Equal for equal outcomes: a module's hash, an exception's key."""
+        if self.mod is not None:
+            return digest(self.mod)
+        assert self.error is not None
+        # The place is left out: inside Sequential the same exception has passed other frames.
+        return keys.exception(self.error).fingerprint
+
+
+def attempt(run: Run, mod: tvm.IRModule) -> Outcome:
+    """Run and keep the exception, if any, as a value."""
+    try:
+        return Outcome(mod=run(mod))
+    except Exception as error:
+        return Outcome(error=error)
+
+
+class Given:
+    """A module as it was handed in, and what is known of it."""
+
+    def __init__(
+        self, mod: tvm.IRModule, mark: int, again: Callable[[], tvm.IRModule] | None = None
+    ) -> None:
+        """
+        Args:
+            again: makes an equal module anew. Then the text, which costs as much as a check,
+                need not be taken down before each run.
+        """
+        self.mod = mod
+        self.mark = mark
+        self._again = again
+        self._text: str | None = None
+
+    @property
+    def fleeting(self) -> bool:
+        """One of many modules, which can be made again: not all of it is looked at each time."""
+        return self._again is not None
+
+    def note(self) -> None:
+        """Take the text down before a run, unless it can be made later."""
+        if self._text is None and self._again is None:
+            self._text = save_json(keys.comparable(self.mod))
+
+    @property
+    def text(self) -> str:
+        """The deep content: names, annotations and the data of constants, which no hash covers.
+
+        It is that of the module before the runs, if `note` was told of them.
+        """
+        if self._text is None and self._again is not None:
+            made = self._again()
+            if digest(made) == self.mark:
+                self._text = save_json(keys.comparable(made))
+        if self._text is None:
+            self._text = save_json(keys.comparable(self.mod))
+        return self._text
+
+    @functools.cached_property
+    def flaw(self) -> Problem | None:
+        """What makes it ill-formed: then nothing is promised for it."""
+        return well_formed.flaw(self.mod)
+
+    @functools.cached_property
+    def expectations(self) -> Expectations:
+        """What its functions give, evaluated once for all passes that are applied to it."""
+        return Expectations(self.mod)
+
+    def copy(self) -> tvm.IRModule:
+        """A module that shares no node with the original."""
+        return load_json(self.text)
+
+
+_last: Given | None = None
+
+
+def given(mod: tvm.IRModule, again: Callable[[], tvm.IRModule] | None = None) -> Given:
+    """The record of this module; made anew when it is another object or has changed.
+
+    Args:
+        again: see `Given`; kept with a record made now.
+    """
+    global _last
+    mark = digest(mod)
+    if _last is None or not _last.mod.same_as(mod) or _last.mark != mark:
+        _last = Given(mod, mark, again)
+    return _last
+
+
+def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
+    """Two modules are made of the very same objects: whatever holds for one holds for both."""
+    if a.same_as(b):
+        return True
+    if (
+        a.attrs is None
+        or not a.attrs.same_as(b.attrs)
+        or not a.global_infos.same_as(b.global_infos)
+    ):
+        return False
+    old, new = a.functions, b.functions
+    if old.same_as(new):
+        return True
+    return len(old) == len(new) and all(
+        gvar in new and new[gvar].same_as(func) for gvar, func in old.items()
+    )
+
+
+class PassRuns:
+    """One module and one pass (or a list of passes), and the runs that the oracles look at.
+
+    Direct and Sequential runs work on the *same* module object, as a user's would. Which of them
+    comes first depends on a bit of the module's hash, so that both orders are covered.
+    """
+
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        calls: Sequence[PassCall],
+        contract: PassContract,
+        *,
+        journal: Journal = silent,
+        config: Mapping[str, Any] | None = None,
+        alone: bool = False,
+        thorough: bool = False,
+        skips: bool = True,
+        known: Given | None = None,
+        seen: Outcome | None = None,
+    ) -> None:
+        """
+        Args:
+            known: the module's record, where the caller has just made it.
+            seen: what came of the passes, where somebody else has run them; it stands for all runs.
+            config: PassContext options; None: those of the calls.
+            alone: only the direct run is wanted.
+            thorough: compare the deep content, whether or not it is in the sample.
+            skips: Sequential's skipping of passes above the context's opt_level is expected.
+        """
+        self.mod = mod
+        self.calls = tuple(calls)
+        self.contract = contract
+        self.alone = alone
+        self.thorough = thorough
+        self.skips = skips
+        self.given = given(mod) if known is None else known
+        if not alone:
+            self.given.note()
+        self.before = save_json(keys.comparable(mod)) if self.sampled and not alone else None
+        """The deep content just before the runs, where it is to be compared."""
+        self._seen = seen
+        self.passes = [] if seen is not None else [call.build() for call in calls]
+        self.asked: list[str] = []
+        """The oracles that were, by name."""
+        self._journal = journal
+        self._config = (
+            {key: value for call in calls for key, value in call.config.items()}
+            if config is None
+            else dict(config)
+        )
+
+    @property
+    def call(self) -> PassCall:
+        """The pass of a check of one pass."""
+        return self.calls[0]
+
+    @functools.cached_property
+    def sampled(self) -> bool:
+        """Whether the dearer comparisons are due: always, or in one of eight checks.
+
+        In a campaign these are all on the same modules, whose text is then taken down once.
+        """
+        what = "" if self.given.fleeting else f" {self.calls}"
+        return self.thorough or zlib.crc32(f"{self.given.mark}{what}".encode()) % 8 == 0
+
+    # Ways to run
+
+    def under(self, pass_: Pass, disabled: str | None = None) -> Run:
+        """Apply this pass under the case's PassContext and target, with another pass disabled."""
+        context = tvm.transform.PassContext(
+            config=self._config, disabled_pass=[] if disabled is None else [disabled]
+        )
+
+        def run(mod: tvm.IRModule) -> tvm.IRModule:
+            with context, cpu():
+                return pass_(mod)
+
+        return run
+
+    def directly(self, mod: tvm.IRModule) -> tvm.IRModule:
+        """Apply the passes one after the other."""
+        for pass_ in self.passes:
+            mod = self.under(pass_)(mod)
+        return mod
+
+    def in_sequential(self, mod: tvm.IRModule) -> tvm.IRModule:
+        """Apply the passes as one Sequential."""
+        return self.under(tvm.transform.Sequential(self.passes))(mod)
+
+    def enabled(self) -> bool:
+        """Sequential runs all of the passes under the default context."""
+        return all(
+            pass_.info.opt_level <= tvm.transform.PassContext().opt_level for pass_ in self.passes
+        )
+
+    # Runs, each made once
+
+    @property
+    def direct(self) -> Outcome:
+        """The passes applied directly."""
+        return self._first_runs[0]
+
+    @property
+    def sequential(self) -> Outcome:
+        """The passes applied inside Sequential."""
+        return self._first_runs[1]
+
+    @functools.cached_property
+    def _first_runs(self) -> tuple[Outcome, Outcome]:
+        if self._seen is not None:
+            return self._seen, self._seen
+        if self.given.mark & 1 and not self.alone:
+            sequential = self.attempt("Sequential", self.in_sequential, self.mod)
+            return self.attempt("direct", self.directly, self.mod), sequential
+        direct = self.attempt("direct", self.directly, self.mod)
+        if direct.error is not None or self.alone:
+            return direct, direct
+        return direct, self.attempt("Sequential", self.in_sequential, self.mod)
+
+    @functools.cached_property
+    def again(self) -> Outcome:
+        """The passes applied to their own result."""
+        assert self.direct.mod is not None
+        return self.attempt("second run", self.directly, self.direct.mod)
+
+    def attempt(self, step: str, run: Run, mod: tvm.IRModule) -> Outcome:
+        """A further run, told to the journal first."""
+        self.tell(step)
+        return attempt(run, mod)
+
+    def tell(self, step: str) -> None:
+        """Say in the journal what comes next."""
+        self._journal(step)
+
+    # Questions about them
+
+    @functools.cached_property
+    def intact(self) -> bool:
+        """The first runs have left the module as it was, as far as its hash tells."""
+        _ = self._first_runs
+        return digest(self.mod) == self.given.mark
+
+    @functools.cached_property
+    def changed(self) -> bool:
+        """The direct run gave another module than it was given."""
+        after = self.direct.mod
+        if after is None or after.same_as(self.mod):
+            return False
+        if same_functions(after, self.mod) and self.intact:
+            return False
+        return self.direct.mark != self.given.mark
+
+    def rejected(self, error: Exception) -> bool:
+        """The contract lists this exception as a clean refusal, or a reference has no answer."""
+        text = keys.words(error)
+        return isinstance(error, NoAnswer) or any(
+            re.search(rejection.pattern, text) for rejection in self.contract.rejections
+        )
+
+    def exempt(self, oracle: str) -> bool:
+        """The contract does not promise what this oracle checks."""
+        return self.contract.exempt(oracle, self.mod, self.call)

@@ -1,0 +1,28 @@
+"""No crash: a pass gives a module, or refuses and names what it does not support."""
+
+from __future__ import annotations
+
+from .. import keys
+from ..oracle import Oracle, Problem
+from ..pass_runs import PassRuns
+
+
+def check(runs: PassRuns) -> Problem | None:
+    """Every exception is a problem, but a refusal that the contract lists."""
+    error = runs.direct.error
+    if error is None or runs.rejected(error):
+        return None
+    return keys.exception(error)
+
+
+ORACLE = Oracle(
+    name="crash",
+    tier=1,
+    promise="A pass gives a module for every well-formed one that meets its documented conditions.",
+    source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; "
+    "docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the "
+    "implementation did not expect'",
+    check=check,
+    snippet="for p in passes:\n    mod = apply(mod, p)",
+    brief=lambda case, violation: ("the_pass(mod)",),
+)

@@ -1,0 +1,116 @@
+"""Idempotent: a pass has nothing left to do on its own result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tvm
+
+from ...generators.tvm_api import load_json, save_json
+from .. import keys
+from ..inspect import bindings_of, public_functions
+from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..pass_runs import PassRuns, attempt
+from ..text.halves import alike, ran
+from . import well_formed
+from .canonical import canonical, equivalent
+
+WHAT = "a second run changes the result"
+
+
+def check(runs: PassRuns) -> Problem | None:
+    """p(p(m)) == p(m) up to names of private functions; and the second run does not break.
+
+    A pass that promises no normal form is exempt from "fixpoint": only that its second run neither
+    raises nor breaks the module is asked of it.
+    """
+    once = runs.direct.mod
+    if once is None or not runs.changed or runs.contract.requires(once) is not None:
+        return None
+    again = runs.again
+    if again.error is not None:
+        if runs.rejected(again.error):
+            return None
+        return _prefixed("a second run raises", keys.exception(again.error))
+    assert again.mod is not None
+    if again.mod.same_as(once) or again.mark == runs.direct.mark:
+        return None
+    broken = well_formed.flaw(again.mod)
+    if broken is not None:
+        return _prefixed("the result of a second run", broken)
+    if runs.exempt("fixpoint"):
+        return None
+    # Renaming and merging of private functions, which is dear to undo, leaves public ones as long.
+    if _lengths(once) != _lengths(again.mod):
+        return _difference(once, again.mod)
+    if equivalent(once, again.mod):
+        return None
+    return _difference(canonical(once), canonical(again.mod))
+
+
+def _lengths(mod: tvm.IRModule) -> dict[str, int]:
+    return {str(gvar.name_hint): len(bindings_of(func)) for gvar, func in public_functions(mod)}
+
+
+def _difference(once: tvm.IRModule, twice: tvm.IRModule) -> Problem | None:
+    """What the second run does: where its result first differs follows from that, by accident."""
+    found = keys.mismatch(once, twice, WHAT)
+    if found is None:
+        return None
+    functions = len(twice.functions) - len(once.functions)
+    bindings = len(bindings_of(twice)) - len(bindings_of(once))
+    for name, count in (("functions", functions), ("bindings", bindings)):
+        if count:
+            title = f"{WHAT}: {'more' if count > 0 else 'fewer'} {name}"
+            return Problem.plain(title, found.detail)
+    return found
+
+
+def _prefixed(what: str, problem: Problem) -> Problem:
+    return Problem(
+        f"{what}: {problem.title}",
+        f"{what}\n{problem.detail}",
+        (what, *problem.key),
+        (what, *problem.fingerprint),
+    )
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """What the second run does."""
+    match violation.key:
+        case ("a second run raises", *_):
+            yield "once = the_pass(mod)\nthe_pass(once)"
+        case ("the result of a second run", *said):
+            yield from well_formed.complaint_text("the_pass(the_pass(mod))", said[0])
+        case _:
+            yield (
+                "once = the_pass(mod)\ntwice = the_pass(once)\n"
+                "tvm.ir.assert_structural_equal(twice, once, map_free_vars=True)"
+            )
+
+
+def _halves(case: Case, violation: Violation) -> Halves:
+    (call,) = case.calls
+    once = call.run(case.mod)
+    twice = attempt(call.run, load_json(save_json(keys.comparable(once))))
+    label = f"after {call.name}"
+    return alike(Half(label, once), ran(twice, f"{label} twice", f"a second run of {call.name}"))
+
+
+ORACLE = Oracle(
+    name="idempotent",
+    tier=1,
+    promise="A pass that is applied to its own result gives it back.",
+    source="the strict contract: a pass that has done what its docstring says has nothing left to "
+    "do; passes that say otherwise are exempt",
+    check=check,
+    snippet="""\
+once = apply(mod)
+twice = apply(once)
+relax.analysis.well_formed(twice)
+tvm.ir.assert_structural_equal(once, twice, map_free_vars=True)
+""",
+    brief=_brief,
+    halves=_halves,
+    ends=False,
+)

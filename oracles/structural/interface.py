@@ -1,0 +1,411 @@
+"""Interface kept: the functions that others can call, their signatures and attributes."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.relax.analysis import type_base_check
+
+from .. import keys
+from ..contract import Relation
+from ..inspect import attr, bindings_of, is_public, nodes, op_name
+from ..oracle import Case, Oracle, Problem, Violation
+from ..pass_runs import PassRuns
+
+SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
+SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
+
+
+def functions(runs: PassRuns) -> Problem | None:
+    """No public function disappears; none appears where the contract does not say so."""
+    after = _result(runs)
+    if after is None:
+        return None
+    old, new = _both(runs)
+    for name in sorted(old.keys() - new.keys()):
+        if _replaced(name, after):
+            continue
+        kind = type(old[name]).__name__
+        return _told(f"a public {kind} is lost or renamed", name, after)
+    if runs.contract.relation in SAME_FUNCTIONS:
+        for name in sorted(new.keys() - old.keys()):
+            kind = type(new[name]).__name__
+            if attr(new[name], "Codegen") is not None:
+                continue  # a library is to define it, under its global_symbol
+            return _told(f"a {kind} becomes public, or a public one is added", name, after)
+    return None
+
+
+def signature(runs: PassRuns) -> Problem | None:
+    """Public functions keep the types of parameters and results; more may be known of a result."""
+    after = _result(runs)
+    if after is None or runs.contract.relation not in SAME_SIGNATURE:
+        return None
+    for name, old, new in _pairs(runs):
+        wrong = _signature(old, new)
+        if wrong is not None:
+            return _told(wrong, f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}", after)
+    return None
+
+
+def attributes(runs: PassRuns) -> Problem | None:
+    """Attributes of public functions and of the module stay, as do its global infos."""
+    after = _result(runs)
+    if after is None:
+        return None
+    mod = runs.mod
+    wrong = _lost(_attrs(mod), _attrs(after), "module attribute") or _lost(
+        dict(mod.global_infos), dict(after.global_infos), "global info"
+    )
+    if wrong is not None:
+        return _told(wrong, "", after)
+    keeps = runs.contract.relation in (*SAME_SIGNATURE, Relation.LOWERED)
+    for name, old, new in _pairs(runs):
+        owned = {"global_symbol"} if keeps else {"global_symbol", "num_input"}
+        attrs = {key: value for key, value in _attrs(old).items() if key not in owned}
+        wrong = _lost(attrs, _attrs(new), f"attribute of a public {type(old).__name__}")
+        if wrong is not None:
+            return _told(wrong, name, after)
+    return None
+
+
+def _replaced(name: str, after: tvm.IRModule) -> bool:
+    """An ExternFunc defines the symbol: the code generator makes a module of the code it brings
+    (src/relax/backend/vm/codegen_vm.cc, `c_source`)."""
+    return any(
+        isinstance(func, relax.ExternFunc)
+        and func.global_symbol == name
+        and attr(func, "c_source") is not None
+        for func in after.functions.values()
+    )
+
+
+def _result(runs: PassRuns) -> tvm.IRModule | None:
+    return runs.direct.mod if runs.changed else None
+
+
+def _public(mod: tvm.IRModule) -> dict[str, Any]:
+    return {str(gvar.name_hint): func for gvar, func in mod.functions_items() if is_public(func)}
+
+
+@functools.lru_cache(maxsize=1)
+def _both(runs: PassRuns) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The public functions before and after."""
+    assert runs.direct.mod is not None
+    return _public(runs.mod), _public(runs.direct.mod)
+
+
+def _pairs(runs: PassRuns) -> Iterator[tuple[str, Any, Any]]:
+    """Public functions of both modules that are not the very same object."""
+    old, new = _both(runs)
+    for name, func in sorted(old.items()):
+        if name in new and not func.same_as(new[name]):
+            yield name, func, new[name]
+
+
+def _signature(old: Any, new: Any) -> str | None:
+    if type(old) is not type(new):
+        return f"a public {type(old).__name__} becomes a {type(new).__name__}"
+    if isinstance(old, tirx.PrimFunc):
+        return (
+            None
+            if len(old.params) == len(new.params)
+            else "a public PrimFunc has another number of parameters"
+        )
+    if not isinstance(old, relax.Function) or tvm_ffi.structural_equal(
+        _type(old), _type(new), map_free_vars=True
+    ):
+        return None
+    if len(old.params) != len(new.params):
+        return "a public function has another number of parameters"
+    anything = relax.AnyType()
+    if not tvm_ffi.structural_equal(
+        relax.FuncType([p.ty for p in old.params], anything),
+        relax.FuncType([p.ty for p in new.params], anything),
+        map_free_vars=True,
+    ):
+        return "a parameter of a public function has another type"
+    if old.is_pure and not new.is_pure:
+        return "a pure public function becomes impure"
+    if int(type_base_check(old.ret_ty, old.body.ty)) != 3:
+        return None  # what was declared was more than the body proved, or wrong
+    wrong = contradiction(old, new)
+    return None if wrong is not None and _overstates(old) else wrong
+
+
+def _overstates(func: relax.Function) -> bool:
+    """A variable claims more than the operator says of its value: a pass may take that back."""
+    builder = relax.BlockBuilder()
+    for binding in bindings_of(func):
+        value = binding.value
+        if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op):
+            again = relax.Call(value.op, value.args, value.attrs, value.ty_args)
+            if int(type_base_check(binding.var.ty, builder.normalize(again).ty)) != 3:
+                return True
+    return False
+
+
+def _type(func: relax.Function) -> relax.FuncType:
+    return relax.FuncType([p.ty for p in func.params], func.ret_ty, purity=func.is_pure)
+
+
+def contradiction(old: relax.Function, new: relax.Function) -> str | None:
+    """What is wrong with the new function's result type, if anything."""
+    # PASS: the new type says the same or more. Dimensions may have got other variables, which
+    # the check cannot tell from others: what is known of them decides.
+    verdict = int(type_base_check(old.ret_ty, new.ret_ty))
+    if verdict == 3 or _known(old.ret_ty) == _known(new.ret_ty):
+        return None
+    if verdict != 0:
+        return "less is known of the result of a public function"
+    return f"the result of a public function has another type{_since(old, new)}"
+
+
+def _since(old: relax.Function, new: relax.Function) -> str:
+    """The first operator whose result contradicts what it was; one that is gone is to blame first.
+
+    Later operators have other types because their operands have.
+    """
+    made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
+    # A variable that is new may have the name of an old one.
+    names = Counter(name for name, _ in made)
+    after = {name: ty for name, ty in made if names[name] == 1}
+    gone: dict[relax.Var, str] = {}
+    for binding in bindings_of(old):
+        value = binding.value
+        operator = op_name(value)
+        var = binding.var
+        ty = after.get(str(var.name))
+        if ty is None:
+            if operator is not None:
+                gone[var] = operator
+        elif int(type_base_check(var.ty, ty)) == 0 and _known(var.ty) != _known(ty):
+            before = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
+            operator = next(iter(before), operator)
+            return f", since {operator} has" if operator is not None else ""
+    made_of = _made_of(old)
+    blamed = [operator for var, operator in gone.items() if var in made_of]
+    if len(blamed) > 1:
+        # What one operator has whatever its operands are, no operator before it is to blame for.
+        last = {b.var: b.value for b in bindings_of(old)}.get(old.body.body)
+        dtypes = {_own_dtype(last), _dtype(new.ret_ty)}
+        if len(dtypes) == 2 and None not in dtypes:
+            blamed = [str(op_name(last))]
+    return f", since {blamed[0]} has" if len(blamed) == 1 else ""
+
+
+def _own_dtype(value: Any) -> str | None:
+    """The dtype of an operator's result, where those of its operands do not matter to it."""
+    if op_name(value) is None or any(isinstance(arg.ty, relax.TupleType) for arg in value.args):
+        return None
+    args = [
+        relax.Var("x", relax.TensorType(arg.ty.shape, ndim=-1 if arg.ty.shape else arg.ty.ndim))
+        if isinstance(arg.ty, relax.TensorType)
+        else arg
+        for arg in value.args
+    ]
+    try:
+        return _dtype(relax.BlockBuilder().normalize(relax.Call(value.op, args, value.attrs)).ty)
+    except Exception:
+        return None
+
+
+def _dtype(ty: Any) -> str | None:
+    known = isinstance(ty, relax.TensorType) and ty.dtype is not None
+    return str(ty.dtype) if known else None
+
+
+def _made_of(func: relax.Function) -> set[relax.Var]:
+    """The variables that the result is computed from."""
+    values = {binding.var: binding.value for binding in bindings_of(func)}
+    found: set[relax.Var] = set()
+    left = list(nodes(func.body.body, relax.Var))
+    while left:
+        var = left.pop()
+        if var not in found:
+            found.add(var)
+            left += nodes(values[var], relax.Var) if var in values else []
+    return found
+
+
+def _known(ty: Any) -> object:
+    if isinstance(ty, relax.TensorType):
+        shape = ty.shape
+        dims = None
+        if isinstance(shape, relax.ShapeExpr):
+            dims = tuple(int(d) if isinstance(d, tirx.IntImm) else "?" for d in shape.values)
+        return "tensor", ty.ndim, str(ty.dtype), dims
+    if isinstance(ty, relax.TupleType):
+        return tuple(_known(field) for field in ty.fields)
+    return type(ty).__name__
+
+
+def _attrs(node: Any) -> dict[str, Any]:
+    return {} if node.attrs is None else {str(key): value for key, value in node.attrs.items()}
+
+
+def _lost(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> str | None:
+    for name, value in sorted(old.items()):
+        if name not in new:
+            return f"the {what} {name} is lost"
+        if name != keys.OPAQUE and not tvm_ffi.structural_equal(
+            value, new[name], map_free_vars=True
+        ):
+            return f"the {what} {name} is changed"
+    return None
+
+
+def _told(title: str, detail: str, after: tvm.IRModule) -> Problem:
+    return Problem.plain(title, f"{title}: {detail}\n\n{keys.listing(after)}")
+
+
+def _head(func: Any) -> str:
+    return (
+        str(_type(func)) if isinstance(func, relax.Function) else f"{len(func.params)} parameters"
+    )
+
+
+LINKAGE = (
+    "include/tvm/ir/function.h, kGlobalSymbol: 'we can always refer to it by the symbol name'; "
+)
+
+_PUBLIC = """\
+def public(mod):
+    return {
+        gvar.name_hint: func
+        for gvar, func in mod.functions_items()
+        if func.attrs is not None and "global_symbol" in func.attrs
+    }
+
+
+before, after = public(mod), public(apply(mod))
+"""
+
+
+def _told_of(violation: Violation) -> str:
+    """The function that the first line of a story ends with."""
+    return violation.detail.partition("\n")[0].rpartition(": ")[2]
+
+
+def _brief_functions(case: Case, violation: Violation) -> Iterator[str]:
+    name = _told_of(violation)
+    if "is lost" in violation.title:
+        yield f"after = the_pass(mod)\nassert {name!r} in after, {violation.title!r}"
+    else:
+        yield (
+            f"after = the_pass(mod)[{name!r}]\n"
+            f'assert "global_symbol" not in (after.attrs or {{}}), {violation.title!r}'
+        )
+
+
+def _brief_signature(case: Case, violation: Violation) -> Iterator[str]:
+    name = _told_of(violation)
+    title = violation.title
+    if "number of parameters" in title:
+        verdict = f"assert len(before.params) == len(after.params), {title!r}"
+    elif "parameter" in title:
+        types = (f"relax.TupleType([p.ty for p in {side}.params])" for side in ("after", "before"))
+        verdict = f"tvm.ir.assert_structural_equal({', '.join(types)}, map_free_vars=True)"
+    elif "impure" in title:
+        verdict = f"assert after.is_pure, {title!r}"
+    elif "result" in title:
+        verdict = (
+            "known = relax.analysis.type_base_check(before.ret_ty, after.ret_ty)\n"
+            'assert int(known) == 3, f"returned {before.ret_ty}, returns {after.ret_ty}"'
+        )
+    else:
+        verdict = f"assert type(before) is type(after), {title!r}"
+    yield f"before, after = mod[{name!r}], the_pass(mod)[{name!r}]\n{verdict}"
+
+
+_ATTRIBUTE = re.compile(
+    r"the (?P<whose>module attribute|global info|attribute of a public \w+) (?P<key>\S+) "
+    r"is (?P<what>lost|changed)"
+)
+
+
+def _brief_attributes(case: Case, violation: Violation) -> Iterator[str]:
+    found = _ATTRIBUTE.fullmatch(violation.title)
+    if found is None:
+        return
+    whose = {"module attribute": "mod.attrs", "global info": "mod.global_infos"}.get(
+        found["whose"], f"mod[{_told_of(violation)!r}].attrs"
+    )
+    before, key = whose, found["key"]
+    lines = [f"result = the_pass(mod)\nafter = {before.replace('mod', 'result', 1)}"]
+    if found["what"] == "lost":
+        lines.append(f"assert {key!r} in (after or {{}}), {violation.title!r}")
+    else:
+        pair = f"after[{key!r}], {before}[{key!r}]"
+        lines.append(f"tvm.ir.assert_structural_equal({pair}, map_free_vars=True)")
+    yield "\n".join(lines)
+
+
+FUNCTIONS = Oracle(
+    name="functions",
+    tier=1,
+    promise="Functions with external linkage keep their names, and private ones stay private.",
+    source=LINKAGE + "LinkageType: 'Do not remove a function with external linkage'",
+    check=functions,
+    snippet=_PUBLIC
+    + 'assert set(before) == set(after), f"public functions: {set(before)} -> {set(after)}"',
+    brief=_brief_functions,
+    ends=False,
+)
+
+SIGNATURE = Oracle(
+    name="signature",
+    tier=1,
+    promise="Functions with external linkage are called with the same types after a pass.",
+    source=LINKAGE + "the callers of an exported function know its signature",
+    check=signature,
+    snippet=_PUBLIC
+    + """\
+for name, func in before.items():
+    new = after[name]
+    assert len(func.params) == len(new.params), f"{name}: another number of parameters"
+    if not isinstance(func, relax.Function):
+        continue
+    params = [relax.FuncType([p.ty for p in f.params], relax.AnyType()) for f in (func, new)]
+    tvm.ir.assert_structural_equal(*params, map_free_vars=True)
+    assert new.is_pure or not func.is_pure, f"{name} becomes impure"
+    known = relax.analysis.type_base_check(func.ret_ty, new.ret_ty)
+    assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"
+""",
+    brief=_brief_signature,
+    ends=False,
+)
+
+ATTRIBUTES = Oracle(
+    name="attributes",
+    tier=1,
+    promise="A pass keeps the attributes of functions and modules that it does not own.",
+    source="include/tvm/ir/attrs.h, DictAttrs: attributes are the meta-data of functions and "
+    "modules for others than the pass",
+    check=attributes,
+    snippet="""\
+result = apply(mod)
+pairs = [(mod, result)]
+names = {gvar.name_hint: func for gvar, func in result.functions_items()}
+for gvar, func in mod.functions_items():
+    if func.attrs is not None and "global_symbol" in func.attrs and gvar.name_hint in names:
+        pairs.append((func, names[gvar.name_hint]))
+for old, new in pairs:
+    kept = dict(new.attrs.items()) if new.attrs is not None else {}
+    for key, value in old.attrs.items() if old.attrs is not None else ():
+        assert key in kept, f"attribute {key} is lost"
+        tvm.ir.assert_structural_equal(value, kept[key], map_free_vars=True)
+for key, value in mod.global_infos.items():
+    assert key in result.global_infos, f"global info {key} is lost"
+    tvm.ir.assert_structural_equal(value, result.global_infos[key], map_free_vars=True)
+""",
+    brief=_brief_attributes,
+    ends=False,
+)

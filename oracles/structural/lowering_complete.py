@@ -1,0 +1,146 @@
+"""Lowering-complete: what LegalizeOps leaves, somebody after it lowers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import tvm
+
+from .. import keys
+from ..contract import PassContract
+from ..inspect import local_functions
+from ..oracle import Case, Oracle, Problem, Violation
+from ..pass_runs import PassRuns
+from ..passcall import PassCall
+from .lowering_gaps import Gap, gaps, leftovers, lowered_by, passed_over
+
+LEFT = "left"
+"""In a key, where a gap's reason stands: the pass that lowers the operator has left a call."""
+
+
+def check(runs: PassRuns) -> tuple[Problem, ...]:
+    """Each operator and reason once; nothing where the pass was asked to leave operators alone."""
+    after = runs.direct.mod
+    if after is None or not lowers(runs.contract, runs.call):
+        return ()
+    return tuple(_of_legalization(after).values())
+
+
+def lowers(contract: PassContract, call: PassCall) -> bool:
+    """With arguments or options the pass may leave calls to others."""
+    return contract.lowers and call.expr.endswith("()") and not call.config
+
+
+def of_pipeline(
+    reached: Sequence[tvm.IRModule], calls: Sequence[PassCall], legalizer: int
+) -> list[tuple[int, Problem]]:
+    """What is not lowered, with the number of the pass to which that is due.
+
+    Args:
+        reached: the modules before and after each pass; fewer, where a pass fails.
+        legalizer: the number of the pass that lowers operators in general.
+    """
+    if len(reached) <= legalizer + 1:
+        return []
+    after = _of_legalization(reached[legalizer + 1])
+    found = [(legalizer, problem) for problem in after.values()]
+    if len(reached) <= len(calls):
+        return found
+    names = [call.name for call in calls]
+    last = reached[-1]
+    for op, by in _left(last).items():
+        if by in names:
+            culprit = _first_with(op, reached, names.index(by))
+            title = f"{op} is left, though {by} lowers it"
+            key = (op, LEFT)
+            found.append((culprit, Problem(title, _detail(title, last), key, key)))
+    # What LegalizeOps has left keeps its place, though more may be known of its types by now.
+    before = {op for _, _, op in leftovers(reached[legalizer + 1])}
+    for gap in _by_key(gaps(last)).values():
+        if gap.op not in before and lowered_by(gap.op) is None:
+            culprit = _first_with(gap.op, reached, legalizer + 1)
+            found.append((culprit, _problem(gap, last)))
+    return found
+
+
+def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Problem]:
+    """What LegalizeOps ought to have lowered, since nobody after it does."""
+    return {key: _problem(gap, mod) for key, gap in _by_key(passed_over(mod)).items()}
+
+
+def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
+    """The first gap of each operator and reason."""
+    first: dict[tuple[str, ...], Gap] = {}
+    for gap in found:
+        first.setdefault((gap.op, str(gap.reason)), gap)
+    return first
+
+
+def _problem(gap: Gap, mod: tvm.IRModule) -> Problem:
+    title = f"{gap.op} is left, and nobody after it lowers it: {gap.reason}"
+    what = f"{title}\nin {gap.function}, {gap.binding.var.name}: {gap.what}"
+    key = (gap.op, str(gap.reason))
+    return Problem(title, _detail(what, mod), key, key)
+
+
+def _detail(what: str, mod: tvm.IRModule) -> str:
+    return f"{what}\n\n{keys.listing(mod)}"
+
+
+def _left(mod: tvm.IRModule) -> dict[str, str]:
+    """Operators of which calls are left, with the pass that lowers them."""
+    found = {op: lowered_by(op) for _, _, op in leftovers(mod)}
+    return {op: by for op, by in found.items() if by is not None}
+
+
+def _first_with(op: str, reached: Sequence[tvm.IRModule], begin: int) -> int:
+    """The first pass, from this number on, in whose result there are calls of the operator."""
+    for number in range(begin, len(reached) - 1):
+        if any(name == op for _, _, name in leftovers(reached[number + 1])):
+            return number
+    return len(reached) - 2
+
+
+def _snippet(case: Case) -> str:
+    """A build, in which users meet what nobody lowers."""
+    if case.pipeline is not None:
+        return _BUILDS[case.pipeline]
+    # No pipeline lifts local functions.
+    lift = "lowered = relax.transform.LambdaLift()(lowered)\n" if local_functions(case.mod) else ""
+    return (
+        f"lowered = apply(mod)\n{lift}"
+        "# The code generator of the virtual machine is told what is left.\n"
+        'relax.build(lowered, target="llvm")'
+    )
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """A build as users make it: its pipeline holds the pass."""
+    if case.pipeline in (None, "default"):
+        yield 'relax.build(mod, "llvm")'
+    if case.pipeline is None:
+        yield 'relax.build(the_pass(mod), "llvm")'
+
+
+_BUILDS = {
+    "zero": 'relax.build(relax.get_pipeline("zero")(mod), target="llvm")',
+    "default": 'relax.build(mod, target="llvm")',
+    "cpu_generic": """\
+target = tvm.target.Target("llvm")
+relax.build(mod, target=target, relax_pipeline=relax.get_default_pipeline(target))""",
+}
+"""A build by each pipeline; "zero" only prepares for another one."""
+
+
+ORACLE = Oracle(
+    name="lowering-complete",
+    tier=1,
+    promise="Every call that LegalizeOps leaves is one that a later pass or the code generator of "
+    "the virtual machine takes.",
+    source="docs/get_started/tutorials/ir_module.py: 'This transform converts the Relax operators "
+    "into call_tir functions', 'we ensure the passes can handle all legal IRModule inputs'",
+    check=check,
+    snippet=_snippet,
+    brief=_brief,
+    ends=False,
+)

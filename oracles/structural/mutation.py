@@ -1,0 +1,93 @@
+"""Input not mutated: after every application the input is what it was."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import tvm
+
+from ...generators.tvm_api import load_json, save_json
+from .. import keys
+from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..pass_runs import PassRuns, attempt
+
+WHAT = "the input module is changed in place"
+
+
+def check(runs: PassRuns) -> Problem | None:
+    """Compare hashes always, the deep content (names, annotations, constants' data) on a sample."""
+    if not runs.intact:
+        found = keys.mismatch(runs.given.copy(), runs.mod, WHAT)
+        # Which field shows it depends on the arguments.
+        return Problem.plain(WHAT, found.detail) if found is not None else None
+    if runs.before is not None:
+        before, after = _stripped(runs.before), _content(runs.mod)
+        if before != after:
+            what = f"{WHAT}, in names or annotations"
+            return Problem.plain(what, _first_difference(before, after))
+    return None
+
+
+_SPAN = re.compile(r'"span":\d+,?')
+
+
+def _content(mod: tvm.IRModule) -> str:
+    return _stripped(str(save_json(keys.comparable(mod))))
+
+
+def _stripped(text: str) -> str:
+    """JSON without spans: places in source code are no content."""
+    return _SPAN.sub("", text)
+
+
+def _first_difference(before: str, after: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = max(0, at - 100)
+    return f"before: …{before[start : at + 200]}…\nafter:  …{after[start : at + 200]}…"
+
+
+def _halves(case: Case, violation: Violation) -> Halves:
+    (call,) = case.calls
+    text = _content(case.mod)
+    before = load_json(save_json(keys.comparable(case.mod)))
+    attempt(call.run, case.mod)
+    if _content(case.mod) == text:  # so it does inside of Sequential
+        with contextlib.suppress(Exception), call.context():
+            tvm.transform.Sequential([call.build()])(case.mod)
+    return Half(f"the input before {call.name}", before), Half(f"and after {call.name}", case.mod)
+
+
+_EQUAL = """\
+before = tvm.ir.load_json(tvm.ir.save_json(mod))
+the_pass(mod)
+tvm.ir.assert_structural_equal(mod, before, map_free_vars=True)
+"""
+
+_SAME_TEXT = """\
+before = tvm.ir.save_json(mod)
+the_pass(mod)
+assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
+"""
+
+ORACLE = Oracle(
+    name="mutation",
+    tier=1,
+    promise="A pass leaves the module that it is given as it was.",
+    source="src/ir/transform.cc, Pass::AssertImmutableModule and the PassContext option "
+    "'testing.immutable_module'; include/tvm/ir/cow.h: nodes in use are copied on write",
+    check=check,
+    snippet="""\
+before = tvm.ir.save_json(mod)
+reference = tvm.ir.load_json(before)
+for run in (lambda: apply(mod), lambda: apply(mod, tvm.transform.Sequential(passes))):
+    try:
+        run()
+    except Exception:
+        pass
+tvm.ir.assert_structural_equal(mod, reference, map_free_vars=True)
+assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
+""",
+    brief=lambda case, violation: (_EQUAL, _SAME_TEXT),
+    halves=_halves,
+)

@@ -1,0 +1,83 @@
+"""Post-condition: what the pass's own contract says of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .. import keys
+from ..composition import contract_of
+from ..oracle import Case, Oracle, Problem, Violation
+from ..pass_runs import PassRuns
+from ..text.standalone import standalone
+
+
+def check(runs: PassRuns) -> Problem | None:
+    """Ask the contract; its text is the key."""
+    after = runs.direct.mod
+    if after is None:
+        return None
+    wrong = runs.contract.post(runs.mod, after, runs.call)
+    return None if wrong is None else Problem.plain(wrong, f"{wrong}\n\n{keys.listing(after)}")
+
+
+def _snippet(case: Case) -> str:
+    """The check with the source text of the post-condition."""
+    (call,) = case.calls
+    post = contract_of(call).post
+    given = f"expr={call.expr!r}, config={dict(call.config)!r}, name={call.name!r}"
+    return (
+        f"from types import SimpleNamespace\n\n{standalone(post)}\n\n\n"
+        f"call = SimpleNamespace({given})\n"
+        f"wrong = {post.__name__}(mod, apply(mod), call)\n"
+        "assert wrong is None, wrong"
+    )
+
+
+_BRIEF: Mapping[str, str] = {
+    "an unused pure binding is left": """\
+after = the_pass(mod)
+for func in after.functions.values():
+    if isinstance(func, relax.Function):
+        used = relax.analysis.remove_all_unused(func)
+        tvm.ir.assert_structural_equal(func, used, map_free_vars=True)
+""",
+    "a reshape to the same shape is left": """\
+text = the_pass(mod).script()
+assert "R.reshape(" not in text, text
+""",
+    "an allocated tensor or storage is never killed": """\
+text = the_pass(mod).script()
+for what in ("tensor", "storage"):
+    made, killed = (text.count(f"memory.{verb}_{what}(") for verb in ("alloc", "kill"))
+    assert made <= killed, text
+""",
+    "a transform_params function still returns a tuple of weights": """\
+after = the_pass(mod)
+for gvar, func in after.functions_items():
+    if gvar.name_hint.endswith("transform_params"):
+        assert not func.ret_ty.fields, func
+""",
+    "a type names a virtual device that the module does not have": """\
+text = the_pass(mod).script()
+assert ":-1:" not in text, text  # the index of a device that is none of the module's
+""",
+}
+"""Checks that are right for a module where the pass has nothing else to leave or do."""
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    text = _BRIEF.get(violation.title)
+    if text is not None:
+        yield text
+
+
+ORACLE = Oracle(
+    name="postcondition",
+    tier=1,
+    promise="The result has what the pass's docstring says.",
+    source="the docstring of the pass; its contract quotes it",
+    check=check,
+    snippet=_snippet,
+    brief=_brief,
+    ends=False,
+)

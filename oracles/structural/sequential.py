@@ -1,0 +1,230 @@
+"""Sequential: a pass does the same directly and inside Sequential, in either order, every time."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+
+import tvm
+
+from .. import keys
+from ..contract import PassContract
+from ..oracle import Case, Halves, Oracle, Problem, Violation
+from ..pass_runs import Outcome, PassRuns, Run, same_functions
+from ..text.halves import both
+
+COPIES = 4
+"""Fresh copies for each way to run, when a difference is to be explained. Iteration in the order
+of addresses shows in nearly all of them."""
+
+NONDETERMINISTIC = "the result differs from run to run on equal modules"
+HIDDEN_STATE = "a second application to the same module object gives another result"
+SKIPPED = "Sequential silently skips the pass: its opt_level is above the default context's"
+DIFFERENT = "Sequential gives another result than the pass itself"
+
+
+@functools.lru_cache(maxsize=1)
+def explanation(runs: PassRuns) -> tuple[str, Problem] | None:
+    """The oracle concerned and what it says, where the direct and the Sequential run differ."""
+    direct, sequential = runs.direct, runs.sequential
+    both = direct.mod is not None and sequential.mod is not None
+    if both and same_functions(direct.mod, sequential.mod):
+        return None
+    if direct.mark == sequential.mark:
+        return None
+    if direct.mod is not None and sequential.mod is not None:
+        # A hash may tell apart what is equal; the comparison decides.
+        found = keys.mismatch(direct.mod, sequential.mod, DIFFERENT)
+        if found is None:
+            return None
+    if not runs.enabled() and sequential.mark == runs.given.mark:
+        return None if runs.skips else ("sequential", Problem.plain(SKIPPED))
+    return _diagnose(runs)
+
+
+def _diagnose(runs: PassRuns) -> tuple[str, Problem] | None:
+    """Tell apart randomness, what is Sequential's, and what an earlier run left behind."""
+    copies = [runs.given.copy() for _ in range(2 * COPIES)]  # all alive: other addresses
+    direct = _runs(runs, "direct", runs.directly, copies[:COPIES])
+    sequential = _runs(runs, "Sequential", runs.in_sequential, copies[COPIES:])
+    for name, outcomes in (("direct", direct), ("Sequential", sequential)):
+        other = next((one for one in outcomes if one.mark != outcomes[0].mark), None)
+        if other is not None and runs.exempt("chance"):
+            return None
+        if other is not None:
+            detail = f"{name} runs on fresh copies:\n{_difference(outcomes[0], other, name).detail}"
+            return "deterministic", Problem(
+                NONDETERMINISTIC, detail, (NONDETERMINISTIC,), (NONDETERMINISTIC,)
+            )
+    if direct[0].mark != sequential[0].mark:
+        return "sequential", _difference(direct[0], sequential[0], DIFFERENT)
+    return "repeatable", _difference(runs.direct, runs.sequential, HIDDEN_STATE)
+
+
+def _runs(runs: PassRuns, name: str, run: Run, mods: list[tvm.IRModule]) -> list[Outcome]:
+    return [runs.attempt(f"{name} on a fresh copy", run, mod) for mod in mods]
+
+
+def _difference(a: Outcome, b: Outcome, what: str) -> Problem:
+    if a.mod is not None and b.mod is not None:
+        found = keys.mismatch(a.mod, b.mod, what)
+        return found or Problem.plain(f"{what}, in what only a hash sees")
+    error = a.error or b.error
+    assert error is not None
+    problem = keys.exception(error)
+    alone = a.mod is not None or b.mod is not None
+    which = "only one of the two runs raises" if alone else "the runs raise different things"
+    return Problem(
+        f"{what}: {which} {problem.title}",
+        problem.detail,
+        (what, which, *problem.key),
+        (what, which, *problem.fingerprint),
+    )
+
+
+def _only(name: str) -> Callable[[PassRuns], Problem | None]:
+    def check(runs: PassRuns) -> Problem | None:
+        if runs.direct.error is not None:
+            return None
+        explained = explanation(runs)
+        return explained[1] if explained is not None and explained[0] == name else None
+
+    return check
+
+
+_RUNS = """\
+import tvm_ffi
+
+
+def outcome(run, *args):
+    try:
+        return run(*args)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def direct(mod):
+    for p in passes:
+        mod = apply(mod, p)
+    return mod
+
+
+def sequential(mod):
+    return apply(mod, tvm.transform.Sequential(passes))
+
+
+def same(a, b):
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str)
+    return tvm_ffi.structural_equal(a, b, map_free_vars=True)
+
+
+"""
+
+_TWO_WAYS = ("the_pass", "tvm.transform.Sequential([the_pass])")
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """Both ways on copies of their own: an earlier run may have left something in the module."""
+    copy = "tvm.ir.load_json(tvm.ir.save_json(mod))"
+    if len(case.calls) == 1:
+        runs = f"inside = tvm.transform.Sequential([the_pass])({copy})\ndirect = the_pass(mod)"
+    else:
+        runs = (
+            f"inside, direct = tvm.transform.Sequential(passes)({copy}), mod\n"
+            "for p in passes:\n    direct = p(direct)"
+        )
+    yield f"{runs}\ntvm.ir.assert_structural_equal(inside, direct, map_free_vars=True)"
+
+
+def halves(runs: PassRuns, violation: Violation) -> Halves | None:
+    """The two runs that differ, of one pass or of several."""
+    if violation.oracle == REPEATABLE.name:
+        directly, inside = runs.direct, runs.sequential
+        if runs.given.mark & 1:
+            return both(inside, "first, in Sequential", directly, "then, directly")
+        return both(directly, "first, directly", inside, "then, in Sequential")
+    copies = [runs.given.copy() for _ in range(2 * COPIES)]
+    direct = _runs(runs, "direct", runs.directly, copies[:COPIES])
+    sequential = _runs(runs, "Sequential", runs.in_sequential, copies[COPIES:])
+    if violation.oracle == SEQUENTIAL.name:
+        return both(direct[0], "directly", sequential[0], "in Sequential")
+    for each in (direct, sequential):
+        for other in each:
+            if other.mark != each[0].mark:
+                return both(each[0], "one run", other, "another run")
+    return None
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    contract = PassContract(name=case.calls[0].name, variants=lambda choices, mod: None)
+    return halves(PassRuns(case.mod, case.calls, contract), violation)
+
+
+DETERMINISTIC = Oracle(
+    name="deterministic",
+    tier=1,
+    promise="A pass gives equal results for equal modules.",
+    source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
+    "rule-based transformations'",
+    check=_only("deterministic"),
+    snippet=_RUNS
+    + """\
+text = tvm.ir.save_json(mod)
+mods = [tvm.ir.load_json(text) for _ in range(16)]
+results = [outcome(run, m) for m, run in zip(mods, [direct, sequential] * 8)]
+assert all(same(results[0], r) for r in results[2::2]) and all(
+    same(results[1], r) for r in results[3::2]
+), "the result differs from run to run on equal modules"
+""",
+    brief=lambda case, violation: (
+        "text = tvm.ir.save_json(mod)\n"
+        "mods = [tvm.ir.load_json(text) for _ in range(16)]\n"
+        "first, *others = [the_pass(m) for m in mods]\n"
+        "for other in others:\n"
+        "    tvm.ir.assert_structural_equal(other, first, map_free_vars=True)",
+    ),
+    halves=_halves,
+)
+
+REPEATABLE = Oracle(
+    name="repeatable",
+    tier=1,
+    promise="A pass gives the same result however often it is applied to the same module object.",
+    source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
+    "rule-based transformations'",
+    check=_only("repeatable"),
+    snippet=_RUNS
+    + """\
+for runs in ((direct, sequential), (sequential, direct)):
+    fresh = tvm.ir.load_json(tvm.ir.save_json(mod))
+    first, second = (outcome(run, fresh) for run in runs)
+    assert same(first, second), "a second application to the same module gives another result"
+""",
+    brief=lambda case, violation: tuple(
+        f"first, second = {first}(mod), {second}(mod)\n"
+        "tvm.ir.assert_structural_equal(second, first, map_free_vars=True)"
+        for first, second in itertools.product(_TWO_WAYS, _TWO_WAYS)
+    ),
+    halves=_halves,
+)
+
+SEQUENTIAL = Oracle(
+    name="sequential",
+    tier=1,
+    promise="Sequential([p, q]) gives what q(p(mod)) gives.",
+    source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "
+    "objects. Multiple passes can be executed sequentially using this class.'",
+    check=_only("sequential"),
+    snippet=_RUNS
+    + """\
+text = tvm.ir.save_json(mod)
+one, other = outcome(direct, tvm.ir.load_json(text)), outcome(sequential, tvm.ir.load_json(text))
+if not isinstance(one, str) and not isinstance(other, str):
+    tvm.ir.assert_structural_equal(one, other, map_free_vars=True)
+assert same(one, other), f"direct: {one}; inside Sequential: {other}"
+""",
+    brief=_brief,
+    halves=_halves,
+)

@@ -1,0 +1,111 @@
+"""The exhibit: what an oracle compared, as two texts of which the difference tells the story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...generators.tvm_api import load_json, save_json
+from .. import composition, keys
+from ..check import narrow
+from ..oracle import Case, Half, Halves, Journal, Violation, silent
+from ..pass_runs import attempt
+from ..tiers import ORACLES, STRUCTURAL
+from .diff import unified
+from .halves import ran
+from .printed import clipped, printed
+from .unprinted import unprinted
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A finding to look at."""
+
+    module: str
+    """The module, as TVMScript; bounded, see `printed`."""
+    left_label: str
+    left: str
+    """What was expected, or came first."""
+    right_label: str
+    right: str
+    """What came instead; empty where there is nothing, and the label says why."""
+
+    @property
+    def diff(self) -> str:
+        """Unified, with the labels in its head; empty where there is nothing to compare."""
+        if not self.left or not self.right:
+            return ""
+        return unified(self.left, self.right, self.left_label, self.right_label)
+
+    @property
+    def story(self) -> str:
+        """The difference; where there is nothing to compare, what there is, and why no more."""
+        return self.diff or f"{self.left_label}:\n{self.left}\n\n{self.right_label}"
+
+
+def exhibit(case: Case, violation: Violation, journal: Journal = silent) -> Exhibit:
+    """Run the passes again and show what the oracle compared.
+
+    Whatever goes wrong on the way, the module itself is shown. The case's module is changed by a
+    pass that changes its input: give a copy.
+    """
+    journal("print the module")
+    module = printed(case.mod)
+    journal("show")
+    left, right = _halves(case, violation)
+    texts = _text(left, journal), _text(right, journal)
+    if texts[0] == texts[1] and left.mod is not None and right.mod is not None:
+        besides = unprinted(left.mod, right.mod)
+        texts = _joined(texts[0], besides[0]), _joined(texts[1], besides[1])
+    same = ": the same" if texts[0] == texts[1] else ""
+    return Exhibit(module, left.label, texts[0], f"{right.label}{same}", texts[1])
+
+
+def alone(module: str, violation: Violation) -> Exhibit:
+    """The module, where not even TVM's printer survives it."""
+    text = clipped(module)
+    return Exhibit(text, GIVEN, text, _blamed(violation), "")
+
+
+GIVEN = "the module"
+
+STEPS = frozenset(oracle.name for oracle in STRUCTURAL)
+"""Oracles that blame one of several passes, which is shown then with what it was given."""
+
+
+def _blamed(violation: Violation) -> str:
+    return f"{violation.pass_name}: {violation.title}"
+
+
+def _halves(case: Case, violation: Violation) -> Halves:
+    try:
+        if violation.oracle in STEPS:
+            case = narrow(case, violation)
+        if len(case.calls) > 1:
+            shown = composition.halves(case, violation)
+        elif violation.oracle in ORACLES:
+            shown = ORACLES[violation.oracle].halves(case, violation)
+        else:  # it ended the process
+            shown = Half(GIVEN, case.mod), Half(_blamed(violation))
+        return shown or _before_and_after(case, violation)
+    except Exception:  # what is shown is a help, not the finding
+        return Half(GIVEN, case.mod), Half(_blamed(violation))
+
+
+def _before_and_after(case: Case, violation: Violation) -> Halves:
+    """The module that the pass was given, and its result."""
+    if len(case.calls) != 1:
+        return Half(GIVEN, case.mod), Half(_blamed(violation))
+    (call,) = case.calls
+    before = load_json(save_json(keys.comparable(case.mod)))
+    after = ran(attempt(call.run, case.mod), f"after {call.name}", call.name)
+    return Half(f"before {call.name}", before), after
+
+
+def _text(half: Half, journal: Journal) -> str:
+    journal(f"print {half.label}")
+    text = "" if half.mod is None else printed(half.mod)
+    return _joined(text, half.values)
+
+
+def _joined(*texts: str) -> str:
+    return clipped("\n\n".join(filter(None, texts)))

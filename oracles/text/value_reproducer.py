@@ -1,0 +1,211 @@
+"""Reproducers of wrong values: arguments and expected results as literals, build, run, compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from ...generators.ops.record import Tolerance
+from ..execute import DEVICES, from_numpy, to_numpy
+from ..execute.lowering import DONE
+from ..inspect import local_functions, nodes, ops_used
+from ..pipelines import steps
+from ..values.comparison import SENSITIVITY, leaves
+from ..values.expectation import Expectation
+from .standalone import standalone
+
+
+def executed_text(
+    expected: Sequence[Expectation],
+    calls: Sequence[str],
+    tolerance: Tolerance | None = None,
+    pipeline: str | None = None,
+    after: tvm.IRModule | None = None,
+) -> str:
+    """Statements that build `apply(mod)`, or `mod` by a pipeline, and fail where a value is wrong.
+
+    Args:
+        after: what is built, `apply(mod)` or `mod`: it tells which passes are still to come.
+        calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
+        tolerance: see `Expectation.bounds`.
+    """
+    built = built_text(assert_close, pipeline=pipeline, after=after)
+    return _compared(built, expected, calls, tolerance)
+
+
+def evaluated_text(
+    expected: Sequence[Expectation], calls: Sequence[str], tolerance: Tolerance | None = None
+) -> str:
+    """The same where compiled code does not show it: statements that evaluate `apply(mod)`.
+
+    They need relaxfuzz.
+    """
+    return _compared(f"{standalone(assert_close)}\n\n\n{_EVALUATE}", expected, calls, tolerance)
+
+
+def _compared(
+    prepared: str,
+    expected: Sequence[Expectation],
+    calls: Sequence[str],
+    tolerance: Tolerance | None,
+) -> str:
+    parts = [prepared]
+    for e, call in zip(expected, calls, strict=True):
+        relative, absolute = bounds_of(e, tolerance)
+        parts.append(
+            f"args = {literal(e.args)}\n{call}\n"
+            f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
+        )
+    return "\n\n".join(parts)
+
+
+def bounds_of(e: Expectation, tolerance: Tolerance | None) -> tuple[float, float]:
+    """Relative and absolute: the wider, the further rounding moves the result."""
+    allowed, shaken = e.bounds(tolerance)
+    relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
+    return relative, relative + SENSITIVITY * _moved(e.result, shaken or ())
+
+
+def built_text(
+    *helpers: Any, pipeline: str | None = None, after: tvm.IRModule | None = None
+) -> str:
+    """Statements that build `apply(mod)`, or `mod` by a pipeline, and define `run(name, args)`.
+
+    Args:
+        helpers: functions whose text comes along.
+        after: see `executed_text`.
+    """
+    template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
+    name = pipeline or "default"
+    passes = PIPELINE_TEXTS[name] if after is None else remaining_text(after, name)
+    build = template.format(mod=mod, pipeline=passes)
+    build += _RUN.format(devices=DEVICES)
+    return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n\n{build}"
+
+
+def remaining_text(mod: tvm.IRModule, pipeline: str) -> str:
+    """The passes that `execute` takes a module through, spelled out for `relax.build`."""
+    seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
+    done = {name for name, shows in DONE.items() if shows(seen)}
+    whole = PIPELINE_TEXTS[pipeline]
+    passes = ['relax.get_pipeline("default")' if pipeline == "default" else whole]
+    if done:
+        exprs = [call.expr for call in steps("default") if call.name not in done]
+        passes = [e if e.startswith("relax.") else f"relax.transform.{e}" for e in exprs]
+    if local_functions(mod):
+        passes.insert(0, "relax.transform.LambdaLift()")
+    if len(passes) == 1:
+        return whole
+    lines = "".join(f"        {expression},\n" for expression in passes)
+    return f"tvm.transform.Sequential([\n{lines}    ])"
+
+
+_BUILD = """\
+target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
+built = relax.build({mod}, target, relax_pipeline={pipeline})
+"""
+
+_GUARDED_BUILD = """\
+target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
+try:
+    built = relax.build({mod}, target, relax_pipeline={pipeline})
+except Exception as error:  # not what this is about
+    raise SystemExit("TVM cannot build it: " + str(error).strip().splitlines()[0])
+"""
+"""That the result cannot be built is another finding than that it computes something else."""
+
+_RUN = """\
+machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
+
+
+def run(name, args):
+    return to_numpy(machine[name](*map(from_numpy, args)))
+
+"""
+
+_EVALUATE = """\
+# Compiled code does not show this: the result is evaluated in NumPy, as relaxfuzz does it.
+from relaxfuzz import evaluate
+
+after = apply(mod)
+
+
+def run(name, args, functions={}):
+    return evaluate(after, name, args, functions)
+
+"""
+
+PIPELINE_TEXTS = {
+    "default": '"default"',
+    "cpu_generic": "relax.get_default_pipeline(target)",
+    "zero": "tvm.transform.Sequential(\n"
+    '    [relax.get_pipeline("zero"), relax.get_pipeline("default")]\n)',
+}
+
+
+def assert_close(actual: Any, expected: Any, rtol: float, atol: float) -> None:
+    """Tuples element by element; shapes and dtypes exactly; floats up to rounding."""
+    if isinstance(expected, tuple | list):
+        assert len(actual) == len(expected), f"expected {len(expected)} results: {actual}"
+        for one, other in zip(actual, expected, strict=True):
+            assert_close(one, other, rtol, atol)
+        return
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}"
+    if expected.dtype.kind in "iub":
+        np.testing.assert_array_equal(actual, expected, strict=True)
+    else:
+        actual, expected = actual.astype("float64"), expected.astype("float64")
+        np.testing.assert_allclose(actual, expected, rtol, atol, strict=True)
+
+
+def literal(value: Any) -> str:
+    """A Python expression for arguments and results."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, tuple):
+        return f"({''.join(f'{literal(item)}, ' for item in value)})"
+    if not isinstance(value, np.ndarray | np.generic):
+        return repr(value)
+    name = str(value.dtype)
+    dtype = f'"{name}"' if value.dtype.kind in "fiub" else f'np.dtype("{name}")'
+    if not value.size:
+        return f"np.zeros({value.shape!r}, {dtype})"
+    # The shortest digits that tell a value of the dtype from its neighbours.
+    items = np.array2string(
+        np.asarray(value), separator=", ", threshold=value.size, max_line_width=88
+    )
+    named = _ODD.sub(lambda odd: f"np.{odd.group()}", items)
+    return f"np.array({named}, {dtype})"
+
+
+_ODD = re.compile(r"\b(?:nan|inf)\b")
+
+
+def _arrays(value: Any) -> list[Any]:
+    return [leaf for _, leaf in leaves(value)]
+
+
+def _relative(array: Any, tolerance: Tolerance) -> float:
+    if array.dtype.kind in "iub":
+        return 0.0
+    found: float = getattr(tolerance, str(array.dtype), tolerance.float16)
+    return found
+
+
+def _moved(result: Any, shaken: Sequence[Any]) -> float:
+    """How far a result moves with the smallest perturbation of its operators."""
+    return max(
+        (
+            float(np.abs(a.astype("float64") - b.astype("float64")).max())
+            for one in shaken
+            for a, b in zip(_arrays(result), _arrays(one), strict=False)
+            if a.size and a.shape == b.shape and np.isfinite(a.astype("float64")).all()
+        ),
+        default=0.0,
+    )

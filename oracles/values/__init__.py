@@ -1,0 +1,1 @@
+"""Tiers 3 and 4: a pass must not change what a module computes."""

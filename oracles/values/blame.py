@@ -1,0 +1,188 @@
+"""Where two computations of one result part: what the keys of findings about values name."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from ...generators.ops.record import Tolerance
+from ..dtypes import dtype_of
+from ..errors import Mismatch, Undefined, Unsupported
+from ..inspect import bindings_of, op_name, static
+from .comparison import difference, is_float, leaves
+from .expectation import Expectation
+
+
+def first_difference(
+    before: Expectation, after: Expectation, tolerance: Tolerance | None = None
+) -> str:
+    """The operator of the module before whose result is the first to come out otherwise.
+
+    Variables are compared by their names as long as the pass keeps these; where it gives one name
+    to several, with each of them. A value that is found under another name is only renamed. Where
+    no variable tells, it is the operator that computes the part of the result that differs.
+
+    Args:
+        tolerance: given for a pass that computes in another precision: on the way to the result,
+            floats of another dtype are no difference.
+    """
+    old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
+    new = _trace(after)
+    for name, made in new.items():
+        if name not in old or _found(old[name][1], made, tolerance):
+            continue
+        if not any(_found(old[name][1], others, tolerance) for others in new.values()):
+            return old[name][0]
+    path = _path(before.result, after.result, tolerance)
+    return _computes(before.mod, before.function, path)
+
+
+def mistyped(e: Expectation) -> str | None:
+    """The first operator of the module that gives something else than TVM infers."""
+    values = _values(e)
+    for binding in bindings_of(e.mod):
+        called = binding.var in values and op_name(binding.value) is not None
+        if called and not _is_of(binding.var.ty, values[binding.var]):
+            return kind_of(binding.value)
+    return None
+
+
+ALIKE = frozenset(
+    (
+        *("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination"),
+        *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams", "TopologicalSort"),
+        "DataflowUseInplaceCalls",
+    )
+)
+"""Passes to which one operator is like another: where a difference begins is up to the module, and
+no sign of another bug."""
+
+
+def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
+    """What is the same for all differences that come of one bug."""
+    return (kind,) if pass_name in ALIKE else (kind, where)
+
+
+def kind_of(value: Any) -> str:
+    """The operator that a binding's value calls, or what else it is.
+
+    Names of PrimFuncs come without what differs from module to module: numbers, and what of many
+    was fused.
+    """
+    op = op_name(value)
+    if isinstance(value, relax.Call):
+        callee = value.args[0] if op is not None and op.startswith("relax.call_tir") else value.op
+        if isinstance(callee, relax.GlobalVar):
+            return f"function {family(str(callee.name_hint))}"
+    return op or type(value).__name__
+
+
+def family(name: str) -> str:
+    """A function's name without numbers; "fused" for what FuseOps has put together."""
+    if name.startswith("fused_"):
+        return "fused"
+    return re.sub(r"_?\d+", "", name)
+
+
+def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
+    """By their names variables with kind and last value, where that of all of a name is known."""
+    values = _values(e)
+    kinds: dict[Any, str] = {}
+    for binding in bindings_of(e.mod):
+        kinds[binding.var] = kind_of(binding.value)
+        if (out := _written(binding.value)) in kinds:
+            kinds[out] = kinds[binding.var]
+    named = Counter(str(var.name) for var in kinds)
+    made: dict[str, list[tuple[str, Any]]] = {}
+    for var, value in values.items():
+        if var in kinds and _compared(value):
+            made.setdefault(str(var.name), []).append((kinds[var], value))
+    return {name: one for name, one in made.items() if len(one) == named[name]}
+
+
+def _values(e: Expectation) -> dict[Any, Any]:
+    """The last value of each variable, as far as the evaluation comes."""
+    values: dict[Any, Any] = {}
+    with contextlib.suppress(Unsupported, Mismatch, Undefined):
+        e.evaluate(watch=values.__setitem__)
+    return values
+
+
+def _written(value: Any) -> Any:
+    """The allocated tensor that a call of a PrimFunc writes to, by convention its last operand."""
+    calls = isinstance(value, relax.Call) and isinstance(value.op, relax.GlobalVar)
+    return value.args[-1] if calls and len(value.args) else None
+
+
+def _is_of(ty: relax.Type, value: Any) -> bool:
+    """The value has the dtype and the static sizes; what is not static is not looked at."""
+    if isinstance(ty, relax.TupleType) and isinstance(value, tuple | list):
+        return len(ty.fields) == len(value) and all(map(_is_of, ty.fields, value))
+    if not isinstance(ty, relax.TensorType) or not static(ty) or not hasattr(value, "dtype"):
+        return True
+    if value.dtype != dtype_of(str(ty.dtype)):
+        return False
+    return tuple(value.shape) == tuple(int(dim) for dim in ty.shape.values)
+
+
+def _compared(value: Any) -> bool:
+    return all(hasattr(leaf, "dtype") for _, leaf in leaves(value))
+
+
+def _unlike(a: Any, b: Any, tolerance: Tolerance | None) -> bool:
+    return difference(a, b, tolerance=tolerance) is not None
+
+
+def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None) -> bool:
+    """Given a tolerance, floats of another dtype are no difference."""
+    if tolerance is not None:
+        made = [(kind, _as_precise(other, value)) for kind, other in made]
+    return any(not _unlike(value, other, tolerance) for _, other in made)
+
+
+def _as_precise(value: Any, like: Any) -> Any:
+    """The value in the dtypes of another one, where both are tensors of floats."""
+    if isinstance(value, tuple | list):
+        same = isinstance(like, tuple | list) and len(like) == len(value)
+        return tuple(map(_as_precise, value, like)) if same else value
+    if not all(hasattr(one, "dtype") and is_float(one) for one in (value, like)):
+        return value
+    with np.errstate(over="ignore"):
+        return value.astype(like.dtype)
+
+
+def _path(expected: Any, actual: Any, tolerance: Tolerance | None) -> tuple[int, ...]:
+    """The first part of a result that differs."""
+    for (path, want), (other, got) in zip(leaves(expected), leaves(actual), strict=False):
+        if path != other or _unlike(want, got, tolerance):
+            return path
+    return ()
+
+
+def _computes(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> str:
+    """The operator that computes a part of a function's result."""
+    bound = {binding.var: binding for binding in bindings_of(mod[function])}
+    for expr in _followed(mod[function].body.body, path, bound):
+        last = expr
+    return "the parameters" if isinstance(last, relax.Var) else kind_of(last)
+
+
+def _followed(expr: Any, path: tuple[int, ...], bound: dict[Any, Any]) -> Iterator[Any]:
+    """What an expression stands for, step by step: variables, tuples, their fields."""
+    while True:
+        yield expr
+        if isinstance(expr, relax.Var) and expr in bound:
+            expr = bound[expr].value
+        elif isinstance(expr, relax.Tuple) and path:
+            expr, path = expr.fields[path[0]], path[1:]
+        elif isinstance(expr, relax.TupleGetItem):
+            expr, path = expr.tuple_value, (int(expr.index), *path)
+        else:
+            return

@@ -1,0 +1,127 @@
+"""Comparison of results: structure, shapes, dtypes exactly; numbers up to rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...generators.ops.record import Tolerance
+from ..errors import Unsupported
+
+SENSITIVITY = 16
+"""How many times the effect of the smallest perturbation is still rounding."""
+
+
+def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
+    """Floats moved by a few units in the last place, some up, some down; the rest as it is.
+
+    Args:
+        phase: another one moves others up; 2 moves up what 0 moves down.
+        coarse: units of float16 for every float, as a cast to it would move them.
+
+    Raises:
+        Unsupported: a cast to float16 would make a number infinite.
+    """
+    if isinstance(value, tuple | list):
+        return tuple(perturbed(item, phase, coarse=coarse) for item in value)
+    if not isinstance(value, np.ndarray) or not is_float(value) or value.size == 0:
+        return value
+    shift, turn = phase % 2, phase // 2
+    places = (np.arange(value.size) >> shift) + shift + turn
+    signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
+    unit = float(_info(value.dtype).eps)
+    step = 4 * (max(unit, float(_info(np.float16).eps)) if coarse else unit)
+    moved = value.astype("float64") * (1 + step * signs)
+    if coarse and (np.abs(moved[np.isfinite(moved)]) > float(_info(np.float16).max)).any():
+        raise Unsupported("numbers beyond those of float16")
+    return moved.astype(value.dtype)
+
+
+def finite(value: Any) -> bool:
+    """No NaN and no infinity anywhere."""
+    return all(
+        bool(np.isfinite(x.astype("float64")).all()) for _, x in leaves(value) if is_float(x)
+    )
+
+
+def exact(value: Any) -> bool:
+    """Small multiples of 1/8: sums and products of a few of them are exact in every float."""
+    for _, leaf in leaves(value):
+        if not callable(leaf) and is_float(leaf):
+            eighths = leaf.astype("float64") * 8
+            if not ((eighths == np.rint(eighths)) & (np.abs(eighths) <= 2048)).all():
+                return False
+    return True
+
+
+def difference(
+    expected: Any, actual: Any, shaken: Sequence[Any] = (), tolerance: Tolerance | None = None
+) -> str | None:
+    """What the first difference is, or None.
+
+    Args:
+        expected: the reference result.
+        actual: the result to judge.
+        shaken: reference results with every operator's result `perturbed`; elements that move with
+            it are allowed to differ by as much (an `argmax` between near equals, a `floor` of
+            nearly a whole number).
+        tolerance: bounds by dtype; None for the default.
+    """
+    bounds = tolerance or Tolerance()
+    left, right = list(leaves(expected)), list(leaves(actual))
+    if [path for path, _ in left] != [path for path, _ in right]:
+        return f"structure: expected {len(left)} tensors but got {len(right)}"
+    moved = [dict(leaves(one)) for one in shaken]
+    for (path, want), (_, got) in zip(left, right, strict=True):
+        if callable(want) or callable(got):
+            return "structure: a function is no value to compare"
+        if want.dtype != got.dtype:
+            return f"dtype: expected {want.dtype} but got {got.dtype}"
+        if want.shape != got.shape:
+            return f"shape: expected {want.shape} but got {got.shape}"
+        others = [other for one in moved if (other := one.get(path)) is not None]
+        # Where rounding decides on a shape, it decides on all that is in it.
+        if any(other.shape != want.shape for other in others):
+            continue
+        if not _close(want, got, others, bounds):
+            return f"values: expected {_text(want)} but got {_text(got)}"
+    return None
+
+
+def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    if isinstance(value, tuple | list):
+        for index, item in enumerate(value):
+            yield from leaves(item, (*path, index))
+    else:
+        yield path, value if callable(value) else np.asarray(value)
+
+
+def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool:
+    if not is_float(want):
+        firm = np.ones(want.shape, "bool")
+        for other in moved:
+            firm &= want == other
+        return bool(np.array_equal(want[firm], got[firm]))
+    a, b = want.astype("float64"), got.astype("float64")
+    relative = getattr(bounds, str(want.dtype), bounds.float16)
+    allowed = relative * (1 + np.abs(a))
+    with np.errstate(invalid="ignore"):
+        for other in moved:
+            allowed = np.fmax(allowed, SENSITIVITY * np.abs(a - other.astype("float64")))
+        near = np.isfinite(a) & (np.abs(a - b) <= allowed)
+        return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
+
+
+def is_float(value: Any) -> bool:
+    return bool(value.dtype.kind == "f" or value.dtype.name.startswith(("bfloat", "float")))
+
+
+def _info(dtype: Any) -> Any:
+    return ml_dtypes.finfo(dtype)
+
+
+def _text(value: Any) -> str:
+    return np.array2string(value, threshold=12, precision=6).replace("\n", " ")[:200]

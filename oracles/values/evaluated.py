@@ -1,0 +1,255 @@
+"""Evaluated semantics: the result of a pass means what the module meant.
+
+Both sides are evaluated in NumPy, on several sets of arguments, and compared by the contract's
+relation. Where they differ, the VM is asked for its vote; where it has none, only a difference that
+no rounding explains is told, and only if a second set of arguments shows it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import tvm
+
+from ...generators.ops.record import Tolerance
+from ...generators.tvm_api import load_json, save_json
+from .. import keys
+from ..composition import contract_of, documented
+from ..errors import Mismatch, Undefined, Unsupported
+from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..parts import parts
+from ..pass_runs import PassRuns
+from ..passcall import PassCall
+from ..structural import well_formed
+from ..text.short_value_checks import both_sides, by_evaluator, refused
+from ..text.value_comments import called
+from ..text.value_reproducer import evaluated_text, executed_text
+from . import blame
+from .expectation import Expectation
+from .relations import Rule
+from .sides import Side, rule_of, sides, tolerance_of
+from .votes import REFUSED, Verdict, vote
+
+INSIDE = ("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination")
+"""Passes that many others run inside: what they break is one bug, whoever runs them."""
+
+MOST = 3
+"""Calls in a reproducer."""
+
+FAR = 100
+"""Times the tolerance: no rounding explains it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The two sides of one call that differ."""
+
+    before: Expectation
+    after: Expectation
+    wrong: str
+    """"values: expected ... but got ...", in general what kind of difference and which."""
+    undefined: bool = False
+    """The result does what has no meaning, which compiled code would hide."""
+
+    @property
+    def kind(self) -> str:
+        """ "values", "shape", "dtype" or "structure"."""
+        return self.wrong.split(":", 1)[0]
+
+    @property
+    def what(self) -> str:
+        """What else must come out again with other arguments."""
+        return f"{self.before.function} {keys.message(self.wrong) if self.undefined else self.kind}"
+
+
+def evaluated(runs: PassRuns) -> Problem | None:
+    """The first difference that the VM confirms, or cannot say anything of but must be one."""
+    tolerance = tolerance_of(runs)
+    unconfirmed: dict[str, Difference] = {}
+    for difference in differences(runs):
+        runs.tell("ask the VM")
+        verdict, reason = vote(difference.before, difference.after, tolerance)
+        if verdict is Verdict.SAME:
+            culprit = _inside(runs)
+            blamed = culprit or runs.call.name
+            return replace(_problem(difference, blamed, tolerance), culprit=culprit)
+        if difference.undefined:
+            # Compiled code does not check what it reads.
+            reason = reason or "not observable in the VM"
+        elif verdict is Verdict.OTHER or not _certain(difference, tolerance):
+            continue
+        first = unconfirmed.setdefault(difference.what, difference)
+        if first is not difference:  # a second set of arguments shows it
+            said = f"The VM has no say: {reason}"
+            return _problem(first, runs.call.name, tolerance, said)
+    return None
+
+
+def _inside(runs: PassRuns) -> str | None:
+    """The pass among `INSIDE` that makes a difference by itself, on the same module."""
+    own = runs.call
+    if own.name in INSIDE:
+        return None
+    for name in INSIDE:
+        # What runs inside of somebody's own pass is not known.
+        if documented(own) and name not in parts(own.name):
+            continue
+        call = PassCall(f"{name}()")
+        contract = contract_of(call)
+        if contract.requires(runs.mod) is None:
+            runs.tell(name)
+            alone = PassRuns(runs.mod, (call,), contract, alone=True, known=runs.given)
+            if next(differences(alone), None) is not None:
+                return name
+    return None
+
+
+def differences(runs: PassRuns) -> Iterator[Difference]:
+    """The calls whose two sides differ when they are evaluated."""
+    tolerance = tolerance_of(runs)
+    for e, side in sides(runs):
+        difference = _compared(e, side, tolerance)
+        if difference is not None:
+            yield difference
+
+
+def _compared(e: Expectation, side: Side, tolerance: Tolerance | None) -> Difference | None:
+    side.result = REFUSED
+    try:
+        side.result = side.evaluate()
+    except Unsupported:
+        return None
+    except Mismatch as error:
+        return Difference(e, side, f"results (the result refuses its arguments): {error}")
+    except Undefined as error:
+        return Difference(e, side, str(error), undefined=True)
+    except Exception:
+        if well_formed.flaw(side.mod) is not None:
+            return None  # which another oracle says
+        raise
+    wrong = e.differs(side.result, tolerance)
+    return None if wrong is None else Difference(e, side, wrong)
+
+
+def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
+    """No rounding explains it: integers, data on which all is exact, or far more than that."""
+    e, result = difference.before, difference.after.result
+    if result is REFUSED or difference.kind != "values" or (tolerance is None and e.exact):
+        return True
+    bounds = tolerance or Tolerance()
+    far = replace(
+        bounds,
+        float16=FAR * bounds.float16,
+        float32=FAR * bounds.float32,
+        float64=FAR * bounds.float64,
+    )
+    return e.differs(result, far) is not None
+
+
+def _problem(
+    difference: Difference, blamed: str, tolerance: Tolerance | None, *notes: str
+) -> Problem:
+    detail = "\n".join([f"{difference.before.function}: {difference.wrong}", *notes])
+    if difference.undefined:
+        what = f"the result does what has no meaning: {keys.message(difference.wrong)}"
+        return Problem(what, detail, (what,), (what,))
+    if difference.after.result is REFUSED:
+        what = "the result refuses arguments that the module takes"
+        op = blame.mistyped(difference.before)
+        if op is not None:
+            what += f", since {op} gives something else than is inferred"
+        return Problem(what, detail, (what,), (what,))
+    where = blame.first_difference(difference.before, difference.after, tolerance)
+    key = blame.key(difference.kind, where, blamed)
+    title = f"the result computes other {difference.kind} than the module, from {where} on"
+    return Problem(title, detail, key, key)
+
+
+def _snippet(case: Case) -> str:
+    """Arguments, expected results and the calls of the result, spelled out.
+
+    The result is built where the VM shows what is wrong, and else evaluated.
+    """
+    shown = _shown(case)
+    if shown is None:
+        return "apply(mod)"
+    expected = [difference.before for difference in shown.differences]
+    calls = [shown.rule.text(e.function) for e in expected]
+    if shown.by_machine:
+        return executed_text(expected, calls, shown.tolerance, after=shown.after)
+    return evaluated_text(expected, calls, shown.tolerance)
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """One call, in the VM where that shows what is wrong with it."""
+    shown = _shown(case)
+    if shown is None:
+        return
+    for difference in shown.differences:
+        e = difference.before
+        call = shown.rule.text(e.function)
+        if not shown.by_machine:
+            raises = difference.undefined or difference.after.result is REFUSED
+            yield from by_evaluator(e, call, shown.tolerance, raises=raises)
+        elif difference.after.result is REFUSED:
+            yield from refused(e, call, shown.after)
+        else:
+            yield from both_sides(e, call, shown.tolerance, shown.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a reproducer shows."""
+
+    differences: list[Difference]
+    by_machine: bool
+    rule: Rule
+    tolerance: Tolerance | None
+    after: tvm.IRModule | None
+
+
+def _shown(case: Case) -> _Shown | None:
+    """The differences that the VM shows; else those that the evaluator does."""
+    (call,) = case.calls
+    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
+    found = list(itertools.islice(differences(runs), MOST))
+    if not found:
+        return None
+    rule = rule_of(runs)
+    assert rule is not None, f"{call} has no rule for {runs.contract.relation}"
+    tolerance = tolerance_of(runs)
+    seen = [d for d in found if vote(d.before, d.after, tolerance)[0] is Verdict.SAME]
+    return _Shown(seen or found, bool(seen), rule, tolerance, runs.direct.mod)
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and the result, and what each of them computes."""
+    name = case.calls[0].name
+    before = load_json(save_json(case.mod))
+    shown = _shown(case)
+    if shown is None:
+        return None
+    found = shown.differences[0]
+    e, result = found.before, found.after.result
+    if found.undefined or result is REFUSED:
+        result = keys.headline(found.wrong.removeprefix("results "))
+    return (
+        Half(f"before {name}", before, called(e.function, e.args, e.result)),
+        Half(f"after {name}", shown.after, called(e.function, e.args, result)),
+    )
+
+
+ORACLE = Oracle(
+    name="evaluated",
+    tier=3,
+    cost=1.5,
+    promise="A pass changes how a module computes, not what.",
+    source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
+    "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
+    check=evaluated,
+    snippet=_snippet,
+    brief=_brief,
+    halves=_halves,
+)

@@ -1,0 +1,125 @@
+"""The VM's two ways to run Relax functions give the same values: instructions, or compiled code.
+
+Code generation is blamed, never a pass: both ways begin with one lowered module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+
+from ..execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
+from ..oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation, silent
+from ..pass_runs import PassRuns
+from ..text.standalone import standalone
+from ..text.value_comments import called
+from ..text.value_reproducer import assert_close, literal, remaining_text
+from .comparison import difference
+from .expectation import Expectation, expectations
+from .pipeline_values import CODE_GENERATION, REFUSALS
+
+
+def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
+    """Where the two modes differ after a pipeline, or None."""
+    for e, *pair in _outcomes(mod, pipeline, journal):
+        problem = _compared(e.function, pair)
+        if problem is not None:
+            return problem.blame(ORACLE.name, CODE_GENERATION)
+    return None
+
+
+def _outcomes(
+    mod: tvm.IRModule, pipeline: str, journal: Journal
+) -> list[tuple[Expectation, Any, Any]]:
+    """Calls, with what each of the modes gives for them; none where one says nothing."""
+    expected = expectations(mod)
+    if not expected:
+        return []
+    outcomes = []
+    for mode in MODES:
+        journal(f"execute as {mode}")
+        result = execute(mod, [e.plan() for e in expected], pipeline, mode)
+        if result is None:
+            return []
+        outcomes.append([result] * len(expected) if isinstance(result, Failure) else result)
+    return list(zip(expected, *outcomes, strict=True))
+
+
+def _compared(function: str, pair: Sequence[Any]) -> Problem | None:
+    failed = [isinstance(outcome, Failure) for outcome in pair]
+    if all(failed):
+        return None
+    if any(failed):
+        mode, failure = MODES[failed.index(True)], pair[failed.index(True)]
+        if REFUSALS.search(failure.text):
+            return None
+        what = f"only the exec mode {mode!r} fails ({failure.step})"
+        key = (what, failure.error)
+        return Problem(f"{what}: {failure.error}", f"{function}: {failure.text}", key, key)
+    wrong = difference(*pair)
+    if wrong is None:
+        return None
+    kind = wrong.split(":", 1)[0]
+    what = f"exec modes compute different {kind}"
+    return Problem(what, f"{function}, {' against '.join(MODES)}: {wrong}", (kind,), (kind,))
+
+
+def _of_one_pass(runs: PassRuns) -> Problem | None:
+    """Nothing: the oracle is asked of pipelines, by `check`."""
+    return None
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """What each mode gives: the module is the same."""
+    assert case.pipeline is not None
+    for e, *pair in _outcomes(case.mod, case.pipeline, silent):
+        if _compared(e.function, pair) is not None:
+            one, other = (
+                Half(f"exec mode {mode}", None, called(e.function, e.args, value))
+                for mode, value in zip(MODES, pair, strict=True)
+            )
+            return one, other
+    return None
+
+
+_TEXT = """\
+target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
+
+
+def run(mode, name, args):
+    built = relax.build(mod, target, relax_pipeline={pipeline}, exec_mode=mode)
+    machine = relax.VirtualMachine(built, [tvm.cpu()] * {devices})
+    return to_numpy(machine[name](*map(from_numpy, args)))
+
+"""
+
+
+def _snippet(case: Case) -> str:
+    """Each call in both modes, and a comparison."""
+    parts = [
+        standalone(from_numpy, to_numpy, assert_close),
+        _TEXT.format(
+            pipeline=remaining_text(case.mod, case.pipeline or "default"), devices=DEVICES
+        ),
+    ]
+    parts += [
+        f"args = {literal(e.args)}\n"
+        + "".join(f"{mode} = run({mode!r}, {e.function!r}, args)\n" for mode in MODES)
+        + f"assert_close({MODES[1]}, {MODES[0]}, rtol=1e-5, atol=1e-5)"
+        for e in expectations(case.mod)
+    ]
+    return "\n\n".join(parts)
+
+
+ORACLE = Oracle(
+    name="exec-modes",
+    tier=4,
+    cost=5.0,  # as of executed-by-pipeline: 200 for a pipeline, and few checks are of pipelines
+    promise="What a build computes does not depend on its exec mode.",
+    source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',
+    check=_of_one_pass,
+    snippet=_snippet,
+    halves=_halves,
+)

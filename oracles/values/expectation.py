@@ -1,0 +1,261 @@
+"""What functions must give for chosen arguments, as NumPy says."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from ...generators.ops import table
+from ...generators.ops.record import Tolerance
+from ..errors import Mismatch, Undefined, Unsupported
+from ..evaluate import Evaluator
+from ..execute import Failure, Plan
+from ..inspect import global_vars, ops_used, public_functions
+from ..keys import computes
+from .comparison import difference, exact, finite, leaves, perturbed
+from .inputs import Draw, Kind, drawn
+from .relations import Rule
+
+PHASES = (0, 1, 2)
+"""Ways to perturb: several, since one may happen to move nothing; each number goes up and down."""
+
+TIGHT = Tolerance(
+    float16=5e-3, float32=2e-5, float64=1e-10, reason="no operator on the way had to round"
+)
+
+PLAIN = (Kind.WHOLE, Kind.POSITIVE)
+"""Draws that are enough where every one costs a run in the VM and lines in a reproducer."""
+
+
+class Expectation:
+    """One call of one function, and what it must give."""
+
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        function: str,
+        args: list[Any],
+        result: Any,
+        kind: Kind = Kind.WHOLE,
+        plan: Callable[[list[Any]], Plan] | None = None,
+    ) -> None:
+        """
+        Args:
+            plan: the calls to make for these arguments; None: the one call of the function.
+        """
+        self.mod = mod
+        self.function = function
+        self.args = args
+        self.result = result
+        self.kind = kind
+        self._plan = plan
+
+    def plan(self) -> Plan:
+        """The call itself, with copies of the arguments: it may write into them."""
+        given = copies(self.args)
+        if self._plan is not None:
+            return self._plan(given)
+        return lambda run: run(self.function, given)
+
+    def evaluate(self, **options: Any) -> Any:
+        """What the call gives in NumPy; options as for `Evaluator`.
+
+        Raises:
+            Unsupported, Mismatch, Undefined: see `Evaluator.run`.
+        """
+        return self.plan()(Evaluator(self.mod, **options).run)
+
+    @functools.cached_property
+    def shaken(self) -> tuple[Any, ...] | None:
+        """Results where every operator's result is slightly off: the leeway that rounding has.
+
+        None where slightly other values lead to something that is not known.
+        """
+        return self._shaken(coarse=False)
+
+    @functools.cached_property
+    def coarsely_shaken(self) -> tuple[Any, ...] | None:
+        """Results where every operator's result is off as if it were computed in float16."""
+        return self._shaken(coarse=True)
+
+    @functools.cached_property
+    def exact(self) -> bool:
+        """No operator on the way had to round: all values are small multiples of 1/8."""
+        whole = self.kind is not Kind.SPECIAL
+
+        def watch(var: relax.Var, value: Any) -> None:
+            nonlocal whole
+            whole = whole and exact(value)
+
+        self.evaluate(watch=watch)
+        return whole
+
+    def bounds(
+        self, tolerance: Tolerance | None = None
+    ) -> tuple[Tolerance, tuple[Any, ...] | None]:
+        """The tolerance for results, and results that are off by as much as rounding may do.
+
+        Args:
+            tolerance: of a computation in less precision; None: the same precision is expected.
+        """
+        if tolerance is not None:
+            return tolerance, self.coarsely_shaken
+        return TIGHT if self.exact else Tolerance(), self.shaken
+
+    def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
+        """What the first difference is: "values: expected ... but got ..."; or None.
+
+        Args:
+            tolerance: see `bounds`.
+        """
+        if isinstance(actual, Failure):
+            return f"results (the VM raised {actual.error}): {actual.text}"
+        # What is dear to know is asked only where something is to be explained.
+        if difference(self.result, actual, (), tolerance or TIGHT) is None:
+            return None
+        allowed, shaken = self.bounds(tolerance)
+        if shaken is None:
+            return None
+        return difference(self.result, actual, shaken, allowed)
+
+    def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
+        shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
+        try:
+            return tuple(self.evaluate(perturb=shake) for shake in shakes)
+        except (Unsupported, Mismatch, Undefined):
+            return None
+
+
+class Expectations:
+    """What the functions of one module give, each evaluated when it is asked for."""
+
+    def __init__(self, mod: tvm.IRModule) -> None:
+        self._mod = mod
+        self._known: dict[tuple[str, Kind], Expectation | None] = {}
+        self._reached: dict[str, frozenset[str]] = {}
+        self._told: dict[str, bool] = {}
+
+    def of(
+        self,
+        name: str,
+        rule: Rule | None = None,
+        kinds: Sequence[Kind] = tuple(Kind),
+        most: int | None = None,
+    ) -> Iterator[Expectation]:
+        """Calls of a function that the evaluator knows.
+
+        NaN and infinity come up only where every operator says what it does with them.
+
+        Args:
+            rule: may choose other arguments.
+            kinds: of arguments, in the order in which they are tried.
+            most: how many calls are wanted; None: one of each kind.
+        """
+        own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
+        for kind in kinds:
+            if most == 0:
+                return
+            if own:
+                made = self._made(name, rule, kind)
+            else:
+                if (name, kind) not in self._known:
+                    self._known[name, kind] = self._made(name, rule, kind)
+                made = self._known[name, kind]
+            if made is not None:
+                most = None if most is None else most - 1
+                yield made
+
+    def reached(self, name: str) -> frozenset[str]:
+        """The functions that a function may call, itself included."""
+        if name not in self._reached:
+            found: set[str] = set()
+            todo = [name]
+            while todo:
+                one = todo.pop()
+                if one not in found and one in self._mod:
+                    found.add(one)
+                    func = self._mod[one]
+                    if isinstance(func, relax.Function):
+                        todo += [str(gvar.name_hint) for gvar in global_vars(func)]
+            self._reached[name] = frozenset(found)
+        return self._reached[name]
+
+    def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
+        func = self._mod[name]
+        if kind is Kind.EMPTY and not relax.analysis.defined_symbolic_vars(func):
+            return None
+        told = self._all_told(name)
+        if kind is Kind.SPECIAL and not told:
+            return None
+        try:
+            sizes = rule.sizes(name) if rule and rule.sizes else None
+            args = drawn(func, Draw(kind, list(Kind).index(kind)), sizes)
+            if rule is not None and rule.arguments is not None:
+                args = rule.arguments(name, args)
+            result, usual = _evaluated(self._mod, name, args)
+        except (Unsupported, Mismatch, Undefined):
+            return None
+        if not (usual or told) or any(callable(leaf) for _, leaf in leaves(result)):
+            return None
+        return Expectation(self._mod, name, args, result, kind)
+
+    def _all_told(self, name: str) -> bool:
+        """Every operator on the way has a reference that says what it makes of NaN and infinity."""
+        if name not in self._told:
+            ops = set[str]()
+            for one in self.reached(name):
+                func = self._mod[one]
+                if isinstance(func, relax.Function):
+                    ops |= ops_used(func)
+            records = [table.get(op.removeprefix("relax.")) for op in ops if computes(op)]
+            self._told[name] = all(op is not None and op.nonfinite for op in records)
+        return self._told[name]
+
+
+def expectations(
+    mod: tvm.IRModule, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN
+) -> list[Expectation]:
+    """Calls of the public functions that CPU builds are expected to run.
+
+    Args:
+        rule: may choose other arguments, and leave functions out.
+        kinds: of arguments.
+    """
+    every = Expectations(mod)
+    return [
+        expectation
+        for gvar, func in public_functions(mod)
+        if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
+        for expectation in every.of(str(gvar.name_hint), rule, kinds)
+    ]
+
+
+def copies(value: Any) -> Any:
+    """The same numbers in arrays that nobody else has."""
+    if isinstance(value, tuple):
+        return tuple(map(copies, value))
+    if isinstance(value, list):
+        return list(map(copies, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool]:
+    """The result, and whether all values on the way are finite."""
+    usual = True
+
+    def watch(var: relax.Var, value: Any) -> None:
+        nonlocal usual
+        usual = usual and (callable(value) or finite(value))
+
+    return Evaluator(mod, watch).run(name, copies(args)), usual
+
+
+def executes(func: relax.Function) -> bool:
+    """Every operator is one that CPU builds are expected to run."""
+    records = (table.get(op.removeprefix("relax.")) for op in ops_used(func))
+    return all(record is None or record.executes for record in records)

@@ -1,0 +1,273 @@
+"""Arguments for a function's parameters, in several kinds; the same for the same draw.
+
+All floats are multiples of 1/8 and small, so that sums and products of them are exact and what
+differs has a cause; only the special values are others.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from tvm import relax, tirx
+from tvm.ir import PrimType
+
+from ..dtypes import dtype_of
+from ..errors import Unsupported
+from ..inspect import calls_of
+
+SIZES = (2, 3, 4)
+"""Values of symbolic dimensions."""
+
+
+class Kind(enum.StrEnum):
+    """What numbers are drawn."""
+
+    WHOLE = "whole numbers"  # in [-3, 3]
+    POSITIVE = "positive numbers"  # in [1, 3], for logarithms, divisions and roots
+    FRACTION = "fractions"  # floats in (-1, 1), for inverse functions; integers that are large
+    BOUNDARY = "boundary values"  # 0, 1, -1, extremes of short integers; symbolic sizes are 1
+    EMPTY = "empty tensors"  # one symbolic size is 0
+    SPECIAL = "special values"  # NaN, infinities, -0.0, extremes among whole numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One set of arguments."""
+
+    kind: Kind
+    seed: int = 0
+
+
+def arguments(func: relax.Function, seed: int, *, positive: bool = False) -> list[Any]:
+    """One argument for each parameter: small whole numbers.
+
+    Args:
+        func: the function to call.
+        seed: another seed gives other values and other sizes of symbolic dimensions.
+        positive: only numbers in [1, 3] (for logarithms, divisions, roots) instead of [-3, 3].
+
+    Raises:
+        Unsupported: a parameter that is no tensor, shape, number or tuple of these.
+    """
+    return drawn(func, Draw(Kind.POSITIVE if positive else Kind.WHOLE, seed))
+
+
+def drawn(func: relax.Function, draw: Draw, sizes: Mapping[str, int] | None = None) -> list[Any]:
+    """One argument for each parameter.
+
+    Integers that are used as indices are in range, where the range can be read off.
+
+    Args:
+        sizes: of symbolic dimensions, by name; the others are drawn.
+
+    Raises:
+        Unsupported: a parameter that is no tensor, shape, number or tuple of these.
+    """
+    return _Drawing(draw, sizes or {}, _index_bounds(func)).arguments(func)
+
+
+class _Drawing:
+    def __init__(
+        self, draw: Draw, sizes: Mapping[str, int], bounds: Mapping[relax.Var, Any]
+    ) -> None:
+        self._kind = draw.kind
+        self._sizes = sizes
+        self._bounds = bounds
+        self._rng = np.random.default_rng(draw.seed)
+        self._dims: dict[tirx.Var, int] = {}
+        self._casts: dict[relax.Var, relax.Type] = {}
+
+    def arguments(self, func: relax.Function) -> list[Any]:
+        # A number that is a parameter may be a dimension of another one.
+        self._casts = _casts(func)
+        return [self._argument(param) for param in func.params]
+
+    def _argument(self, param: relax.Var) -> Any:
+        if isinstance(param.ty, PrimType):
+            dtype = dtype_of(str(param.ty.dtype))
+            if dtype.kind in "iu":
+                return self._size(param)
+            return self._numbers((), dtype, None).item()
+        return self._draw(self._casts.get(param, param.ty), self._bounds.get(param))
+
+    def _draw(self, ty: relax.Type, bound: Any) -> Any:
+        if isinstance(ty, relax.TupleType):
+            return tuple(self._draw(field, None) for field in ty.fields)
+        if isinstance(ty, relax.ShapeType):
+            if ty.values is None:
+                return tuple(self._any_size() for _ in range(max(ty.ndim, 0)))
+            return tuple(map(self._size, ty.values))
+        if isinstance(ty, relax.TensorType):
+            if isinstance(ty.shape, relax.ShapeExpr):
+                shape = tuple(map(self._size, ty.shape.values))
+            else:
+                shape = tuple(self._any_size() for _ in range(2 if ty.ndim < 0 else ty.ndim))
+            dtype = dtype_of(str(ty.dtype) if ty.dtype is not None else "float32")
+            return self._numbers(shape, dtype, bound)
+        if isinstance(ty, relax.AnyType):
+            return self._numbers((self._any_size(),), dtype_of("float32"), bound)
+        raise Unsupported(f"parameter of type {type(ty).__name__}")
+
+    # Sizes
+
+    def _any_size(self) -> int:
+        if self._kind is Kind.BOUNDARY:
+            return 1
+        return int(self._rng.choice(SIZES))
+
+    def _new_size(self, var: tirx.Var) -> int:
+        if str(var.name) in self._sizes:
+            return self._sizes[str(var.name)]
+        if self._kind is Kind.EMPTY and not self._dims:
+            return 0
+        return self._any_size()
+
+    def _size(self, dim: Any) -> int:
+        if isinstance(dim, tirx.IntImm):
+            return int(dim.value)
+        if isinstance(dim, tirx.Var):
+            if dim not in self._dims:
+                self._dims[dim] = self._new_size(dim)
+            return self._dims[dim]
+        combine = _ARITHMETIC.get(type(dim))
+        if combine is None:
+            raise Unsupported(f"dimension {type(dim).__name__}")
+        a, b = self._size(dim.a), self._size(dim.b)
+        if combine in _DIVISIONS and b == 0:
+            raise Unsupported(f"dimension {dim} divides by zero")
+        size = combine(a, b)
+        if size < 0:
+            raise Unsupported(f"dimension {dim} is negative")
+        return size
+
+    # Numbers
+
+    def _numbers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
+        if dtype == np.bool_:
+            numbers = self._rng.integers(0, 2, shape)
+        elif dtype.kind in "iu":
+            numbers = self._integers(shape, dtype, bound)
+        else:
+            numbers = self._floats(shape, dtype)
+        return np.asarray(numbers).astype(dtype)
+
+    def _floats(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        rng = self._rng
+        match self._kind:
+            case Kind.FRACTION:
+                return rng.integers(-7, 8, shape) / 8
+            case Kind.BOUNDARY:
+                return rng.integers(-1, 2, shape)
+            case Kind.POSITIVE:
+                return rng.integers(1, 4, shape)
+            case Kind.SPECIAL:
+                info = ml_dtypes.finfo(dtype)
+                extremes = [np.nan, np.inf, -np.inf, -0.0, float(info.max), float(info.tiny)]
+                return rng.choice([*extremes, *range(-3, 4)], shape)
+        return rng.integers(-3, 4, shape)
+
+    def _integers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
+        rng = self._rng
+        if bound is not None:
+            return rng.integers(0, max(1, self._size(bound)), shape)
+        signed = dtype.kind == "i"
+        match self._kind:
+            case Kind.POSITIVE:
+                return rng.integers(1, 4, shape)
+            case Kind.FRACTION if dtype.itemsize == 8:
+                # Neighbours that float32 does not tell apart.
+                signs = rng.choice([-1, 1], shape) if signed else 1
+                return signs * (2**24 + rng.integers(0, 8, shape))
+            case Kind.FRACTION:
+                return rng.integers(-100 if signed else 0, 101, shape)
+            case Kind.BOUNDARY | Kind.SPECIAL:
+                few = [-1, 0, 1] if signed else [0, 1]
+                if dtype.itemsize <= 2:  # longer ones must not overflow
+                    info = np.iinfo(dtype)
+                    few += [int(info.min), int(info.max)]
+                return rng.choice(few, shape)
+        return rng.integers(-3 if signed else 0, 4, shape)
+
+
+_ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
+    tirx.Add: int.__add__,
+    tirx.Sub: int.__sub__,
+    tirx.Mul: int.__mul__,
+    tirx.FloorDiv: int.__floordiv__,
+    tirx.FloorMod: int.__mod__,
+    tirx.Min: min,
+    tirx.Max: max,
+}
+_DIVISIONS = (int.__floordiv__, int.__mod__)
+
+
+def _casts(func: relax.Function) -> dict[relax.Var, relax.Type]:
+    """The types that parameters of unknown shape are cast to by the function itself."""
+    unknown = {
+        param
+        for param in func.params
+        if isinstance(param.ty, relax.TensorType) and param.ty.shape is None
+    }
+    casts: dict[relax.Var, relax.Type] = {}
+    if not unknown or not isinstance(func.body, relax.SeqExpr):
+        return casts
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            if isinstance(binding, relax.MatchCast) and binding.value in unknown:
+                casts.setdefault(binding.value, binding.ty)
+    return casts
+
+
+# Indices
+
+_INDEXED: Mapping[str, tuple[int, int]] = {
+    "relax.take": (0, 1),
+    "relax.gather_elements": (0, 1),
+    "relax.gather_nd": (0, 1),
+    "relax.scatter_elements": (0, 1),
+    "relax.scatter_nd": (0, 1),
+    "relax.one_hot": (-1, 0),
+}
+"""Which operand is read or written, and which one holds the indices."""
+
+
+def _index_bounds(func: relax.Function) -> dict[relax.Var, Any]:
+    """The sizes that parameters stay below because operators use them as indices."""
+    bounds: dict[relax.Var, Any] = {}
+    whole = {param for param in func.params if _whole(param.ty)}
+    if not whole:
+        return bounds
+    for call in calls_of(func):
+        places = _INDEXED.get(str(getattr(call.op, "name", "")))
+        if places is None or call.args[places[1]] not in whole:
+            continue
+        bound = _bound(call, places[0])
+        if bound is not None:
+            bounds.setdefault(call.args[places[1]], bound)
+    return bounds
+
+
+def _whole(ty: relax.Type) -> bool:
+    return isinstance(ty, relax.TensorType) and "int" in str(ty.dtype)
+
+
+def _bound(call: relax.Call, place: int) -> Any:
+    if place < 0:
+        return tirx.IntImm("int64", int(call.attrs.depth))
+    shape = getattr(call.args[place].ty, "shape", None)
+    if not isinstance(shape, relax.ShapeExpr) or not shape.values:
+        return None
+    axis = getattr(call.attrs, "axis", None)
+    dims = list(shape.values)
+    if axis is not None:
+        return dims[int(axis)]
+    # Without an axis indices go along several ones; the smallest bounds them all.
+    smallest = dims[0]
+    for dim in dims[1:]:
+        smallest = tirx.Min(smallest, dim)
+    return smallest

@@ -1,0 +1,251 @@
+"""Executed semantics of whole builds: what the VM computes is what NumPy computes.
+
+The operator is blamed, for its legalization, its code or its description, never a pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...generators.ops import table
+from ..composition import contract_of
+from ..errors import Mismatch, Undefined, Unsupported
+from ..evaluate import Evaluator
+from ..execute import Death, Failure, execute
+from ..inspect import bindings_of, op_name, public_functions
+from ..oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation
+from ..pass_runs import PassRuns
+from ..passcall import PassCall
+from ..tensorir.fault import UNWRITTEN
+from ..text.short_value_checks import against_numpy
+from ..text.value_comments import called
+from ..text.value_reproducer import executed_text
+from . import sanitized
+from .expectation import Expectation, executes, expectations
+from .inputs import Kind
+
+COMBINATION = "a combination of operators"
+TRIED = 30
+"""Operators tried alone at the most: each costs a build."""
+
+MOST = 3
+"""Calls in a reproducer."""
+
+CODE_GENERATION = "relax.build"
+
+AFTER_OTHERS = "after other calls"
+"""The call is right where it is the first: one before it has left something behind."""
+
+REFUSALS = re.compile(
+    # An operator without legalization, or on operands of unknown shape.
+    r"CodeGenVM cannot emit this Relax operator directly. Run the appropriate lowering pass"
+    # A packed function or an external library that is not linked.
+    r"|Cannot find (?:ffi::Function|PackedFunc)"
+)
+"""Clean refusals: the message names what is missing."""
+
+
+def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
+    """What is wrong with the values that a module computes after a whole pipeline, or None."""
+    expected = expectations(mod, kinds=tuple(Kind))
+    if not expected:
+        return None
+    journal("execute")
+    actual = execute(mod, [e.plan() for e in expected], pipeline)
+    if isinstance(actual, Death):
+        return _died(mod, expected, actual, pipeline)
+    if isinstance(actual, Failure):
+        return _not_built(mod, actual)
+    for e, value in zip(expected, actual or (), strict=False):
+        wrong = e.differs(value)
+        if wrong is None or (e.kind is Kind.EMPTY and _left_to_chance(mod)):
+            continue
+        culprit = _culprit(mod, e, pipeline)
+        if isinstance(value, Failure):
+            problem = _raised(e, value)
+        else:
+            kind = wrong.split(":", 1)[0]
+            circumstance = None if culprit else _circumstance(mod, e, pipeline)
+            key = (kind, circumstance) if circumstance else (kind,)
+            title = f"a build computes other {kind} than documented"
+            title += f" ({circumstance})" if circumstance else ""
+            problem = Problem(title, f"{e.function}: {wrong}", key, key)
+        return problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+    return None
+
+
+def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | None:
+    """What it takes for a wrong value, beside the module: special values, or calls before it."""
+    if e.kind is Kind.SPECIAL:
+        return str(e.kind)
+    alone = execute(mod, [e.plan()], pipeline)
+    right = isinstance(alone, list) and e.differs(alone[0]) is None
+    return AFTER_OTHERS if right else None
+
+
+def _raised(e: Expectation, failure: Failure) -> Problem:
+    """The VM gives up on arguments that the function is defined for."""
+    said = failure.problem
+    what = "a build raises in the VM"
+    return Problem(
+        f"{what}: {said.title}",
+        f"{e.function}: {said.detail}",
+        (what, *said.key),
+        (what, *said.fingerprint),
+    )
+
+
+def _left_to_chance(mod: tvm.IRModule) -> bool:
+    """Legalized code leaves an output unwritten, as reductions over nothing do.
+
+    What is in it comes of what ran before: no reproducer could rely on it, and `sanitized` tells.
+    """
+    call = PassCall("LegalizeOps()")
+    found = sanitized.find(PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True))
+    return found is not None and found.fault.kind == UNWRITTEN
+
+
+def _not_built(mod: tvm.IRModule, failure: Failure) -> Violation | None:
+    """Code generation fails where every pass of the pipeline succeeds; passes have own checks."""
+    if failure.step == "lower" or REFUSALS.search(failure.text):
+        return None
+    if not all(executes(f) for _, f in public_functions(mod)):
+        return None
+    return failure.problem.blame(ORACLE.name, CODE_GENERATION)
+
+
+def _died(
+    mod: tvm.IRModule, expected: list[Expectation], death: Death, pipeline: str
+) -> Violation | None:
+    """The process ends in code generation, or in code that runs on arguments that are defined."""
+    if death.step == "lower":
+        return None
+    if death.step == "build":
+        return death.problem.blame(ORACLE.name, CODE_GENERATION)
+    culprit = _culprit(mod, expected[death.plan], pipeline)
+    return death.problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+
+
+def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
+    """The operator that alone, on the values it met, gives another result."""
+    values: dict[Any, Any] = {}
+    Evaluator(mod, values.__setitem__).run(case.function, case.args)
+    tried = 0
+    for binding in bindings_of(mod):
+        call = binding.value
+        name = op_name(call)
+        if name is None or binding.var not in values:
+            continue
+        alone = _alone(call, values)
+        if alone is not None and _fails(*alone, pipeline):
+            return name
+        tried += alone is not None
+        if tried == TRIED:
+            break
+    return None
+
+
+def _alone(call: relax.Call, values: dict[Any, Any]) -> tuple[tvm.IRModule, list[Any]] | None:
+    """A module of this one call, its tensor operands made parameters of the shapes met."""
+    if call.op.name.removeprefix("relax.") not in table:
+        return None
+    params: list[relax.Var] = []
+    args: list[Any] = []
+
+    def operand(expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, relax.Tuple):
+            return relax.Tuple([operand(field) for field in expr.fields])
+        if not isinstance(expr, relax.Var) or expr not in values:
+            return expr
+        value = values[expr]
+        if not hasattr(value, "shape"):
+            return expr
+        param = relax.Var(f"x{len(params)}", relax.TensorType(value.shape, str(value.dtype)))
+        params.append(param)
+        args.append(value)
+        return param
+
+    builder = relax.BlockBuilder()
+    operands = [operand(expr) for expr in call.args]
+    try:
+        with builder.function("main", params):
+            out = builder.emit(relax.Call(call.op, operands, call.attrs, call.ty_args))
+            builder.emit_func_output(out)
+        return builder.get(), args
+    except Exception:
+        return None
+
+
+def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
+    try:
+        result = Evaluator(mod).run("main", args)
+    except (Unsupported, Mismatch, Undefined):
+        return False
+    case = Expectation(mod, "main", args, result)
+    actual = execute(mod, [case.plan()], pipeline)
+    if isinstance(actual, list):
+        return case.differs(actual[0]) is not None
+    return isinstance(actual, Death)
+
+
+def _of_one_pass(runs: PassRuns) -> Problem | None:
+    """Nothing: the oracle is asked of pipelines, by `check`."""
+    return None
+
+
+def _snippet(case: Case) -> str:
+    """Arguments, expected results and the calls of the built module, spelled out."""
+    assert case.pipeline is not None
+    expected = [e for e, _ in _wrong(case)]
+    texts = [f"actual = run({e.function!r}, args)" for e in expected]
+    return executed_text(expected, texts, pipeline=case.pipeline, after=case.mod)
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """One call; or the build alone, where that fails."""
+    assert case.pipeline is not None
+    if violation.pass_name == CODE_GENERATION and case.pipeline == "default":
+        yield 'relax.build(mod, "llvm")'
+    for e, _ in _wrong(case):
+        yield from against_numpy(e, None, case.pipeline)
+
+
+def _halves(case: Case, violation: Violation) -> Halves | None:
+    """What NumPy computes and what the VM does: the module is the same."""
+    e, value = next(iter(_wrong(case)), (None, None))
+    if e is None or value is None:
+        return None
+    return (
+        Half("NumPy", None, called(e.function, e.args, e.result)),
+        Half(f"a build by the pipeline {case.pipeline}", None, called(e.function, e.args, value)),
+    )
+
+
+def _wrong(case: Case) -> list[tuple[Expectation, Any]]:
+    """The calls to show, with what came: something else, or nothing where the build fails."""
+    assert case.pipeline is not None
+    expected = expectations(case.mod, kinds=tuple(Kind))
+    actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
+    if not isinstance(actual, list):
+        return [(e, actual) for e in expected]
+    pairs = zip(expected, actual, strict=True)
+    return [(e, value) for e, value in pairs if e.differs(value) is not None][:MOST]
+
+
+ORACLE = Oracle(
+    name="executed-by-pipeline",
+    tier=4,
+    cost=5.0,  # 150 for a pipeline, and few checks are of pipelines
+    promise="A build computes what the documentation of the operators says.",
+    source="docstrings of the operators in tvm.relax.op; docs/arch/index.rst: the runtime executes "
+    "the compiled program",
+    check=_of_one_pass,
+    snippet=_snippet,
+    brief=_brief,
+    halves=_halves,
+)

@@ -1,0 +1,355 @@
+"""How a pass's result is called so that it must give what the module before it gave."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import PrimType
+
+from ..catalogue.reading import argument
+from ..contract import Relation
+from ..dtypes import dtype_of
+from ..execute import Plan, Run
+from ..inspect import attr, global_vars, is_public
+from ..passcall import PassCall
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One relation between the functions of a module and those of the pass's result."""
+
+    applies: Callable[[str], bool]
+    """Whether it says something of this function."""
+    plan: Callable[[str, list[Any]], Plan]
+    """The calls, in the result, that must give what the function gave for these arguments."""
+    text: Callable[[str], str]
+    """The same as Python: statements that set `actual`, from `run` and the list `args`."""
+    arguments: Callable[[str, list[Any]], list[Any]] | None = None
+    """Which arguments to take instead of the chosen ones, in the module before; None: those."""
+    sizes: Callable[[str], Mapping[str, int]] | None = None
+    """Sizes of symbolic dimensions that the pass fixes, by name; None: it fixes none."""
+
+
+def rule(
+    relation: Relation, before: tvm.IRModule, after: tvm.IRModule, call: PassCall
+) -> Rule | None:
+    """The rule for one application of a pass; None where results cannot be compared."""
+    match relation:
+        case Relation.LOOSE:
+            return _cast(before, after, call)
+        case Relation.SAME | Relation.ADJOINT | Relation.LOWERED:
+            return _same(after)
+        case Relation.LIFTED_PARAMS:
+            return _lifted(before, after, call)
+        case Relation.BUNDLED_PARAMS:
+            return _bundled(before, after)
+        case Relation.BOUND_PARAMS:
+            return _bound(before, after, call)
+        case Relation.BOUND_SIZES:
+            return _sized(after, call)
+        case Relation.LAZY_INPUT:
+            return _lazy_input(before, after)
+        case Relation.LAZY_OUTPUT:
+            return _lazy_output(before, after)
+        case Relation.LAZY_PARAMS:
+            return _lazy_params(before, after, call)
+        case Relation.WORKSPACE:
+            return _workspace(before, after)
+        case _:
+            return None
+
+
+def _same(after: tvm.IRModule) -> Rule:
+    return Rule(
+        applies=lambda name: name in after,
+        plan=lambda name, args: lambda run: run(name, args),
+        text=lambda name: f"actual = run({name!r}, args)",
+    )
+
+
+def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
+    """The parameters whose names `ToMixedPrecision(fp16_input_names=[...])` gives are float16."""
+    names = argument(call, "fp16_input_names") or ()
+
+    def places(name: str) -> list[int]:
+        params = before[name].params
+        return [
+            place
+            for place, param in enumerate(params)
+            if str(param.name) in names and "float32" in str(getattr(param.ty, "dtype", ""))
+        ]
+
+    def cast(name: str, args: list[Any]) -> list[Any]:
+        chosen = places(name)
+        return [x.astype("float16") if i in chosen else x for i, x in enumerate(args)]
+
+    def text(name: str) -> str:
+        changes = (f"args[{i}] = args[{i}].astype('float16')\n" for i in places(name))
+        return f"{''.join(changes)}actual = run({name!r}, args)"
+
+    return Rule(
+        applies=lambda name: name in after,
+        plan=lambda name, args: lambda run: run(name, cast(name, args)),
+        text=text,
+    )
+
+
+def _inputs(mod: tvm.IRModule, name: str) -> int | None:
+    """How many parameters are inputs; the others are weights."""
+    number = attr(mod[name], "num_input")
+    return None if number is None else int(number)
+
+
+def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
+    """`main(x, *transform(w))` is `main(x, *w)`."""
+    shared = argument(call, "shared_transform")
+
+    def transform(name: str) -> str | None:
+        if isinstance(shared, list) and name not in shared:
+            return None
+        lift = "transform_params" if shared else f"{name}_transform_params"
+        return lift if lift in after and lift not in before else None
+
+    def applies(name: str) -> bool:
+        if name not in after or name.endswith("transform_params"):
+            return False  # one that was there is composed with the new one
+        return _inputs(before, name) is None or transform(name) is not None
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        number, lift = _inputs(before, name), transform(name)
+        if number is None or lift is None:
+            return lambda run: run(name, args)
+        return lambda run: run(name, [*args[:number], *run(lift, [args[number:]])])
+
+    def text(name: str) -> str:
+        number, lift = _inputs(before, name), transform(name)
+        if number is None or lift is None:
+            return f"actual = run({name!r}, args)"
+        return (
+            f"weights = run({lift!r}, [args[{number}:]])\n"
+            f"actual = run({name!r}, [*args[:{number}], *weights])"
+        )
+
+    return Rule(applies, plan, text)
+
+
+def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
+    """`main(x, (w1, w2))` is `main(x, w1, w2)`."""
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        number = _inputs(before, name)
+        if number is None:
+            return lambda run: run(name, args)
+        return lambda run: run(name, [*args[:number], args[number:]])
+
+    def text(name: str) -> str:
+        number = _inputs(before, name)
+        if number is None:
+            return f"actual = run({name!r}, args)"
+        return f"actual = run({name!r}, [*args[:{number}], args[{number}:]])"
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
+    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` says.
+
+    Nothing is said where others call the function, with as many arguments as before.
+    """
+    target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
+    bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
+    function: str = ast.literal_eval(target)
+    if any(gvar.name_hint == function for gvar in global_vars(before)):
+        return None
+
+    def places(name: str) -> dict[int, Any]:
+        if name != function:
+            return {}
+        names = [str(param.name) for param in before[name].params]
+        return {names.index(param): value for param, value in bound.items()}
+
+    def arguments(name: str, args: list[Any]) -> list[Any]:
+        args = list(args)
+        for place, value in places(name).items():
+            args[place] = np.asarray(value, dtype_of(str(args[place].dtype)))
+        return args
+
+    def left(name: str) -> list[int]:
+        gone = places(name)
+        return [place for place in range(len(before[name].params)) if place not in gone]
+
+    return Rule(
+        applies=lambda name: name in after,
+        arguments=arguments,
+        plan=lambda name, args: lambda run: run(name, [args[place] for place in left(name)]),
+        text=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
+    )
+
+
+def _sized(after: tvm.IRModule, call: PassCall) -> Rule:
+    """`main(x)` is `main(x)` for arguments of the sizes that `BindSymbolicVars({"n": 4})` binds."""
+    (table, *target) = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
+    bound: dict[str, int] = {
+        ast.literal_eval(key): ast.literal_eval(value)
+        for key, value in zip(table.keys, table.values, strict=True)
+        if isinstance(value, ast.Constant)  # others are new variables
+    }
+    function = ast.literal_eval(target[0]) if target else None
+
+    def sizes(name: str) -> Mapping[str, int]:
+        return bound if function is None or name == function else {}
+
+    return replace(_same(after), sizes=sizes)
+
+
+def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
+    """`main(x, get)` is `main(x, *w)`, where `get(i, name)` is `w[i]`."""
+    if _calls_public(before):
+        return None
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        number = _inputs(before, name) or 0
+        return lambda run: run(name, [*args[:number], lambda index, param: args[number + index]])
+
+    def text(name: str) -> str:
+        number = _inputs(before, name) or 0
+        return (
+            f"actual = run(\n    {name!r},\n    [*args[:{number}], "
+            f"lambda index, param, args=args: args[{number} + index]],\n)"
+        )
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
+    """`main(x, set)` calls `set(i, value)` for each element of what `main(x)` gives."""
+    if _calls_public(before):
+        return None
+
+    def split(name: str) -> bool:
+        return isinstance(before[name].body.body, relax.Tuple)
+
+    def place(name: str) -> int:
+        number = _inputs(before, name)
+        return len(before[name].params) if number is None else number
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        def called(run: Run) -> Any:
+            outputs: dict[int, Any] = {}
+
+            def store(index: int, value: Any) -> tuple[()]:
+                outputs[index] = value
+                return ()
+
+            run(name, [*args[: place(name)], store, *args[place(name) :]])
+            return tuple(map(outputs.get, range(len(outputs)))) if split(name) else outputs.get(0)
+
+        return called
+
+    def text(name: str) -> str:
+        at = place(name)
+        actual = "tuple(map(outputs.get, range(len(outputs))))" if split(name) else "outputs[0]"
+        return (
+            "outputs = {}\n\n\n"
+            "def store(index, value, outputs=outputs):\n"
+            "    outputs[index] = value\n"
+            "    return ()\n\n\n"
+            f"run({name!r}, [*args[:{at}], store, *args[{at}:]])\n"
+            f"actual = {actual}"
+        )
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
+    """`transform()` calls `set_item(i, value)` for each element of what `transform(w)` gives.
+
+    It takes the weights by `get_item(i)`; of what the tuple of weights has, shapes and numbers are
+    still handed over, if a dimension may come from them.
+    """
+    if _calls_public(before):
+        return None
+    get_item = argument(call, "fget_item") or "get_item"
+    set_item = argument(call, "fset_item") or "set_item"
+
+    def lazy(name: str) -> bool:
+        return name.endswith("transform_params")
+
+    def places(name: str) -> tuple[int, int, list[int]]:
+        """The inputs, what the callbacks take besides, and the weights handed over: how many."""
+        func = before[name]
+        number = _inputs(before, name) or 0
+        fields = func.params[number].ty.fields
+        held = [i for i, ty in enumerate(fields) if isinstance(ty, relax.ShapeType | PrimType)]
+        if not relax.analysis.defined_symbolic_vars(func):
+            held = []
+        return number, len(after[name].params) - number - len(held), held
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        if not lazy(name):
+            return lambda run: run(name, args)
+        number, extra, held = places(name)
+        weights = args[number]
+
+        def called(run: Run) -> Any:
+            outputs: dict[int, Any] = {}
+
+            def store(*given: Any) -> tuple[()]:
+                outputs[given[-2]] = given[-1]
+                return ()
+
+            callbacks = {get_item: lambda *given: weights[given[-1]], set_item: store}
+            handed = [*args[:number], *[()] * extra, *(weights[i] for i in held)]
+            run(name, handed, callbacks)
+            return tuple(map(outputs.get, range(len(outputs))))
+
+        return called
+
+    def text(name: str) -> str:
+        if not lazy(name):
+            return f"actual = run({name!r}, args)"
+        number, extra, held = places(name)
+        return (
+            "outputs = {}\n\n\n"
+            f"def get_item(*given, weights=args[{number}]):\n"
+            "    return weights[given[-1]]\n\n\n"
+            "def set_item(*given, outputs=outputs):\n"
+            "    outputs[given[-2]] = given[-1]\n"
+            "    return ()\n\n\n"
+            f"handed = [*args[:{number}], *[()] * {extra}, *(args[{number}][i] for i in {held})]\n"
+            f"run({name!r}, handed, {{{get_item!r}: get_item, {set_item!r}: set_item}})\n"
+            "actual = tuple(map(outputs.get, range(len(outputs))))"
+        )
+
+    return Rule(lambda name: name in after, plan, text)
+
+
+def _calls_public(mod: tvm.IRModule) -> bool:
+    """A function that changes its signature is called by another, with the arguments of before."""
+    return any(is_public(mod[gvar]) for gvar in global_vars(mod) if gvar in mod.functions)
+
+
+def _workspace(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
+    """Functions that asked for a workspace get it as their last argument."""
+
+    def size(name: str) -> int | None:
+        if attr(before[name], "WorkspaceSize") is None:
+            return None
+        return int(after[name].params[-1].ty.shape.values[0])
+
+    def plan(name: str, args: list[Any]) -> Plan:
+        given = [] if (found := size(name)) is None else [np.zeros(found, "uint8")]
+        return lambda run: run(name, [*args, *given])
+
+    def text(name: str) -> str:
+        if (found := size(name)) is None:
+            return f"actual = run({name!r}, args)"
+        return f"actual = run({name!r}, [*args, np.zeros({found}, 'uint8')])"
+
+    return Rule(lambda name: name in after, plan, text)

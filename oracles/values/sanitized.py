@@ -1,0 +1,236 @@
+"""Sanitized semantics: the PrimFuncs that a pass makes touch only memory that is theirs to touch.
+
+Compiled code reads past a buffer without a word. The new PrimFuncs of a result are run by a
+sanitizer, on the arguments that they meet when the module is evaluated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+
+from ..composition import contract_of
+from ..errors import Mismatch, Undefined, Unsupported
+from ..inspect import nodes, prim_funcs
+from ..oracle import Case, Oracle, Problem
+from ..pass_runs import PassRuns
+from ..tensorir import SMALL, Fault, sanitize, translate
+from ..tensorir.data import depends_on_data
+from ..tensorir.fault import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
+from ..text.outside import accesses_outside, aliased_operands
+from ..text.standalone import standalone
+from ..text.value_reproducer import literal
+from .blame import family
+from .expectation import Expectation, copies
+from .sides import sides
+
+REMEMBERED = 4_000
+
+OUTSIDE = (READ_OUTSIDE, WRITE_OUTSIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fault, the PrimFunc that has it, and the arguments that show it."""
+
+    fault: Fault
+    name: str
+    func: tirx.PrimFunc
+    args: list[Any]
+    outputs: list[int]
+    """Positions of the arguments to which nobody had written."""
+
+    @property
+    def kind(self) -> str:
+        """What is wrong, in words that are the same for the same bug."""
+        if self.fault.kind == UNWRITTEN and self._reduces_nothing():
+            return "output left unwritten by a reduction over nothing"
+        return self.fault.kind
+
+    def _reduces_nothing(self) -> bool:
+        """Its initial values come with the first element of what it reduces, and there is none."""
+        starts = any(block.init is not None for block in nodes(self.func, s_tir.SBlock))
+        return starts and any(getattr(arg, "size", 1) == 0 for arg in self.args)
+
+
+def sanitized(runs: PassRuns) -> Problem | None:
+    """The first fault of a new PrimFunc, if the module before has none in any."""
+    found = find(runs)
+    if found is None:
+        return None
+    fault = found.fault
+    what = found.kind
+    if what == fault.kind:
+        # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
+        # another operator is another bug. What others put together bears names by accident.
+        legal = runs.contract.lowers
+        what += f" by function {family(found.name)}" if legal else " by a new PrimFunc"
+    detail = (
+        f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "
+        f"{fault.shape}, in\n  {fault.statement.strip()}\n"
+        "Not observable in the VM: compiled code does not check what it touches"
+    )
+    return Problem(what, detail, (what,), (what,))
+
+
+def find(runs: PassRuns) -> Found | None:
+    """A fault that shows twice, where the module before shows none."""
+    after = runs.direct.mod
+    if after is None or not runs.changed or not (new := _new(runs.mod, after)):
+        return None
+    for e, side in sides(runs):
+        found = _first(side, new)
+        if found is None:
+            continue
+        again = _first(side, new, afresh=True)
+        if again is None or again.fault != found.fault:
+            continue
+        return found if _first(e, _all(runs.mod), afresh=True) is None else None
+    return None
+
+
+def _all(mod: tvm.IRModule) -> dict[int, str]:
+    """The PrimFuncs by their addresses, with their names."""
+    return {hash(func): str(gvar.name_hint) for gvar, func in prim_funcs(mod)}
+
+
+def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
+    """The PrimFuncs of the result that are not in the module before, names aside."""
+    known = _all(before)
+    fresh = [(gvar, func) for gvar, func in prim_funcs(after) if hash(func) not in known]
+    if not fresh:
+        return {}
+    meanings = {_meaning(func) for _, func in prim_funcs(before)}
+    return {hash(f): str(gvar.name_hint) for gvar, f in fresh if _meaning(f) not in meanings}
+
+
+def _meaning(func: tirx.PrimFunc) -> int:
+    """The hash of what it does, attributes aside."""
+    for name in func.attrs.keys() if func.attrs else ():
+        func = func.without_attr(name)
+    return int(tvm_ffi.structural_hash(func))
+
+
+_clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
+"""What has shown no fault: PrimFuncs and all that their faults may depend on."""
+
+
+def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) -> Found | None:
+    """The first fault of the watched PrimFuncs when the call is evaluated."""
+    found: list[Found] = []
+
+    def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+        if not found and hash(func) in watched:
+            fault = _fault(func, args, outputs, afresh=afresh)
+            if fault is not None:
+                name = watched[hash(func)]
+                found.append(Found(fault, name, func, copies(args), outputs))
+        return translate(func)(*args)
+
+    with contextlib.suppress(Unsupported, Mismatch, Undefined):
+        e.evaluate(prim=prim)
+    return found[0] if found else None
+
+
+def _fault(
+    func: tirx.PrimFunc, args: list[Any], outputs: list[int], *, afresh: bool
+) -> Fault | None:
+    key = _key(func, args, outputs)
+    if key in _clean and not afresh:
+        return None
+    try:
+        fault = sanitize(func, _apart(args), SMALL, outputs)
+    except (Unsupported, Mismatch, Undefined):
+        return None
+    if fault is None:
+        _clean[key] = None
+        if len(_clean) > REMEMBERED:
+            _clean.popitem(last=False)
+    return fault
+
+
+def _apart(args: list[Any]) -> list[Any]:
+    """A tensor that is given twice as two tensors; two names of one memory stay what they are.
+
+    src/relax/transform/dataflow_inplace.cc: 'Same var twice (e.g. add(z, z)) is allowed.' What
+    values come of it the evaluator says.
+    """
+    return [
+        copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)
+    ]
+
+
+def _key(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> tuple[Any, ...]:
+    """What the faults depend on: the values of arrays only if an access does."""
+    meaning = int(tvm_ffi.structural_hash(func))
+    arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
+    shared = any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
+    sizes = tuple(arg.shape if isinstance(arg, np.ndarray) else arg for arg in args)
+    data = tuple(array.tobytes() for array in arrays) if _depends(meaning, func) else ()
+    return meaning, sizes, tuple(outputs), shared, data
+
+
+_dependent: dict[int, bool] = {}
+
+
+def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
+    if meaning not in _dependent:
+        _dependent[meaning] = depends_on_data(func)
+    return _dependent[meaning]
+
+
+def _snippet(case: Case) -> str:
+    """The accesses of the PrimFunc on arguments of the shapes that it met, with TVM alone.
+
+    What no walk over indices shows (a race, a read of what nobody wrote, an index that is loaded)
+    the sanitizer itself must show.
+    """
+    (call,) = case.calls
+    found = find(PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
+    if found is None:
+        return "apply(mod)"
+    if found.fault.kind == ALIASED:
+        return (
+            f"{standalone(aliased_operands)}\n\n\n"
+            "wrong = next(aliased_operands(apply(mod)), None)\n"
+            "assert wrong is None, wrong\n"
+        )
+    # What an output holds does not matter.
+    args = [np.zeros_like(x) if i in found.outputs else x for i, x in enumerate(found.args)]
+    called = f"args = {literal(args)}\nfunc = apply(mod)[{found.name!r}]\n"
+    if found.fault.kind in OUTSIDE and next(accesses_outside(found.func, args), None):
+        shapes = ", ".join(f'np.zeros({arg.shape}, "{arg.dtype}")' for arg in args)
+        return (
+            f"{standalone(accesses_outside)}\n\n\n"
+            f"args = [{shapes}]\nfunc = apply(mod)[{found.name!r}]\n"
+            "wrong = next(accesses_outside(func, args), None)\n"
+            'assert wrong is None, f"{func}\\n{wrong}"\n'
+        )
+    return (
+        "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
+        f"from relaxfuzz import sanitize\n\n{called}"
+        f"fault = sanitize(func, args, outputs={found.outputs})\n"
+        'assert fault is None, f"{func}\\n{fault}"\n'
+    )
+
+
+ORACLE = Oracle(
+    name="sanitized",
+    tier=3,
+    cost=1.0,
+    promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "
+    "that nobody wrote, and write no element from two parallel iterations.",
+    source="docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; "
+    "docstring of tirx.Buffer: 'Symbolic data buffer'",
+    check=sanitized,
+    snippet=_snippet,
+)

@@ -1,0 +1,78 @@
+"""The two sides of a pass: calls of a module's functions, and the calls of its result that must
+give the same."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Iterator
+
+import tvm
+
+from ...generators.ops.record import Tolerance
+from ..contract import Relation
+from ..inspect import public_functions
+from ..pass_runs import PassRuns
+from . import relations
+from .expectation import Expectation
+from .inputs import Kind
+from .relations import Rule
+
+LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
+
+Side = Expectation
+"""A call of the result; what it gives is not known yet."""
+
+
+def tolerance_of(runs: PassRuns) -> Tolerance | None:
+    """None where the result computes in the same precision."""
+    return LOOSE if runs.contract.relation is Relation.LOOSE else None
+
+
+def rule_of(runs: PassRuns) -> Rule | None:
+    """How the result is called; None where nothing can be said of its values."""
+    after = runs.direct.mod
+    if after is None or not runs.changed or runs.exempt("values"):
+        return None
+    return relations.rule(runs.contract.relation, runs.mod, after, runs.call)
+
+
+def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Side]]:
+    """Calls of the functions that the pass has changed, or whose callees it has, on both sides."""
+    rule = rule_of(runs)
+    if rule is None:
+        return
+    after = runs.direct.mod
+    assert after is not None
+    expected = runs.given.expectations
+    kept = _kept(runs.mod, after)
+    kinds, most = _kinds(runs)
+    for gvar, _ in public_functions(runs.mod):
+        name = str(gvar.name_hint)
+        if not rule.applies(name) or expected.reached(name) <= kept:
+            continue
+        runs.tell("evaluate")
+        plan = functools.partial(rule.plan, name)
+        for e in expected.of(name, rule, kinds, most):
+            # With less precision, infinities come and go.
+            if e.kind is not Kind.SPECIAL or runs.contract.relation is not Relation.LOOSE:
+                yield e, Expectation(after, name, e.args, None, e.kind, plan)
+
+
+def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
+    """All kinds of arguments; in the many checks of a campaign two of them, others each time."""
+    kinds = list(Kind)
+    if runs.thorough:
+        return kinds, None
+    turn = zlib.crc32(f"{runs.given.mark} {runs.calls}".encode()) % len(kinds)
+    return kinds[turn:] + kinds[:turn], 2
+
+
+def _kept(before: tvm.IRModule, after: tvm.IRModule) -> set[str]:
+    """Names of the functions that are the very same objects in both modules."""
+    new = {str(gvar.name_hint): func for gvar, func in after.functions.items()}
+    return {
+        name
+        for gvar, func in before.functions.items()
+        if (name := str(gvar.name_hint)) in new and func.same_as(new[name])
+    }

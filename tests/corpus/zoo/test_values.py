@@ -1,0 +1,221 @@
+"""Each fault shows where its trigger is, and the pass is right where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from relaxfuzz import evaluate
+from relaxfuzz.corpus.zoo import values
+from relaxfuzz.corpus.zoo.values import SPECIMENS
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.generators.tvm_api import load_json, save_json
+from relaxfuzz.oracles.structural.well_formed import flaw
+
+Build = Callable[..., Any]
+
+
+def function(build: Build, *types: Any, stage: Stage = Stage.RAW) -> tvm.IRModule:
+    """A module with the function main, in one dataflow block, whose body `build` emits."""
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x{i}", ty) for i, ty in enumerate(types)]
+    with builder.function("main", params):
+        with builder.dataflow():
+            result = builder.emit_output(build(builder.emit, *params))
+        builder.emit_func_output(result)
+    return advance(builder.get(), stage)
+
+
+def applied(make: Callable[[], tvm.transform.Pass], mod: tvm.IRModule) -> tvm.IRModule:
+    """The result; all but its values is as it has to be."""
+    before = load_json(save_json(mod))
+    after = make()(mod)
+    assert tvm_ffi.structural_equal(before, mod, map_free_vars=True), "the input is mutated"
+    assert flaw(after) is None
+    assert tvm_ffi.structural_equal(mod["main"].ty, after["main"].ty, map_free_vars=True)
+    assert tvm_ffi.structural_equal(make()(after), after, map_free_vars=True), "not idempotent"
+    return after
+
+
+def same(before: tvm.IRModule, after: tvm.IRModule, *args: Any) -> bool:
+    """They are compared as TensorIR, which says what operators leave open (NaN, large numbers)."""
+    lowered = map(relax.transform.LegalizeOps(), (before, after))
+    a, b = (evaluate(mod, "main", [np.copy(arg) for arg in args]) for mod in lowered)
+    return _near(a, b)
+
+
+def _near(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple):
+        return all(map(_near, a, b))
+    if a.dtype.kind in "iu":
+        return bool(np.array_equal(a, b)) and a.dtype == b.dtype
+    return bool(np.allclose(a, b, rtol=1e-4, atol=1e-6, equal_nan=True)) and a.dtype == b.dtype
+
+
+def tensor(*shape: Any, dtype: str = "float32") -> relax.TensorType:
+    return relax.TensorType(shape, dtype)
+
+
+def const(value: Any, dtype: str) -> relax.Expr:
+    return relax.const(np.array(value, dtype), dtype)
+
+
+op = relax.op
+X = np.array([[0.5, -2.0, 3.0], [1.5, 5.0, -0.25]], "float32")
+CUBE = np.arange(27, dtype="float32").reshape(3, 3, 3) / 8
+NAN = np.array([[0.5, np.nan, 3.0], [1.5, np.inf, -7.0]], "float32")
+INTS = np.array([[7, -7, 1], [100, -3, 0]], "int32")
+LARGE = np.array([[2**24 + 1, -7, 1], [100, -3, 0]], "int32")
+F23 = tensor(2, 3)
+I23 = tensor(2, 3, dtype="int32")
+
+
+def _cast(between: str, to: str) -> Build:
+    return lambda emit, x: op.astype(emit(op.astype(x, between)), to)
+
+
+def _clip(low: float, high: float) -> Build:
+    return lambda emit, x: op.clip(x, relax.prim_value(low), relax.prim_value(high))
+
+
+def _softmax_of_transposed(axis: int) -> Build:
+    return lambda emit, x: op.nn.softmax(emit(op.permute_dims(x, [2, 0, 1])), axis)
+
+
+def _batch_norm(training: bool, axis: int) -> Build:
+    def build(emit: Any, x: relax.Var) -> relax.Expr:
+        weights = [const([k, 2, 3], "float32") for k in (1, 2, 3, 4)]
+        norm = emit(op.nn.batch_norm(x, *weights, axis, training=training))
+        return emit(relax.TupleGetItem(norm, 0))
+
+    return build
+
+
+def _const(call: Any, a: Any, b: Any, dtype: str) -> Build:
+    return lambda emit, x: op.add(x, emit(call(const(a, dtype), const(b, dtype))))
+
+
+def _chain(emit: Any, x: relax.Var) -> relax.Expr:
+    y = emit(op.nn.softmax(x))
+    return op.matmul(y, emit(op.nn.softmax(y)))
+
+
+def _mirror(emit: Any, x: relax.Var) -> relax.Expr:
+    y = emit(op.exp(x))
+    return op.subtract(y, emit(op.permute_dims(y)))
+
+
+def _plain(emit: Any, x: relax.Var) -> relax.Expr:
+    return op.nn.relu(emit(op.negative(emit(op.exp(x)))))
+
+
+def _divided(call: Any, by: Any) -> Build:
+    return lambda emit, x: call(x, const(by, "int32"))
+
+
+def _fused(emit: Any, x: relax.Var) -> relax.Expr:
+    return op.negative(emit(op.exp(x)))
+
+
+V = values
+RAW, LEGALIZED, REWRITTEN, TIR_FUSED = (
+    Stage.RAW,
+    Stage.LEGALIZED,
+    Stage.REWRITTEN,
+    Stage.TIR_FUSED,
+)
+NINE = np.arange(18, dtype="float32").reshape(2, 9)
+
+SHOWN: list[tuple[Any, Build, Any, Any, Stage]] = [
+    (V.merges_allocations, _chain, tensor(3, 3), CUBE[1], REWRITTEN),
+    (V.simplifies_casts, _cast("float32", "int32"), I23, LARGE, RAW),
+    (V.simplifies_casts, _cast("float16", "float32"), I23, LARGE, RAW),
+    (V.simplifies_casts, _cast("uint8", "int32"), I23, INTS, RAW),
+    (V.keeps_negative_axes, _softmax_of_transposed(-1), tensor(3, 3, 3), CUBE, RAW),
+    (V.decomposes_clip, _clip(-1, 2), F23, NAN, RAW),
+    (V.decomposes_softplus, lambda emit, x: op.nn.softplus(x, 2.0, 2.0), F23, X, RAW),
+    (V.decomposes_gelu_tanh, lambda emit, x: op.nn.gelu_tanh(x), F23, X, RAW),
+    (V.decomposes_batch_norm, _batch_norm(True, 1), F23, X, RAW),
+    (V.folds_division_downwards, _const(op.divide, [7, -7, 1], 2, "int32"), I23, INTS, RAW),
+    (
+        V.folds_casts_by_saturation,
+        lambda emit, x: op.add(x, emit(op.astype(const([-7, 1, 300], "int32"), "uint8"))),
+        tensor(2, 3, dtype="uint8"),
+        INTS.astype("uint8"),
+        RAW,
+    ),
+    (V.divides_downwards, _divided(op.divide, 2), I23, INTS, LEGALIZED),
+    (V.divides_downwards, _divided(op.mod, 4), I23, INTS, LEGALIZED),
+    (V.splits_loops, _fused, tensor(2, 9), NINE, LEGALIZED),
+    (V.inlines_one_pattern, _mirror, tensor(3, 3), CUBE[1], TIR_FUSED),
+]
+
+RIGHT: list[tuple[Any, Build, Any, Any, Stage]] = [
+    (V.merges_allocations, _fused, F23, X, REWRITTEN),
+    (V.simplifies_casts, _cast("float32", "float64"), I23, INTS, RAW),
+    (V.simplifies_casts, _cast("int64", "int32"), I23, LARGE, RAW),
+    (V.simplifies_casts, _cast("float16", "float32"), F23, NAN * 1e5, RAW),
+    (V.simplifies_casts, _cast("float64", "float32"), F23, NAN * 1e5, RAW),
+    (V.keeps_negative_axes, _softmax_of_transposed(1), tensor(3, 3, 3), CUBE, RAW),
+    (V.decomposes_clip, _clip(-1, 2), F23, X, RAW),
+    (V.decomposes_softplus, lambda emit, x: op.nn.softplus(x, 1.0, 2.0), F23, NAN, RAW),
+    (V.decomposes_gelu_tanh, lambda emit, x: op.nn.gelu(x), F23, NAN, RAW),
+    (V.decomposes_batch_norm, _batch_norm(False, 1), F23, NAN, RAW),
+    (V.decomposes_batch_norm, _batch_norm(False, -1), F23, NAN, RAW),
+    (V.folds_division_downwards, _const(op.divide, [7, 8, 1], 2, "int32"), I23, INTS, RAW),
+    (V.folds_division_downwards, _const(op.divide, [7, 0, -1], [0, 0, 0], "float32"), F23, X, RAW),
+    (V.folds_division_downwards, _const(op.mod, [7, -7, 1], 2, "int32"), I23, INTS, RAW),
+    (
+        V.folds_division_downwards,
+        _const(op.add, [127, 1, 2], 5, "int8"),
+        tensor(3, dtype="int8"),
+        INTS[0].astype("int8"),
+        RAW,
+    ),
+    (
+        V.folds_casts_by_saturation,
+        lambda emit, x: op.add(x, emit(op.astype(const([7, 1, 255], "int32"), "uint8"))),
+        tensor(2, 3, dtype="uint8"),
+        INTS.astype("uint8"),
+        RAW,
+    ),
+    (V.divides_downwards, _divided(op.divide, 2), I23, abs(INTS), LEGALIZED),
+    (V.divides_downwards, _divided(op.divide, -2), I23, INTS, LEGALIZED),
+    (V.splits_loops, _fused, tensor(2, 8), NINE[:, 1:], LEGALIZED),
+    (V.splits_loops, _chain, tensor(3, 3), CUBE[1], LEGALIZED),
+    (V.inlines_one_pattern, _plain, F23, NAN, TIR_FUSED),
+]
+
+
+@pytest.mark.parametrize(("make", "build", "ty", "arg", "stage"), SHOWN)
+def test_the_fault_shows(make: Any, build: Build, ty: Any, arg: Any, stage: Stage) -> None:
+    mod = function(build, ty, stage=stage)
+    assert not same(mod, applied(make, mod), arg)
+
+
+@pytest.mark.parametrize(("make", "build", "ty", "arg", "stage"), RIGHT)
+def test_without_its_trigger_the_pass_is_right(
+    make: Any, build: Build, ty: Any, arg: Any, stage: Stage
+) -> None:
+    mod = function(build, ty, stage=stage)
+    assert same(mod, applied(make, mod), arg)
+
+
+def test_every_specimen_is_shown_and_does_something_right() -> None:
+    assert len(SPECIMENS) >= 12
+    for cases in (SHOWN, RIGHT):
+        assert {case[0] for case in cases} == {specimen.make for specimen in SPECIMENS}
+
+
+@pytest.mark.parametrize("make", sorted({case[0] for case in RIGHT}, key=lambda m: m.__name__))
+def test_right_cases_are_not_idle(make: Any) -> None:
+    """Somewhere among them the pass changes the module, unless all it does is its fault."""
+    mods = [function(build, ty, stage=stage) for m, build, ty, _, stage in RIGHT if m is make]
+    changed = any(not tvm_ffi.structural_equal(make()(m), m, map_free_vars=True) for m in mods)
+    assert changed or make in (V.merges_allocations, V.decomposes_gelu_tanh)

@@ -1,0 +1,333 @@
+"""Campaigns: true to their seed, whatever dies, and whoever works."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import queue
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaxfuzz.corpus.zoo import ZOO
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
+from relaxfuzz.fuzz.campaign.events import (
+    BlockDone,
+    Event,
+    Fault,
+    Finished,
+    Found,
+    Progress,
+    Started,
+)
+from relaxfuzz.fuzz.campaign.state import FAULTS, BadState, State
+from relaxfuzz.fuzz.process import executor
+from relaxfuzz.fuzz.process.executor import Sink
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import (
+    Block,
+    Check,
+    Ended,
+    Job,
+    Limits,
+    PassStats,
+    Place,
+    Reply,
+    Target,
+    Violated,
+    identity,
+    mark,
+)
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.passcall import PassCall
+
+Faulty = Callable[[str], PassCall]
+
+LIMITS = Limits(step_seconds=3, memory_mb=300)
+
+
+def targets(faulty: Faulty, *names: str) -> tuple[Target, ...]:
+    own = (Target(name, faulty(name), (Stage.RAW, Stage.LEGALIZED)) for name in names)
+    return (*own, Target("DeadCodeElimination"))
+
+
+def timeless(events: Sequence[Event]) -> list[Event]:
+    """The events without what depends on the clock, and without what others tell of it."""
+
+    def strip(stats: Any) -> dict[str, PassStats]:
+        return {name: dataclasses.replace(each, seconds=0.0) for name, each in stats.items()}
+
+    kept: list[Event] = []
+    for event in events:
+        match event:
+            case Started():
+                kept.append(dataclasses.replace(event, workers=0))
+            case BlockDone():
+                kept.append(dataclasses.replace(event, stats=strip(event.stats)))
+            case Finished():
+                kept.append(dataclasses.replace(event, seconds=0.0, stats=strip(event.stats)))
+            case Found():
+                # The backtrace holds addresses.
+                silent = dataclasses.replace(event.violation, detail="")
+                kept.append(dataclasses.replace(event, violation=silent))
+            case Progress():
+                pass
+            case _:
+                kept.append(event)
+    return kept
+
+
+def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faulty) -> None:
+    names = ("segfault", "abort", "leave", "division")
+    config = CampaignConfig(
+        seed=1, modules=40, targets=targets(faulty, *names), compositions=False, limits=LIMITS
+    )
+    events = list(run(config, pool))
+    assert [event for event in events if isinstance(event, Fault)] == []
+    deaths = {
+        event.violation.pass_name: event
+        for event in events
+        if isinstance(event, Found) and event.violation.pass_name in names
+    }
+    assert {name: event.violation.oracle for name, event in deaths.items()} == {
+        "segfault": "segfault",
+        "abort": "abort",
+        "leave": "exit",
+        "division": "arithmetic-signal",
+    }
+    for name, event in deaths.items():
+        assert event.calls == (faulty(name),)
+        again = executor.check(pool, Check(module=event.module, calls=event.calls))
+        assert [(v.oracle, v.key) for v in again] == [(event.violation.oracle, event.violation.key)]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.modules == 40
+    assert not finished.stopped
+    harmless = finished.stats["DeadCodeElimination"]
+    assert harmless.checks >= 40
+    assert 0 < harmless.changed < harmless.checks
+    assert 0 < harmless.sampled["evaluated"] < harmless.checks
+    assert not harmless.sampled.keys() & {"crash", "executed-by-pipeline"}
+    assert max(finished.occurrences.values()) > 1
+    items = [Counter(counts) for counts in finished.ended.values()]
+    assert sum(items, Counter()) == finished.occurrences
+    assert finished.ended["segfault()"].keys() == {identity(deaths["segfault"].violation)}
+
+
+def test_a_pass_that_cannot_be_had_any_more_ends_the_campaign(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    gone = PassCall("gone()", factory=f"{tmp_path / 'gone.py'}:make")
+    config = CampaignConfig(seed=1, modules=4, targets=(Target("gone", gone),), limits=LIMITS)
+    events: list[Event] = []
+    with pytest.raises(Mistake, match=r"gone\.py:make"):
+        events.extend(run(config, pool))
+    assert isinstance(events[-1], Finished)
+    assert events[-1].stopped
+    assert not any(isinstance(event, Fault) for event in events)
+
+
+@pytest.mark.parametrize("name", ["hang", "eat"])
+def test_dear_deaths_do_not_stop_the_campaign(pool: LocalPool, faulty: Faulty, name: str) -> None:
+    config = CampaignConfig(
+        seed=1, modules=8, targets=targets(faulty, name), compositions=False, limits=LIMITS
+    )
+    events = list(run(config, pool))
+    found = [event.violation.pass_name for event in events if isinstance(event, Found)]
+    assert name in found
+    assert isinstance(events[-1], Finished)
+    assert events[-1].modules == 8
+
+
+def test_modules_are_not_sent_again_for_what_was_told_before(
+    pool: LocalPool, faulty: Faulty
+) -> None:
+    block = Block(seed=1, start=0, count=4, targets=targets(faulty, "swear"), compositions=False)
+
+    def told(block: Block) -> list[Violated]:
+        replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        pool.submit(block, replies.put, limits=LIMITS)
+        heard = []
+        while not isinstance(reply := replies.get(), Ended):
+            if isinstance(reply, Violated):
+                detail = dataclasses.replace(reply.violation, detail="")
+                heard.append(dataclasses.replace(reply, id=0, violation=detail))
+        return heard
+
+    first = told(block)
+    marks = {mark(identity(each.violation)) for each in first}
+    assert sum(each.module is not None for each in first) == len(marks) < len(first)
+    again = told(dataclasses.replace(block, told=tuple(marks)))
+    assert again == [dataclasses.replace(each, module=None) for each in first]
+
+
+@pytest.mark.session
+def test_the_number_of_workers_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
+    config = CampaignConfig(
+        seed=7, modules=32, targets=targets(faulty, "segfault", "leave"), limits=LIMITS
+    )
+    with LocalPool(1) as single:
+        alone = timeless(list(run(config, single)))
+    assert alone == timeless(list(run(config, pool)))
+    assert any(isinstance(event, Found) for event in alone)
+
+
+class Recording(LocalPool):
+    """A pool that notes what blocks are made of."""
+
+    def __init__(self, workers: int) -> None:
+        self.ops: dict[int, tuple[str, ...]] = {}
+        super().__init__(workers)
+
+    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+        if isinstance(job, Block):
+            self.ops[job.start] = job.ops
+        return super().submit(job, sink, limits=limits)
+
+
+@pytest.mark.session
+def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
+    specimen = ZOO["means_by_static_sizes"]
+    config = CampaignConfig(
+        seed=7,
+        modules=192,
+        targets=(Target(specimen.name, specimen.call, specimen.stages),),
+        compositions=False,
+    )
+    with Recording(1) as single:
+        alone, planned = list(run(config, single)), single.ops
+    with Recording(2) as several:
+        together: list[Event] = []
+        written = ""
+        for event in run(config, several):
+            together.append(event)
+            if isinstance(event, BlockDone) and event.number == 8:
+                written, at = event.state.to_json(), len(together)
+        assert timeless(together) == timeless(alone)
+        assert several.ops == planned
+        focused = [ops for ops in planned.values() if ops]
+        assert any("mean" in ops for ops in focused)
+        # Others can go on from any block, and do the same.
+        several.ops = {}
+        state = State.from_json(written)
+        rest = list(run(config, several, state=state))
+    assert timeless(rest)[1:] == timeless(together[at:])
+    assert several.ops == {start: ops for start, ops in planned.items() if start >= 9 * 16}
+    assert state.to_json() == written
+    assert len(written) < 2 * len(State().to_json()) + 100_000
+
+
+def test_a_fault_says_where_it_is() -> None:
+    place = Place(41, Stage.FUSED, 3, "FoldConstant", (PassCall("FoldConstant()"),))
+    assert Fault("Oh.\n", place).said(7) == (
+        "Oh.\nwhile at module 41 of seed 7, stage fused, FoldConstant()"
+    )
+    assert Fault("Oh.", None).said(7) == "Oh."
+
+
+def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> None:
+    def modules(seed: int) -> set[str]:
+        config = CampaignConfig(
+            seed=seed,
+            modules=16,
+            targets=(Target("leave", faulty("leave")),),
+            compositions=False,
+        )
+        return {event.module for event in run(config, pool) if isinstance(event, Found)}
+
+    assert modules(1) == modules(1) != set()
+    assert modules(1) != modules(2)
+
+
+@pytest.mark.session
+def test_a_killed_zygote_changes_nothing(pool: LocalPool, faulty: Faulty) -> None:
+    config = CampaignConfig(
+        seed=3,
+        modules=32,
+        targets=targets(faulty, "segfault"),
+        compositions=False,
+        limits=LIMITS,
+    )
+    undisturbed = timeless(list(run(config, pool)))
+    events: list[Event] = []
+    killed = 0
+    for event in run(config, pool):
+        events.append(event)
+        if isinstance(event, BlockDone) and event.number == 0:
+            os.kill(pool.zygote, signal.SIGKILL)
+            killed += 1
+    assert killed == 1
+    assert timeless(events) == undisturbed
+
+
+def test_seconds_are_a_budget(pool: LocalPool) -> None:
+    targets = (Target("DeadCodeElimination"),)
+    events = list(run(CampaignConfig(seed=1, seconds=1.0, targets=targets), pool))
+    last = events[-1]
+    assert isinstance(last, Finished)
+    assert not last.stopped
+    done = [event for event in events if isinstance(event, BlockDone)]
+    assert last.modules == sum(event.modules for event in done)
+    assert last.checks == sum(stats.checks for event in done for stats in event.stats.values())
+
+
+def test_a_campaign_can_be_stopped(pool: LocalPool, faulty: Faulty) -> None:
+    stop = threading.Event()
+    config = CampaignConfig(seed=1, seconds=600, targets=targets(faulty, "segfault"))
+    events: list[Event] = []
+    for event in run(config, pool, stop):
+        events.append(event)
+        if isinstance(event, Progress) and event.violations:
+            stop.set()
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.stopped
+    assert any(isinstance(event, Found) for event in events)
+    # What was done of blocks is counted, but who goes on does them again.
+    done = [event for event in events if isinstance(event, BlockDone)]
+    assert finished.checks == sum(each.checks for e in done for each in e.stats.values())
+    assert done[-1].state.checks <= finished.checks
+    assert done[-1].state.blocks * 16 == done[-1].state.modules
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', State().to_json()[:-9] + "}"])
+def test_what_is_no_state_is_refused(text: str) -> None:
+    with pytest.raises(BadState):
+        State.from_json(text)
+
+
+def test_a_fault_with_an_address_in_it_does_not_come_for_ever() -> None:
+    state = State()
+    assert state.is_new_fault("at 0x1")
+    assert not state.is_new_fault("at 0x1")
+    assert sum(state.is_new_fault(f"at {n:#x}") for n in range(1000)) == FAULTS - 1
+
+
+def test_an_abandoned_campaign_leaves_its_workers_free(pool: LocalPool) -> None:
+    events = run(CampaignConfig(seed=1, seconds=600, targets=(Target("FuseOps"),)), pool)
+    next(events)
+    next(events)
+    events.close()  # type: ignore[attr-defined]  # it is a generator
+    call = PassCall("DeadCodeElimination()")
+    config = CampaignConfig(seed=1, modules=1, targets=(Target("x", call),))
+    assert isinstance(list(run(config, pool))[-1], Finished)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"targets": (), "modules": 1}, "at least one pass"),
+        ({"modules": 0}, "modules=0"),
+        ({"seconds": -1.0}, "seconds=-1.0"),
+        ({}, "seconds=None, modules=None"),
+    ],
+)
+def test_nonsense_is_refused(bad: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CampaignConfig(**{"seed": 1, "targets": (Target("FuseOps"),), **bad})

@@ -1,0 +1,88 @@
+"""Blocks in flight: what counts of what was said about them."""
+
+from __future__ import annotations
+
+from relaxfuzz.fuzz.campaign.in_flight import InFlight
+from relaxfuzz.fuzz.process.protocol import (
+    Block,
+    Death,
+    Died,
+    ModuleDone,
+    PassStats,
+    Place,
+    StageDone,
+    Target,
+    Violated,
+)
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.oracle import Violation
+
+PLACE = Place(3, Stage.RAW, 1, "Foo", (), None, "crash")
+
+
+def block() -> InFlight:
+    part = Block(seed=1, start=2, count=4, targets=(Target("Foo"),))
+    return InFlight(0, part, end=6)
+
+
+def hear(block: InFlight, index: int) -> None:
+    """A module with three checks, one of which found something."""
+    violation = Violation("crash", "Foo", "it fell", "", ("a",), ("a",))
+    stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1, avoided=1)}
+    block.hear(Violated(0, violation, None, (), None, "{}"))  # type: ignore[arg-type]
+    block.hear(StageDone(0, index, Stage.RAW, stats))
+    block.hear(ModuleDone(0, index))
+
+
+def test_what_is_said_is_counted() -> None:
+    flying = block()
+    hear(flying, 2)
+    hear(flying, 3)
+    assert (flying.checks, flying.violations, flying.modules) == (6, 2, 2)
+    assert flying.stats()["Foo"].checks == 4
+    assert len(flying.replies) == 6
+
+
+def test_what_is_void_does_not_count() -> None:
+    flying = block()
+    hear(flying, 2)
+    flying.void()
+    assert (flying.checks, flying.violations, flying.modules, flying.replies) == (0, 0, 0, [])
+
+
+def test_what_was_said_before_a_death_stays() -> None:
+    flying = block()
+    hear(flying, 2)
+    died = Died(0, Death.SEGFAULT, -11, PLACE)
+    flying.settle(died)
+    flying.void()
+    assert (flying.checks, flying.violations, flying.modules) == (3, 2, 1)
+    assert flying.replies[-1] is died
+    hear(flying, 3)
+    assert (flying.checks, flying.violations, flying.modules) == (6, 3, 2)
+
+
+def test_the_rest_of_a_block_begins_after_the_check_that_died() -> None:
+    flying = block()
+    hear(flying, 2)
+    died = Died(0, Death.SEGFAULT, -11, PLACE)
+    flying.settle(died)
+    rest = flying.rest(died)
+    assert rest is not None
+    assert rest.resume is not None
+    assert (rest.start, rest.count, rest.resume.ordinal) == (3, 3, 2)
+    assert rest.checked == {"Foo": 2, "sequence": 1}
+    assert rest.visited == {"Foo": 2, "sequence": 2}
+
+
+def test_what_kills_again_and_again_is_left_out() -> None:
+    flying = block()
+    for _ in range(5):
+        died = Died(0, Death.SEGFAULT, -11, PLACE)
+        rest = flying.rest(died)
+        assert rest is not None
+        assert rest.banned == ()
+        flying.settle(died)
+    rest = flying.rest(died)
+    assert rest is not None
+    assert rest.banned == ("Foo",)

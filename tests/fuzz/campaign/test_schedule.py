@@ -1,0 +1,101 @@
+"""What is checked next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from relaxfuzz.fuzz.campaign import schedule
+from relaxfuzz.fuzz.campaign.schedule import Item, Kind
+from relaxfuzz.fuzz.process.protocol import Target
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.tiers import ORACLES
+
+
+def contract(name: str, cost: float = 1.0, *stages: Stage) -> PassContract:
+    return PassContract(
+        name=name, variants=lambda c, mod: None, cost=cost, stages=stages or (Stage.RAW,)
+    )
+
+
+CONTRACTS = {
+    **{f"cheap{i}": contract(f"cheap{i}") for i in range(60)},
+    **{f"late{i}": contract(f"late{i}", 1.0, Stage.ALLOCATED) for i in range(4)},
+    "dear": contract("dear", 30.0),
+}
+SUBJECTS = [Target(name) for name in CONTRACTS]
+
+
+def simulate(items: list[Item], modules: int) -> Counter[str]:
+    """Checks by item, where every item applies to every module at its stages."""
+    checked: Counter[str] = Counter()
+    order = list(Stage)
+    for index in range(modules):
+        random = Random(index)
+        to = schedule.destination(items, checked, random)
+        for stage in order[: order.index(to) + 1]:
+            here = [item for item in items if item.at(stage, checked)]
+            chosen = schedule.neediest(here, checked, random)[: schedule.checks_at(stage)]
+            checked.update(item.name for item in chosen)
+    return checked
+
+
+def test_shares_add_up() -> None:
+    for compositions in (True, False):
+        items = schedule.items(SUBJECTS, CONTRACTS, compositions)
+        assert sum(item.share for item in items) == pytest.approx(1)
+        assert all(item.share >= 0.01 for item in items if item.kind is schedule.Kind.PASS)
+
+
+def test_every_item_gets_its_share_of_the_checks() -> None:
+    items = schedule.items(SUBJECTS, CONTRACTS, True)
+    checked = simulate(items, 1000)
+    for item in items:
+        assert checked[item.name] / checked.total() >= 0.9 * item.share, item
+
+
+def test_dear_passes_get_no_more_than_their_share() -> None:
+    items = schedule.items(SUBJECTS[:3] + SUBJECTS[-1:], CONTRACTS, False)
+    checked = simulate(items, 1000)
+    assert 0.9 < checked["dear"] / checked.total() / schedule.LEAST < 1.1
+
+
+def test_one_pass_gets_all() -> None:
+    (item,) = schedule.items(SUBJECTS[-1:], CONTRACTS, False)
+    assert (item.share, item.dear) == (1.0, False)
+
+
+def test_modules_go_where_the_neediest_item_is_at_home() -> None:
+    items = schedule.items(SUBJECTS, CONTRACTS, False)
+    checked = Counter({item.name: 10 for item in items if item.name != "late3"})
+    assert schedule.destination(items, checked, Random(1)) is Stage.ALLOCATED
+
+
+def test_a_subject_may_be_kept_to_some_stages() -> None:
+    target = Target("cheap1", None, (Stage.FUSED,))
+    (item,) = schedule.items([target], CONTRACTS, False)
+    assert item == Item("cheap1", Kind.PASS, 1.0, frozenset({Stage.FUSED}))
+
+
+def test_higher_tiers_are_sampled() -> None:
+    drawn = Counter(name for seed in range(20_000) for name in schedule.oracles(Random(seed)))
+    for name, oracle in ORACLES.items():
+        share = schedule.share(oracle) if oracle.tier > 1 else 0.0
+        assert 0.5 * share <= drawn[name] / 20_000 <= 1.5 * share, name
+
+
+def test_blocks_cover_all_modules() -> None:
+    size = schedule.MODULES_IN_BLOCK
+    assert list(schedule.blocks(2 * size + 1)) == [(0, size), (size, size), (2 * size, 1)]
+
+
+def test_blocks_go_without_some_traits() -> None:
+    without = [schedule.disabled(1, block) for block in range(100)]
+    assert without == [schedule.disabled(1, block) for block in range(100)]
+    assert len(set(without)) > 90
+    assert all(any(trait in traits for traits in without) for trait in Trait)
+    assert all(any(trait not in traits for traits in without) for trait in Trait)

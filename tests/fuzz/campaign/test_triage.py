@@ -1,0 +1,278 @@
+"""Nothing is shown that was not seen again, once, with a reproducer that fails."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz.campaign import triage
+from relaxfuzz.fuzz.campaign.triage import Triage
+from relaxfuzz.fuzz.findings import confirm
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.executor import ExecutorError, check
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check, Limits
+from relaxfuzz.fuzz.system.disk_lost import DiskLost
+from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.passcall import PassCall
+
+USER = Path(__file__).parents[1] / "user_passes.py"
+
+
+@pytest.fixture(scope="module")
+def finding(pool: LocalPool) -> Finding:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        for op in (relax.op.sin, relax.op.exp, relax.op.cos):
+            value = builder.emit(op(x))
+        builder.emit_func_output(value)
+    call = PassCall("raises_on_exp()", factory=f"{USER}:raises_on_exp")
+    module = tvm.ir.save_json(builder.get())
+    violation = check(pool, Check(module=module, calls=(call,)))[0]
+    return Finding.of(violation, module=module, calls=(call,), versions={"tvm": tvm.__version__})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path) as store:
+        yield store
+
+
+@pytest.fixture
+def work(pool: LocalPool, store: Store) -> Callable[..., tuple[Triage, list[Finding]]]:
+    def work(*findings: Finding) -> tuple[Triage, list[Finding]]:
+        told: list[Finding] = []
+        worker = Triage(store, pool, told.append)
+        for finding in findings:
+            worker.add(finding)
+        worker.drain(60, lambda: None)
+        return worker, told
+
+    return work
+
+
+Work = Callable[..., tuple[Triage, list[Finding]]]
+
+
+def test_what_takes_long_is_no_hang(
+    pool: LocalPool,
+    work: Work,
+    sums: str,
+    faulty: Callable[[str], PassCall],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = faulty("dawdle")
+    job = Check(module=sums, calls=(call,), oracles=("crash",))
+    (violation,) = check(pool, job, limits=Limits(step_seconds=1.0))
+    assert violation.oracle == "hang"
+    given: list[Limits] = []
+
+    def again(*args: Any, limits: Limits) -> Violation | None:
+        given.append(limits)
+        return confirm.again(*args, limits=limits)
+
+    monkeypatch.setattr(triage, "again", again)
+    slow = Finding.of(violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__})
+    worker, told = work(slow)
+    assert given == [confirm.PATIENT]
+    assert (worker.unconfirmed, told) == (1, [])
+
+
+def test_a_finding_is_confirmed_reduced_and_reproduced(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    worker, told = work(finding, finding)
+    (published,) = told
+    assert worker.faults == []
+    assert store.pending() == []
+    assert (published.id, published.confirmed, published.reduced) == (finding.id, True, True)
+    assert "exp" in published.source
+    assert "sin" not in published.source
+    assert store.reproducer(published) is not None
+    assert published.exhibit is not None
+    assert "R.exp" in published.exhibit.module
+    assert "R.sin" not in published.exhibit.module
+    assert list(store.findings()) == [published]
+
+
+def test_without_an_exhibit_it_is_told_all_the_same(
+    work: Work, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage, "exhibit", None)
+    worker, (published,) = work(finding)
+    assert published.exhibit is None
+    assert published.reproducer is not None
+    assert "'NoneType' object is not callable" in worker.faults[0]
+
+
+def test_what_does_not_come_again_is_only_counted(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    worker, told = work(dataclasses.replace(finding, key=("not this",)))
+    assert told == []
+    assert worker.unconfirmed == 1
+    assert store.pending() == []
+    assert list(store.findings()) == []
+    assert len(list(store.findings(confirmed=False))) == 1
+
+
+def test_what_is_known_is_not_done_again(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, (first,) = work(finding)
+    monkeypatch.setattr(triage, "again", None)
+    monkeypatch.setattr(triage, "minimized", None)
+    worker, (second,) = work(finding)
+    assert worker.faults == []
+    assert second == first
+    store.put(dataclasses.replace(first, exhibit=None))
+    _, (third,) = work(finding)
+    assert third == first == store.get(first.id)
+
+
+def test_a_file_that_does_not_fail_is_not_shown(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage.reproducer, "texts", lambda finding: iter(["mod = None\n"]))
+    _, (published,) = work(finding)
+    assert published.reproducer is None
+    assert store.get(finding.id) == published
+
+
+def test_a_fault_in_the_reduction_loses_no_finding(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **keywords: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(triage, "minimized", broken)
+    worker, (published,) = work(finding)
+    assert published.confirmed
+    assert "ZeroDivisionError" in worker.faults[0]
+    assert [kept.id for kept in store.findings()] == [finding.id]
+
+
+def test_what_a_former_process_has_told_is_not_told_again(
+    pool: LocalPool, store: Store, finding: Finding
+) -> None:
+    told: list[Finding] = []
+    worker = Triage(store, pool, told.append)
+    worker.recall(finding, told=True, done=True)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert told == []
+    assert worker.published == [finding]
+    assert store.pending() == []
+
+
+def test_what_was_told_before_its_process_died_is_told_once(
+    pool: LocalPool, store: Store, finding: Finding
+) -> None:
+    """It is still pending: the process had no time to note that it is done with."""
+    told: list[Finding] = []
+    store.put(dataclasses.replace(finding, confirmed=True))
+    worker = Triage(store, pool, told.append)
+    worker.recall(finding, told=True, done=False)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert told == []
+    assert [each.id for each in worker.published] == [finding.id]
+    assert store.pending() == []
+    assert store.reproducer(worker.published[0]) is not None
+
+
+def test_a_full_disk_ends_it_and_leaves_what_is_pending(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/reproducer.py")
+
+    monkeypatch.setattr(triage.reproducer, "failing", full)
+    worker = Triage(store, pool, lambda finding: None)
+    worker.add(finding)
+    with pytest.raises(DiskLost, match=r"cannot write '/tmp/reproducer\.py': No space left"):
+        worker.drain(60, lambda: None)
+    assert worker.faults == []
+    assert worker.published == []
+    assert [each.id for each in store.pending()] == [finding.id]
+
+
+def test_without_workers_a_finding_stays_pending(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*arguments: object, **options: object) -> None:
+        raise ExecutorError("the pool is closed")
+
+    monkeypatch.setattr(triage, "again", gone)
+    worker = Triage(store, pool, lambda finding: None)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert "the pool is closed" in worker.faults[0]
+    assert store.pending() == [finding]
+
+
+def test_a_step_of_a_list_is_told_apart(work: Work, finding: Finding) -> None:
+    """The last of three passes fails: it alone is blamed, on the module that it was given."""
+    calls = (PassCall("ToNonDataflow()"), PassCall("DeadCodeElimination()"), *finding.calls)
+    module = finding.module.replace("relax.cos", "relax.exp")
+    listed = dataclasses.replace(finding, calls=calls, module=module)
+    worker, told = work(listed)
+    assert worker.faults == []
+    (published,) = told
+    assert published.calls == finding.calls
+
+
+def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage, "REDUCE_SECONDS", 0.01)
+    told: list[Finding] = []
+    worker = Triage(store, pool, told.append)
+    worker.add(finding)
+    end = time.monotonic() + 60
+    # Until it is put off, it is in the queue, and for a moment in both.
+    while not (worker._later and worker.pending == 1) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert worker._later
+    assert told == []
+    assert store.pending() == [finding]
+    kept = store.get(finding.id)
+    assert kept is not None
+    assert (kept.confirmed, kept.reduced) == (True, False)
+    worker.drain(60, lambda: None)
+    assert worker.faults == []
+    assert [published.reduced for published in told] == [True]
+
+
+def test_what_a_former_run_had_no_time_for_is_reduced_now(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    store.put(dataclasses.replace(finding, confirmed=True))
+    worker, (published,) = work(finding)
+    assert worker.faults == []
+    assert published.reduced
+    assert "sin" not in published.source
+
+
+def test_what_is_met_on_the_way_is_kept_and_not_told(
+    pool: LocalPool, work: Work, store: Store, finding: Finding
+) -> None:
+    call = PassCall("raises_always()", factory=f"{USER}:raises_always")
+    (violation,) = check(pool, Check(module=finding.module, calls=(call,)))
+    versions = {"tvm": tvm.__version__}
+    one = Finding.of(violation, module=finding.module, calls=(call,), versions=versions)
+    worker, (told,) = work(one)
+    assert worker.faults == []
+    assert told.reduced
+    (other,) = store.findings(confirmed=False)
+    assert {told.key[0], other.key[0]} == {"KeyError", "ValueError"}

@@ -1,0 +1,266 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.user_input.mistake import Mistake, parse_budget
+
+from ...commands import relaxfuzz
+
+USER = Path(__file__).parents[1] / "user_passes.py"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+COMMAND = [sys.executable, "-m", "relaxfuzz.fuzz.cli"]
+
+MODULE = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.add(x, y)
+            b = R.exp(a)
+            c = R.multiply(b, y)
+            R.output(c)
+        return c
+"""
+
+
+def events(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "model.py"
+    path.write_text(MODULE)
+    return path
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "FuseOp", "--modules", "1"], "'FuseOps'"),
+        (["run", "FuseOps(fuse_opt_levl=1)", "--modules", "1"], "fuse_opt_level"),
+        (["run", "--budget", "soon"], "60s, 5m or 1h but got --budget 'soon'"),
+        (["run", "--budget", "0s"], "--budget '0s'"),
+        (["run", f"{USER}:factory_raises"], "RuntimeError: no pass today"),
+        (["run", f"{USER}:gives_none"], "None"),
+        (["run", f"{USER}:corect"], "correct"),
+        (["run", "nowhere.py:factory"], "nowhere.py"),
+        (["run", "FuseOps", "--oracle", "idempotency"], "idempotent"),
+        (["run", f"{USER}:correct", "--stage", "legalised"], "legalized"),
+        (["run", "--not-idempotent"], "path/to/file.py:factory"),
+        (["run", "--like", "FuseOps"], "path/to/file.py:factory"),
+        (["run", f"{USER}:correct", "--like", "FuseOp"], "'FuseOps'"),
+        (["check", "gone.json"], "gone.json"),
+        (["check", str(USER)], "no IRModule"),
+        (["check", str(USER), "--pipeline", "defualt"], "default"),
+        (["replay", "nowhere"], "nowhere"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "findings.sqlite"])
+def test_foreign_out_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    result = CliRunner().invoke(app, ["run", "--modules", "1", "--out", str(out)])
+    assert result.exit_code == 2
+    assert (out / name).read_text() == "mine"
+    assert [entry.name for entry in out.iterdir()] == [name]
+
+
+def test_help_teaches_with_examples() -> None:
+    for command in ("run", "check", "replay", "zoo", "minimize"):
+        result = CliRunner().invoke(app, [command, "--help"])
+        assert result.exit_code == 0
+        assert f"relaxfuzz {command}" in result.output
+
+
+def test_no_tvm_is_said_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "tvm.py").write_text("raise ImportError('no libtvm here')")
+    done = subprocess.run(
+        [*COMMAND, "ops"],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"},
+    )
+    assert done.returncode == 2
+    assert "no libtvm here" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_does_not_import_tvm() -> None:
+    code = (
+        "import sys\nfrom relaxfuzz.fuzz import cli\nimport relaxfuzz\n"
+        "assert 'tvm' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("60s", 60), ("5m", 300), ("1h", 3600), ("1h30m", 5400), ("90", 90), ("0.5s", 0.5)],
+)
+def test_budget(text: str, seconds: float) -> None:
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "5x", "-5s", "5 minutes", "0", "m5", "nan"])
+def test_budget_of_nonsense(text: str) -> None:
+    with pytest.raises(Mistake, match="expected a budget"):
+        parse_budget(text)
+
+
+# Runs
+
+
+@pytest.mark.session
+def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, module: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("check", module, f"{USER}:raises_on_exp", "--out", out, "--json")
+    done = relaxfuzz(*arguments)
+    assert done.returncode == 1, done.stderr
+    *found, summary = events(done.stdout)
+    assert summary["event"] == "summary"
+    assert set(summary) == {
+        "event", "modules", "checks", "seconds", "findings", "reports", "knowns", "known_reports",
+        "lost", "workers",
+    }  # fmt: skip
+    (finding,) = found
+    assert set(finding) == {
+        "event", "id", "row", "key", "fingerprint", "pass", "oracle", "title", "reproducer",
+        "module", "confirmed", "tvm",
+    }  # fmt: skip
+    assert finding["pass"] == "raises_on_exp"
+    assert finding["confirmed"] is True
+    assert "relax.exp" in str(finding["title"])
+
+    reproducer = Path(str(finding["reproducer"]))
+    text = reproducer.read_text()
+    assert "exp" in text
+    assert "multiply" not in text
+    alone = subprocess.run([sys.executable, reproducer], capture_output=True, text=True)
+    assert alone.returncode == 1
+    assert "KeyError" in alone.stderr
+
+    again = relaxfuzz(*arguments)
+    assert [event["id"] for event in events(again.stdout)[:-1]] == [finding["id"]]
+    with Store(out, create=False) as store:
+        assert len(list(store.findings())) == 1
+
+    replayed = relaxfuzz("replay", out, "--json")
+    assert replayed.returncode == 1, replayed.stderr
+    outcome, _ = events(replayed.stdout)
+    assert outcome["status"] == "fails"
+
+
+def test_a_generated_module_shows_a_bug_in_a_users_pass(tmp_path: Path) -> None:
+    done = relaxfuzz(
+        "run", f"{USER}:grows", "--modules", 3, "--seed", 1, "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "grows" in done.stdout
+    assert "idempotent" in done.stdout
+    (path,) = (tmp_path / "out" / "reproducers").glob("grows-idempotent-*.py")
+    assert str(path) in done.stdout.replace("\n", "")
+
+
+def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> None:
+    done = relaxfuzz(
+        "run", f"{USER}:correct", "--stage", "legalized", "--modules", 3, "--seed", 1,
+        "--out", tmp_path / "out", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = events(done.stdout)
+    assert "finding" not in [event["event"] for event in told]
+    summary = told[-1]
+    assert summary["findings"] == 0
+    assert summary["modules"] == 3
+
+
+@pytest.mark.session
+def test_a_pass_may_keep_the_contract_of_another_one(tmp_path: Path) -> None:
+    run = ("run", f"{USER}:attaches", "--modules", 4, "--seed", 1, "--json", "--out")
+    strict = relaxfuzz(*run, tmp_path / "strict")
+    assert strict.returncode == 1, strict.stderr
+    assert "functions" in {event.get("oracle") for event in events(strict.stdout)}
+    like = relaxfuzz(*run, tmp_path / "like", "--like", "AttachGlobalSymbol")
+    assert "functions" not in {event.get("oracle") for event in events(like.stdout)}
+    assert events(like.stdout)[-1]["modules"] == 4
+
+
+def wait_for_workers(process: subprocess.Popen[str]) -> None:
+    """Until the run says that it has begun."""
+    assert process.stderr is not None
+    assert "relaxfuzz on TVM" in process.stderr.readline()
+    time.sleep(1)
+
+
+def start(out: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "run", "--budget", "1h", "--seed", "1", "--out", str(out), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+
+
+def test_ctrl_c_ends_with_the_summary(tmp_path: Path) -> None:
+    with start(tmp_path / "out") as process:
+        wait_for_workers(process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode in (0, 1), stderr
+    assert events(stdout)[-1]["event"] == "summary"
+
+
+def test_kill_9_leaves_a_readable_store(tmp_path: Path) -> None:
+    with start(tmp_path / "out") as process:
+        wait_for_workers(process)
+        process.kill()
+        stdout, _ = process.communicate(timeout=120)
+    told = {event["id"] for event in events(stdout) if event["event"] == "finding"}
+    with Store(tmp_path / "out", create=False) as store:
+        assert told <= {finding.id for finding in store.findings()}
+
+
+# The catalogue
+
+
+@pytest.mark.parametrize(("command", "field"), [("passes", "pass"), ("ops", "op")])
+def test_the_catalogue_is_listed(command: str, field: str) -> None:
+    plain, machine = relaxfuzz(command), relaxfuzz(command, "--json")
+    assert plain.returncode == machine.returncode == 0, plain.stderr + machine.stderr
+    names = [str(event[field]) for event in events(machine.stdout)]
+    assert len(names) == len(set(names)) >= 60
+    assert all(name in plain.stdout for name in names)

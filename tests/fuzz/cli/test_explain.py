@@ -1,0 +1,157 @@
+"""`relaxfuzz explain` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz.commands.explain import NARROWEST, run
+from relaxfuzz.fuzz.process.executor import explain
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Died, Explain
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.oracles.explain import Explanation
+
+from ...commands import relaxfuzz
+
+MODEL = """\
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(dtype="float32"), y: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            z = R.add(x, y)
+            R.output(z)
+        return z
+"""
+
+BUILD = """\
+import ctypes
+
+import tvm
+
+
+@tvm.transform.module_pass(opt_level=0, name="Falls")
+def falls(mod, context):
+    ctypes.string_at(0)
+
+
+def pipeline():
+    return tvm.transform.Sequential([tvm.relax.transform.LegalizeOps(), falls])
+
+
+def no_pass():
+    return 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder, with a model and a pipeline."""
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "build.py").write_text(BUILD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_page() -> None:
+    done = relaxfuzz("explain", "model.py", env={"COLUMNS": "100"})
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "error: `R.add` cannot be lowered: the shape of `x` is not known"
+    assert "--> model.py:10:17, in function main, step LegalizeOps (3 of 15)" in lines[1]
+    at = next(i for i, line in enumerate(lines) if "R.add(x, y)" in line)
+    assert lines[at].startswith(" 10 |")
+    assert lines[at + 1].index("^") == lines[at].index("R.add(x, y)")
+    assert lines[at + 1].count("^") == len("R.add(x, y)")
+    assert any(line.strip().startswith("= help: ") for line in lines)
+    assert lines[-1] == "1 explained, 15 steps of the pipeline 'default' ran."
+    assert max(map(len, lines)) <= 100
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(Path("model.py"), "default", json=True) == 1
+    trouble, summary = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (trouble["event"], trouble["kind"]) == ("trouble", "not-lowered")
+    assert trouble["function"] == "main"
+    assert trouble["excerpts"][0]["number"] == 10
+    assert trouble["help"]
+    assert (summary["event"], summary["troubles"], summary["built"]) == ("summary", 1, False)
+    assert "LegalizeOps" in summary["steps"]
+
+
+def test_nothing_is_wrong(folder: Path, sums: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "model.json").write_text(sums)
+    assert run(Path("model.json"), "default", json=False) == 0
+    assert capsys.readouterr().out.startswith("Nothing is wrong: 15 steps")
+
+
+@pytest.mark.session
+@pytest.mark.usefixtures("folder")
+def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(Path("model.py"), "build.py:pipeline", json=False) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("error: Falls does not survive the module: segmentation fault")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("file", "pipeline", "said"),
+    [
+        ("model.py", "defautl", "no pipeline 'defautl'. Did you mean 'default'?"),
+        ("model.py", "nothing.py:pipeline", "No file 'nothing.py'"),
+        ("model.py", "build.py:no_pass", "to return a tvm.transform.Pass but got 3"),
+        ("nothing.py", "default", "no module file 'nothing.py'"),
+    ],
+)
+def test_mistakes(file: str, pipeline: str, said: str) -> None:
+    with pytest.raises(Mistake) as caught:
+        run(Path(file), pipeline, json=False)
+    assert said in str(caught.value)
+
+
+def test_an_ill_formed_module_is_explained_not_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    y = relax.Var("y", x.ty)
+    body = relax.SeqExpr([], y)
+    relax.expr._update_type(body, y.ty)
+    func = relax.Function([x], body, y.ty).with_attr("global_symbol", "main")
+    (folder / "model.json").write_text(tvm.ir.save_json(tvm.IRModule({"main": func})))
+    assert run(Path("model.json"), "default", json=False) == 1
+    assert "the module is not well-formed" in capsys.readouterr().out
+
+
+def test_a_long_line_is_cut_around_the_mark(folder: Path) -> None:
+    parameters = ", ".join(f'weight_{i}: R.Tensor((2, 3), "float32")' for i in range(30))
+    text = MODEL.replace("y: ", f"{parameters}, y: ").replace(
+        "R.add(x, y)", "R.add(weight_3, R.add(weight_3, R.add(weight_3, R.add(y, x))))"
+    )
+    (folder / "model.py").write_text(text)
+    lines = relaxfuzz("explain", "model.py", env={"COLUMNS": str(NARROWEST)}).stdout.splitlines()
+    assert any("…" in line and "def main" in line for line in lines)
+
+
+def test_a_job_in_the_pool(pool: LocalPool, sums: str) -> None:
+    answer = explain(pool, Explain(module=sums, pipeline="cpu_generic"))
+    assert isinstance(answer, Explanation)
+    assert (answer.troubles, answer.built) == ((), True)
+
+
+def test_a_death_in_the_pool(folder: Path, pool: LocalPool, sums: str) -> None:
+    answer = explain(pool, Explain(module=sums, pipeline=f"{folder}/build.py:pipeline"))
+    assert isinstance(answer, Died)
+    assert answer.place is not None
+    assert answer.place.step == "Falls"

@@ -1,0 +1,88 @@
+"""A bug is told once, by the finding that shows it best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz.campaign.triage import Triage
+from relaxfuzz.fuzz.findings.dedup import by_row, place
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.reproducer import source_of
+from relaxfuzz.generators.tvm_api import save_json, versions
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
+
+LEGALIZE = PassCall("LegalizeOps()")
+
+
+def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
+    """What nobody lowers of a chain of calls, the first of them."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(dtype="float32", ndim=2))
+    with builder.function("main", [x]):
+        value = x
+        for op in ops:
+            value = builder.emit(op(value))
+        builder.emit_func_output(value)
+    mod = builder.get()
+    text = save_json(mod)
+    return Finding.of(
+        check(Case(mod, (LEGALIZE,)), oracles=("lowering-complete",))[0],
+        module=text,
+        source=source_of(text),
+        versions=versions(),
+        calls=(LEGALIZE,),
+        confirmed=True,
+    )
+
+
+def test_a_bug_is_told_once(pool: LocalPool, tmp_path: Path) -> None:
+    findings = [passed_over(relax.op.exp), passed_over(relax.op.sin), passed_over(relax.op.cos)]
+    told: list[Finding] = []
+    with Store(tmp_path) as store:
+        worker = Triage(store, pool, told.append)
+        for finding in findings:
+            worker.add(finding)
+        worker.drain(60, lambda: None)
+        assert worker.faults == []
+        assert (len(told), worker.told) == (1, 1)
+        assert {each.id for each in worker.published} == {each.id for each in findings}
+        assert [len(row.members) for row in store.rows.all()] == [3]
+
+
+def test_a_row_is_shown_by_its_smallest_finding(tmp_path: Path) -> None:
+    large = passed_over(relax.op.exp, relax.op.sin, relax.op.cos)
+    small = passed_over(relax.op.tan)
+    with Store(tmp_path) as store:
+        for finding in (large, small):
+            store.put(finding)
+            place(store, finding)
+        assert by_row(store, [large, small]) == {large.id: [small, large]}
+        # One that has a reproducer shows more than a smaller one that has none.
+        shown = store.publish(large, "raise AssertionError\n")
+        assert by_row(store, [small, shown]) == {large.id: [shown, small]}
+
+
+def test_what_no_rule_can_look_at_is_told_all_the_same(
+    pool: LocalPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(text: str) -> tvm.IRModule:
+        raise ValueError("not this one")
+
+    monkeypatch.setattr("relaxfuzz.fuzz.findings.evidence.load_json", unreadable)
+    told: list[Finding] = []
+    with Store(tmp_path) as store:
+        worker = Triage(store, pool, told.append)
+        worker.add(passed_over(relax.op.exp))
+        worker.drain(60, lambda: None)
+    # It is told all the same, and the fault is, too.
+    assert len(told) == 1
+    assert "not this one" in worker.faults[0]

@@ -1,0 +1,241 @@
+"""relaxfuzz findings: rows listed, shown with a reproducer that fails, merged, split, judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tvm import relax
+from typer.testing import CliRunner, Result
+
+from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.rows import BY_HAND
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.reproducer import source_of
+from relaxfuzz.generators.tvm_api import save_json, versions
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.exhibit import Exhibit
+
+USER = Path(__file__).parents[1] / "user_passes.py"
+
+
+def relaxfuzz(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["findings", *map(str, arguments)])
+
+
+def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall) -> Finding:
+    """What the oracles say of the pass on main(x) = op(x)."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", ty)
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            output = builder.emit_output(op(x))
+        builder.emit_func_output(output)
+    mod = builder.get()
+    text = save_json(mod)
+    return Finding.of(
+        check(Case(mod, (call,)))[0],
+        module=text,
+        source=source_of(text),
+        versions=versions(),
+        calls=(call,),
+        confirmed=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def findings() -> list[Finding]:
+    """Two reports of one bug of TVM, and one of a user's pass."""
+    unknown = relax.TensorType(dtype="float32", ndim=2)
+    legalize = PassCall("LegalizeOps()")
+    own = PassCall("raises_on_exp()", factory=f"{USER}:raises_on_exp")
+    known = relax.TensorType((2,), "float32")
+    return [
+        made(relax.op.exp, unknown, legalize),
+        made(relax.op.sin, unknown, legalize),
+        made(relax.op.exp, known, own),
+    ]
+
+
+@pytest.fixture
+def out(tmp_path: Path, findings: list[Finding]) -> Path:
+    """A store in which no rule has looked at the findings yet, as an older one is."""
+    folder = tmp_path / "out"
+    with Store(folder) as store:
+        for finding in findings:
+            store.put(finding)
+    return folder
+
+
+def listed(out: Path, *options: str) -> list[dict[str, object]]:
+    done = relaxfuzz(out, "--json", *options)
+    assert done.exit_code == 0, done.output
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_one_bug_is_one_row(out: Path, findings: list[Finding]) -> None:
+    rows = {tuple(row["passes"]): row for row in listed(out)}  # type: ignore[arg-type]
+    legalize, own = rows[("LegalizeOps",)], rows[("raises_on_exp",)]
+    assert [len(row["findings"]) for row in (legalize, own)] == [2, 1]  # type: ignore[arg-type]
+    assert (legalize["status"], legalize["known"]) == (
+        "known",
+        "legalize-passes-over-unknown-shape",
+    )
+    assert (own["status"], own["bindings"]) == ("new", "1")
+    table = relaxfuzz("list", out)
+    assert table.exit_code == 0
+    assert "2 of 2 rows, 3 reports." in table.output
+    assert f"{findings[2].title}"[:30] in table.output
+
+
+def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
+    own = findings[2].id
+    relaxfuzz("verdict", own, "wontfix", "--out", out)
+    for options, number in (
+        (("--pass", "LegalizeOps"), 1),
+        (("--oracle", "crash"), 1),
+        (("--verdict", "wontfix"), 1),
+        (("--new",), 0),
+        (("--pass", "LegalizeOps", "--pass", "raises_on_exp"), 2),
+    ):
+        assert len(listed(out, *options)) == number, options
+
+
+def test_what_nobody_confirmed_is_listed_apart(out: Path, findings: list[Finding]) -> None:
+    met = dataclasses.replace(findings[0], key=("met on the way",), confirmed=False)
+    with Store(out) as store:
+        store.put(met)
+    assert met.id not in relaxfuzz(out, "--json").stdout
+    (row,) = map(json.loads, relaxfuzz(out, "--unconfirmed", "--json").stdout.splitlines())
+    assert row["id"] == met.id
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--pass", "LegalizeOp"), "Did you mean 'LegalizeOps'?"),
+        (("--oracle", "crsh"), "Did you mean 'crash'?"),
+        (("--verdict", "wontfx"), "Did you mean 'wontfix'?"),
+    ],
+)
+def test_a_filter_that_nothing_can_pass_is_a_mistake(
+    out: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = relaxfuzz(out, *arguments)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_no_store_is_a_mistake(tmp_path: Path) -> None:
+    done = relaxfuzz(tmp_path)
+    assert done.exit_code == 2
+    assert "no findings in" in done.output
+
+
+@pytest.mark.session
+def test_show_prints_what_fails(out: Path, findings: list[Finding]) -> None:
+    done = relaxfuzz("show", findings[2].id[:6], "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "raises_on_exp" in done.stdout
+    assert done.stdout.lstrip().startswith("#")
+    assert findings[2].title in done.stderr
+
+
+@pytest.mark.session
+def test_show_prints_what_was_compared(out: Path, findings: list[Finding]) -> None:
+    left, raised = findings[0], findings[2]
+    done = relaxfuzz("show", left.id, "--out", out, "--format", "diff")
+    assert done.exit_code == 0, done.output
+    assert "after LegalizeOps: the same" in done.stdout
+    assert "R.exp(x)" in done.stdout
+    with Store(out, create=False) as store:
+        assert store.get(left.id) == left  # what only reads writes nothing
+    done = relaxfuzz("show", raised.id, "--out", out, "--format", "diff")
+    assert f"raises_on_exp raises {raised.title}" in done.stdout
+
+
+def test_names_do_not_reach_the_terminal_as_commands(out: Path, findings: list[Finding]) -> None:
+    shown = Exhibit("m", "before", "x = 1", "after", "x\x1b[31m\ud800 = 1")
+    with Store(out) as store:
+        store.put(dataclasses.replace(findings[0], exhibit=shown))
+    done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.endswith("-x = 1\n+x␛[31m‹U+D800› = 1\n")
+
+
+def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Finding]) -> None:
+    with Store(out) as store:
+        store.put(dataclasses.replace(findings[0], versions={"tvm": "0.1"}))
+    done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
+    assert done.exit_code == 2
+    assert "was found with TVM 0.1" in done.output
+
+
+@pytest.mark.session
+def test_show_says_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
+    done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
+    assert done.exit_code == 0, done.output
+    assert "types too little is known" in done.stderr
+    assert "```python" in done.stdout
+
+
+@pytest.mark.session
+def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> None:
+    gone = dataclasses.replace(findings[2], key=("gone",), module=findings[1].module, source="")
+    with Store(out) as store:
+        store.put(gone)
+    done = relaxfuzz("show", gone.id, "--out", out)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "no file reproduces it" in done.stderr
+
+
+def test_what_another_tvm_wrote_is_listed(out: Path, findings: list[Finding]) -> None:
+    old = dataclasses.replace(findings[2], key=("old",), module="{}", versions={"tvm": "0.1"})
+    with Store(out) as store:
+        store.put(old)
+    (row,) = (row for row in listed(out) if row["id"] == old.id)
+    assert row["bindings"] == "?"
+
+
+def test_people_merge_and_split(out: Path, findings: list[Finding]) -> None:
+    one, other, own = (finding.id for finding in findings)
+    assert relaxfuzz("split", other, "--out", out).output.startswith(other)
+    assert len(listed(out)) == 3
+    merged = relaxfuzz("merge", own[:6], other[:6], "--out", out)
+    assert merged.output == f"{own}: 2 reports\n"
+    (row,) = (row for row in listed(out) if row["id"] == own)
+    assert {"id": other, "why": BY_HAND} in row["findings"]  # type: ignore[operator]
+    assert relaxfuzz("merge", one, one, "--out", out).exit_code == 2
+    assert relaxfuzz("split", one, "--out", out).exit_code == 2
+
+
+def test_people_judge(out: Path, findings: list[Finding]) -> None:
+    own = findings[2].id
+    assert relaxfuzz("note", own, "by design", "--out", out).exit_code == 0
+    assert relaxfuzz("verdict", own[:5], "wontfix", "--out", out).output == (
+        f"{own}: wontfix (by design)\n"
+    )
+    table = relaxfuzz(out, "--new")
+    assert "by design" not in table.output
+    assert "by design" in relaxfuzz(out).output
+    assert relaxfuzz("verdict", own, "", "--out", out).output == f"{own}: no verdict (by design)\n"
+
+
+def test_a_wrong_id_or_verdict_is_a_mistake(out: Path, findings: list[Finding]) -> None:
+    own = findings[2].id
+    swapped = own[1] + own[0] + own[2:]
+    for arguments, said in (
+        (("show", swapped), f"Did you mean '{own}'?"),
+        (("verdict", own, "wontfx"), "Did you mean 'wontfix'?"),
+        (("show", own, "--format", "isue"), "Did you mean 'issue'"),
+        (("note", "", "x"), "several findings begin with ''"),
+    ):
+        done = relaxfuzz(*arguments, "--out", out)
+        assert done.exit_code == 2
+        assert said in done.output

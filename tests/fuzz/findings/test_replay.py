@@ -1,0 +1,214 @@
+"""Replaying says what still fails, what is gone, and what cannot be run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import tvm
+
+from relaxfuzz.fuzz import reproducer
+from relaxfuzz.fuzz.commands.replay import run as command
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.replay import Status, failure, items, replay
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.executor import check
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.oracles.passcall import PassCall
+
+USER = Path(__file__).parents[1] / "user_passes.py"
+
+
+@pytest.fixture(scope="module")
+def finding(pool: LocalPool, sums: str) -> Finding:
+    call = PassCall("marks()", factory=f"{USER}:marks")
+    violation = check(pool, Check(module=sums, calls=(call,)))[0]
+    return Finding.of(
+        violation,
+        module=sums,
+        source=reproducer.source_of(sums),
+        calls=(call,),
+        versions={"tvm": tvm.__version__},
+        confirmed=True,
+    )
+
+
+def statuses(path: Path, pool: LocalPool) -> list[Status]:
+    return [replay(item, pool).status for item in items(path)]
+
+
+def test_a_folder_and_one_finding_of_it(pool: LocalPool, finding: Finding, tmp_path: Path) -> None:
+    fixed = dataclasses.replace(finding, key=("another bug",))
+    with Store(tmp_path) as store:
+        store.put(finding)
+        store.put(fixed)
+    assert sorted(statuses(tmp_path, pool)) == [Status.GONE, Status.FAILS]
+    assert statuses(tmp_path / finding.id, pool) == [Status.FAILS]
+    assert statuses(tmp_path / fixed.id, pool) == [Status.GONE]
+
+
+def test_a_reproducer(pool: LocalPool, finding: Finding, tmp_path: Path) -> None:
+    text = next(reproducer.texts(finding))
+    for name, content, status in (
+        ("fails.py", text, Status.FAILS),
+        ("gone.py", text.replace("marks']()", "correct']()"), Status.GONE),
+        ("broken.py", text.replace("import tvm\n", "import no_such_module, tvm\n"), Status.BROKEN),
+    ):
+        path = tmp_path / name
+        path.write_text(content)
+        assert statuses(path, pool) == [status], name
+
+
+def test_json_of_another_version_is_made_from_source(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    old = dataclasses.replace(finding, module="not for this TVM", versions={"tvm": "0.26.0"})
+    with Store(tmp_path) as store:
+        store.put(old)
+    assert statuses(tmp_path, pool) == [Status.FAILS]
+
+
+def test_a_module_that_does_not_load_is_said(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    with Store(tmp_path) as store:
+        store.put(dataclasses.replace(finding, source="", module="not JSON"))
+    (item,) = items(tmp_path)
+    outcome = replay(item, pool)
+    assert outcome.status is Status.BROKEN
+    assert "does not load" in outcome.said
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty", "notes.txt", "store/0123456789"])
+def test_what_is_no_finding_is_named(finding: Finding, tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("")
+    Store(tmp_path / "store").close()
+    with pytest.raises(Mistake, match=name.rpartition("/")[2]):
+        list(items(tmp_path / name))
+
+
+def test_a_folder_of_reproducers(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text('import tvm\n\nif __name__ == "__main__":\n    assert False\n')
+    (tmp_path / "__init__.py").write_text("")
+    assert [item.path.name for item in items(tmp_path)] == ["one.py"]
+
+
+def test_a_relative_path(pool: LocalPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'import tvm\n\nif __name__ == "__main__":\n    raise ValueError("still here")\n'
+    (tmp_path / "one.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    (item,) = items(Path("one.py"))
+    outcome = replay(item, pool)
+    assert (outcome.status, outcome.said) == (Status.FAILS, "ValueError: still here")
+
+
+HEADER = """\
+# pass: FuseOps
+# oracle: crash
+# fingerprint: ["crash", "FuseOps", "ValueError"]
+# tvm: {tvm}
+# fails with: {fails_with}
+# promise: none
+"""
+FAILS = f"fails on {tvm.__version__}"
+FIXED = f"fails on 0.1.0; fixed in {tvm.__version__}"
+
+
+@pytest.mark.parametrize(
+    ("body", "claim", "fails_with", "status"),
+    [
+        ('raise ValueError("no lv12 in [1, 2]")', FAILS, "ValueError: no <n>", Status.AS_EXPECTED),
+        ('raise ValueError("yes")', FAILS, "ValueError: no", Status.CHANGED),
+        ('raise TypeError("no")', FAILS, "ValueError: no", Status.CHANGED),
+        ("os.kill(os.getpid(), 11)", FAILS, "SIGSEGV", Status.AS_EXPECTED),
+        ("os.kill(os.getpid(), 6)", FAILS, "SIGSEGV", Status.CHANGED),
+        (
+            "import faulthandler, time; "
+            "faulthandler.dump_traceback_later(0.1, exit=True); time.sleep(60)",
+            FAILS,
+            "hang",
+            Status.AS_EXPECTED,
+        ),
+        ("pass", FAILS, "ValueError: no", Status.FIXED),
+        ("pass", "fails on 0.1.0", "ValueError: no", Status.FIXED),
+        ("pass", FIXED, "ValueError: no", Status.PASSES),
+        ('raise ValueError("no")', FIXED, "ValueError: no", Status.CHANGED),
+        ('raise ValueError("no")', "fails on 0.1.0", "ValueError: no", Status.AS_EXPECTED),
+    ],
+)
+def test_a_file_of_a_corpus(
+    pool: LocalPool, tmp_path: Path, body: str, claim: str, fails_with: str, status: Status
+) -> None:
+    path = tmp_path / "one.py"
+    header = HEADER.format(tvm=claim, fails_with=fails_with)
+    path.write_text(f'{header}\nimport os\n\nif __name__ == "__main__":\n    {body}\n')
+    assert statuses(path, pool) == [status]
+
+
+def test_a_file_of_a_corpus_that_cannot_be_run(pool: LocalPool, tmp_path: Path) -> None:
+    header = HEADER.format(tvm=FIXED, fails_with="ValueError: no")
+    (tmp_path / "one.py").write_text(
+        f'{header}\nimport nothing\n\nif __name__ == "__main__":\n    1\n'
+    )
+    assert statuses(tmp_path, pool) == [Status.BROKEN]
+
+
+def test_a_corpus_file_without_a_field_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text('# pass: FuseOps\n\nif __name__ == "__main__":\n    1\n')
+    with pytest.raises(Mistake, match=r"one\.py lacks .*'oracle'"):
+        list(items(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr", "said"),
+    [
+        (0, "whatever", None),
+        (-11, "", "SIGSEGV"),
+        (1, "Timeout (0:00:15)!\nThread 0x1:\n", "hang"),
+        (3, "", "exit code 3"),
+        (
+            1,
+            'Traceback (most recent call last):\n  File "x"\n    a: B\na.b.E: x7 is\n',
+            "E: <n> is",
+        ),
+        (
+            1,
+            "Traceback (most recent call last):\nE: 1\n\nTraceback (most recent call last):\nF\n",
+            "F",
+        ),
+        (1, "Traceback (most recent call last):\nE: \nno\n\n\nwith that\n", "E: no with that"),
+    ],
+)
+def test_how_a_failure_is_said(code: int, stderr: str, said: str | None) -> None:
+    assert failure(code, stderr) == said
+
+
+@pytest.mark.parametrize(
+    ("bodies", "code", "summary"),
+    [
+        ({"a": 'raise ValueError("no")'}, 0, "1 fails as expected"),
+        ({"a": 'raise ValueError("no")', "b": "pass"}, 1, "1 fails as expected, 1 fixed"),
+        ({"a": 'raise ValueError("other")'}, 1, "1 changed"),
+    ],
+)
+def test_the_command(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    bodies: dict[str, str],
+    code: int,
+    summary: str,
+) -> None:
+    for name, body in bodies.items():
+        header = HEADER.format(tvm=FAILS, fails_with="ValueError: no")
+        (tmp_path / f"{name}.py").write_text(f'{header}\nif __name__ == "__main__":\n    {body}\n')
+    assert command([tmp_path], 1, json=False) == code
+    assert capsys.readouterr().out.splitlines()[-1] == summary
+    assert command([tmp_path], 1, json=True) == code
+    *events, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {event["pass"] for event in events} == {"FuseOps"}
+    assert sum(count for count in last.values() if isinstance(count, int)) == len(bodies)

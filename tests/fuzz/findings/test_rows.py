@@ -1,0 +1,213 @@
+"""Rows: what the rules put together, and what people say, outlives everything."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.rows import BY_HAND, NamedCause, Rows
+from relaxfuzz.fuzz.findings.store import DATABASE, SCHEMA, SCHEMA_VERSION, Store
+
+FINDING = Finding(
+    oracle="crash",
+    pass_name="FuseOps",
+    title="InternalError: no",
+    detail="",
+    key=("no",),
+    fingerprint=("no",),
+    module="{}",
+    source="mod = None\n",
+    versions={"tvm": "0.27.0"},
+    confirmed=True,
+)
+
+SHAPE, DTYPE = NamedCause("s", "unknown shape"), NamedCause("d", "unknown dtype")
+SUSPECT = NamedCause("x", "the same symptoms", sure=False)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Rows]:
+    with Store(tmp_path) as store:
+        yield store.rows
+
+
+def together(rows: Rows) -> list[str]:
+    """The findings of each row, each one's name a letter."""
+    return ["".join(member.finding for member in row.members) for row in rows.all()]
+
+
+def test_a_cause_in_common_makes_one_row(rows: Rows) -> None:
+    assert rows.enter("a", [SHAPE]) == "a"
+    assert rows.enter("b", [DTYPE]) == "b"
+    assert rows.enter("c", [SHAPE]) == "a"
+    assert together(rows) == ["ac", "b"]
+    first, other = rows.get("a").members
+    assert (first.why, other.why) == ("", "as a: unknown shape")
+
+
+def test_a_finding_that_has_both_causes_joins_their_rows(rows: Rows) -> None:
+    for name, causes in (("a", [SHAPE]), ("b", [DTYPE]), ("c", [DTYPE, SHAPE])):
+        rows.enter(name, causes)
+    assert together(rows) == ["abc"]
+    assert rows.of("b") == "a"
+
+
+def test_what_a_smaller_module_shows_may_join_rows(rows: Rows) -> None:
+    rows.enter("a", [SHAPE])
+    rows.enter("b", [])
+    assert together(rows) == ["a", "b"]
+    assert rows.enter("b", [SHAPE]) == "a"
+    # What joined stays, though its module shows less now.
+    assert rows.enter("b", []) == "a"
+
+
+def test_suspects_are_named_and_not_joined(rows: Rows) -> None:
+    rows.enter("a", [SUSPECT])
+    rows.enter("b", [SUSPECT])
+    assert together(rows) == ["a", "b"]
+    assert rows.suspects("b") == [("a", "the same symptoms")]
+    assert rows.join("b", "a", "each shows the other") == "a"
+    assert rows.suspects("b") == []
+
+
+def test_split_off_stays_apart(rows: Rows) -> None:
+    for name in "abc":
+        rows.enter(name, [SHAPE])
+    assert rows.split("b") == "b"
+    assert together(rows) == ["ac", "b"]
+    rows.enter("b", [SHAPE])
+    assert rows.enter("d", [SHAPE]) == "a"
+    assert together(rows) == ["acd", "b"]
+    assert rows.suspects("b") == []
+
+
+def test_the_first_of_a_row_can_be_split_off(rows: Rows) -> None:
+    for name in "abc":
+        rows.enter(name, [SHAPE])
+    rows.judge("a", verdict="true", note="seen")
+    assert rows.split("a") == "a"
+    assert together(rows) == ["a", "bc"]
+    left = rows.get("b")
+    assert (left.verdict, left.note) == ("true", "seen")
+    assert rows.get("a").verdict is None
+    assert rows.enter("a", [SHAPE]) == "a"
+    assert together(rows) == ["a", "bc"]
+
+
+def test_alone_is_no_row_to_split(rows: Rows) -> None:
+    rows.enter("a", [])
+    assert rows.split("a") == "a"
+    assert together(rows) == ["a"]
+
+
+def test_merged_by_hand_stays_together(rows: Rows) -> None:
+    rows.enter("a", [SHAPE])
+    rows.enter("b", [DTYPE])
+    rows.judge("b", verdict="wontfix", note="by design")
+    rows.merge("a", ["b"])
+    assert rows.get("a").members[1].why == BY_HAND
+    assert (rows.get("a").verdict, rows.get("a").note) == ("wontfix", "by design")
+    assert rows.enter("c", [DTYPE]) == "a"
+    rows.enter("b", [])
+    assert together(rows) == ["abc"]
+
+
+def test_people_may_change_their_mind(rows: Rows) -> None:
+    rows.enter("a", [SHAPE])
+    rows.enter("b", [SHAPE])
+    rows.split("b")
+    rows.merge("a", ["b"])
+    assert together(rows) == ["ab"]
+    assert rows.enter("c", [SHAPE]) == "a"
+    rows.judge("a", verdict="true", note="seen")
+    rows.judge("a", verdict="")
+    assert (rows.get("a").verdict, rows.get("a").note) == (None, "seen")
+
+
+def test_it_is_all_there_when_the_store_is_opened_again(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        for name in "abc":
+            store.rows.enter(name, [SHAPE])
+        store.rows.split("b")
+        store.rows.judge("a", verdict="true", note="n")
+        before = store.rows.all()
+    with Store(tmp_path, create=False) as store:
+        assert store.rows.all() == before
+    with Store(tmp_path, create=False, write=True) as store:
+        assert store.rows.enter("b", [SHAPE]) == "b"
+
+
+def test_a_store_without_rows_gets_them(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        application = store._db.execute("PRAGMA application_id").fetchone()[0]
+    (tmp_path / DATABASE).unlink()
+    old = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
+    old.executescript(SCHEMA)
+    old.execute(f"PRAGMA application_id = {application}")
+    old.execute("PRAGMA user_version = 1")
+    values = (FINDING.id, "FuseOps", "crash", FINDING.title, 1, FINDING.to_json())
+    old.execute("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?)", values)
+    old.close()
+    before = (tmp_path / DATABASE).read_bytes()
+    with Store(tmp_path, create=False) as store:
+        assert list(store.findings()) == [FINDING]
+        assert store.rows.all() == []
+        store.set_aside()
+        assert store.rows.enter(FINDING.id, [SHAPE]) == FINDING.id
+    assert (tmp_path / DATABASE).read_bytes() == before
+    with Store(tmp_path, create=False, write=True) as store:
+        assert store.rows.all() == []
+        assert store.rows.enter(FINDING.id, [SHAPE]) == FINDING.id
+        assert store._db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    with Store(tmp_path) as store:
+        assert store.rows.of(FINDING.id) == FINDING.id
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from relaxfuzz.fuzz.findings.rows import NamedCause
+from relaxfuzz.fuzz.findings.store import Store
+
+with Store(Path(sys.argv[1])) as store:
+    for number in range(100_000):
+        name = f"f{number}"
+        store.rows.enter(name, [NamedCause(str(number // 2), "paired")])
+        print(name, flush=True)
+"""
+
+
+def test_killed_at_any_moment_no_row_is_half(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        said = [next(writer.stdout).strip() for _ in range(25)]
+        os.kill(writer.pid, signal.SIGKILL)
+        said += writer.stdout.read().split("\n")[:-1]  # the last line may be half
+    with Store(tmp_path, create=False) as store:
+        rows = store.rows.all()
+        assert all(store.rows.of(name) is not None for name in said)
+        assert all(len(row.members) == 2 for row in rows[:-1])
+
+
+def test_findings_of_several_threads_do_not_mix(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+
+        def enter(number: int) -> None:
+            store.put(dataclasses.replace(FINDING, key=(str(number),)))
+            store.rows.enter(str(number), [NamedCause(str(number % 3), "modulo")])
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(enter, range(30)))
+        assert sorted(len(row.members) for row in store.rows.all()) == [10, 10, 10]
+        assert len(list(store.findings())) == 30

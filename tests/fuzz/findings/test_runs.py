@@ -1,0 +1,232 @@
+"""What a folder tells of its runs, and what a run needs to go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.campaign import recorder
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
+from relaxfuzz.fuzz.campaign.events import Finished
+from relaxfuzz.fuzz.campaign.recorder import Begun, begin
+from relaxfuzz.fuzz.campaign.state import State
+from relaxfuzz.fuzz.findings.finding import Finding, id_of
+from relaxfuzz.fuzz.findings.runs import INTERVAL, SAMPLES, Run, Sample, sampled
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.protocol import PassStats, Target
+from relaxfuzz.oracles.passcall import PassCall
+
+RUN = Run(
+    command="run",
+    started=1.5,
+    seed=3,
+    workers=2,
+    versions={"tvm": "0.27.0"},
+    passes=("FuseOps", "own()"),
+    seconds=2.5,
+    modules=16,
+    checks=40,
+    stats={"FuseOps": PassStats(40, 1, 2, 0.5, 3, 4, {"json": 5})},
+    known_reports={"FuseOps": 1},
+    knowns={"some-known": 1},
+    fixed=("other-known",),
+    found=("a", "b"),
+    samples=(Sample(1.0, 8, 20, 0), Sample(2.5, 16, 40, 2)),
+    faults=("Traceback",),
+)
+CONFIG = CampaignConfig(
+    seed=3,
+    targets=(Target("own", PassCall("own()", factory="m:own"), (), ("idempotent",)),),
+    modules=64,
+    avoid={"own()": ("trigger",)},
+)
+KNOWN, NEW = ("crash", "FuseOps", ("k",)), ("crash", "FuseOps", ("n",))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path) as store:
+        yield store
+
+
+@pytest.fixture(autouse=True)
+def every_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "EVERY", 0.0)
+
+
+def fresh(store: Store, config: CampaignConfig = CONFIG, **changes: object) -> Begun:
+    run = Run(command="run", started=0.0, workers=1, versions={"tvm": "1"}, passes=("own()",))
+    return begin(store.runs, dataclasses.replace(run, **changes), config, resume=True)  # type: ignore[arg-type]  # of the right kinds
+
+
+def committed(state: State, *identities: tuple[str, str, tuple[str, ...]]) -> State:
+    """One more block in which checks ended in these."""
+    for identity in identities:
+        state.is_new(identity, "own()")
+    state.count(16, {"own()": PassStats(checks=10, violations=len(identities))})
+    state.commit([], state.seconds + 1)
+    return state
+
+
+def finding(name: str) -> Finding:
+    return Finding(
+        oracle="crash", pass_name="FuseOps", title="t", detail="d", key=(name,),
+        fingerprint=(name,), module="{}", source="", versions={},
+    )  # fmt: skip
+
+
+# Runs
+
+
+def test_what_is_written_of_a_run_is_read(store: Store) -> None:
+    id = store.runs.begin(RUN)
+    assert store.runs.all() == {id: RUN}
+    longer = dataclasses.replace(RUN, modules=32)
+    store.runs.save(id, longer)
+    assert store.runs.all() == {id: longer}
+
+
+def test_the_last_run_alone_can_go_on(store: Store) -> None:
+    assert store.runs.unfinished(RUN.command) is None
+    first = store.runs.begin(RUN)
+    assert store.runs.unfinished(RUN.command) is None
+    store.runs.checkpoint(first, RUN, "here")
+    store.runs.save(first, RUN)
+    assert store.runs.unfinished(RUN.command) == (first, RUN, "here")
+    second = store.runs.begin(RUN)
+    assert store.runs.unfinished(RUN.command) is None
+    store.runs.checkpoint(second, RUN, "there")
+    store.runs.checkpoint(second, RUN, None)
+    assert store.runs.unfinished(RUN.command) is None
+    assert list(store.runs.all()) == [first, second]
+
+
+def test_another_command_in_the_folder_ends_no_run(store: Store) -> None:
+    first = store.runs.begin(RUN)
+    store.runs.checkpoint(first, RUN, "here")
+    other = dataclasses.replace(RUN, command="other")
+    second = store.runs.begin(other)
+    store.runs.checkpoint(second, other, "there")
+    assert store.runs.unfinished(RUN.command) == (first, RUN, "here")
+    assert store.runs.unfinished("other") == (second, other, "there")
+    store.runs.begin(RUN)
+    assert store.runs.unfinished(RUN.command) is None
+    assert store.runs.unfinished("other") == (second, other, "there")
+
+
+def test_a_store_without_runs_gets_them(store: Store, tmp_path: Path) -> None:
+    store._db.execute("DROP TABLE runs")
+    store._db.execute("DROP TABLE pending")
+    store._db.execute("PRAGMA user_version = 2")
+    with Store(tmp_path) as opened:
+        assert opened.runs.all() == {}
+        assert opened.pending() == []
+
+
+@pytest.mark.parametrize("step", [0.01, 0.7, 13.0])
+def test_a_run_of_any_length_has_few_samples_at_regular_intervals(step: float) -> None:
+    samples: tuple[Sample, ...] = ()
+    for n in range(5000):
+        samples = sampled(samples, Sample(n * step, n, n, 0))
+        assert samples[-1].modules == n
+        assert len(samples) <= SAMPLES
+    assert len(samples) >= min(SAMPLES / 2, 5000 * step / INTERVAL)
+    times = [sample.seconds for sample in samples[:-1]]
+    gaps = [late - early for early, late in itertools.pairwise(times)]
+    assert max(gaps) <= 2 * min(gaps[1:]) + step
+
+
+# Campaigns
+
+
+def test_a_campaign_goes_on_where_it_was_written_down(store: Store) -> None:
+    begun = fresh(store)
+    state = committed(begun.state, KNOWN, NEW)
+    begun.recorder.known.add(id_of(KNOWN))
+    begun.recorder.block(state, {"some-known": 1}, ["fault"])
+    begun.recorder.told(finding("n"))
+    again = fresh(store)
+    assert again.why_new is None
+    assert again.recorder.id == begun.recorder.id
+    assert again.state == state
+    assert again.recorder.known == {id_of(KNOWN)}
+    run = again.recorder.run
+    assert (run.modules, run.checks, run.seconds) == (16, 10, 1.0)
+    assert run.known_reports == {"own()": 1}
+    assert (run.knowns, run.faults) == ({"some-known": 1}, ("fault",))
+    assert run.found == (finding("n").id,)
+    assert run.samples == (Sample(1.0, 16, 10, 1),)
+
+
+def test_what_is_told_before_its_block_is_written_does_not_count_the_block(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "EVERY", 1e9)
+    begun = fresh(store)
+    begun.recorder.block(committed(begun.state, NEW), {"some-known": 1}, [])
+    begun.recorder.told(finding("n"))
+    again = fresh(store)
+    assert again.state == State()
+    assert again.recorder.run.found == (finding("n").id,)
+    assert (again.recorder.run.modules, again.recorder.run.knowns) == (0, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"seed": 4}, "the last one was asked otherwise: the seed"),
+        (
+            {"modules": None, "seconds": 9.0},
+            "the last one was asked otherwise: the time, the number of modules",
+        ),
+        ({"oracles": ("crash",)}, "the last one was asked otherwise: the oracles"),
+        ({"targets": (Target("FuseOps"),)}, "the last one was asked otherwise: the passes"),
+    ],
+)
+def test_another_campaign_begins_anew(store: Store, changes: dict[str, object], why: str) -> None:
+    fresh(store)
+    begun = fresh(store, dataclasses.replace(CONFIG, **changes))  # type: ignore[arg-type]  # of the right kinds
+    assert (begun.why_new, begun.state.blocks) == (why, 0)
+    assert len(store.runs.all()) == 2
+
+
+def test_another_tvm_begins_anew(store: Store) -> None:
+    fresh(store)
+    assert "version of TVM" in str(fresh(store, versions={"tvm": "2"}).why_new)
+
+
+def test_another_command_has_runs_of_its_own(store: Store) -> None:
+    recorder = fresh(store).recorder
+    assert fresh(store, command="nightly").why_new is None
+    assert len(store.runs.all()) == 2
+    assert fresh(store).recorder.run == recorder.run
+    assert len(store.runs.all()) == 2
+
+
+def test_who_goes_on_avoids_what_was_avoided(store: Store) -> None:
+    fresh(store)
+    begun = fresh(store, dataclasses.replace(CONFIG, avoid={}))
+    assert begun.why_new is None
+    assert begun.config == CONFIG
+
+
+def test_a_state_that_cannot_be_read_is_told(store: Store) -> None:
+    begun = fresh(store)
+    store.runs.checkpoint(begun.recorder.id, RUN, "{}")
+    assert "cannot be read" in str(fresh(store).why_new)
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_the_end_is_written_down(store: Store, interrupted: bool) -> None:
+    begun = fresh(store)
+    finished = Finished(9.0, 20, 12, {"own()": PassStats(12)}, {NEW: 2}, {"own()": {NEW: 2}}, True)
+    left = State() if interrupted else None
+    begun.recorder.end(finished, left, ["gone"], [])
+    (run,) = store.runs.all().values()
+    assert (run.seconds, run.modules, run.checks) == (9.0, 20, 12)
+    assert (run.finished, run.fixed) == (not interrupted, ("gone",))
+    assert (store.runs.unfinished(RUN.command) is not None) is interrupted

@@ -1,0 +1,201 @@
+"""Findings survive in the store: written whole, read back, never doubled, never mixed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.findings.finding import Finding, UnknownFormat
+from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store, file_name
+from relaxfuzz.fuzz.system.disk_lost import DiskLost
+from relaxfuzz.oracles.passcall import PassCall
+
+FINDING = Finding(
+    oracle="crash",
+    pass_name="FuseOps",
+    title="InternalError: no",
+    detail="the whole story",
+    key=("InternalError", "no", "fuse_ops.cc:1"),
+    fingerprint=("InternalError", "no"),
+    module="{}",
+    source="mod = None\n",
+    calls=(PassCall("FuseOps(fuse_opt_level=2)", {"relax.FuseOps.max_depth": 4}, ("import re",)),),
+    seed=7,
+    index=3,
+    stage="annotated",
+    disabled=("if",),
+    versions={"tvm": "0.27.0"},
+    confirmed=True,
+)
+
+
+def test_json_round_trip() -> None:
+    assert Finding.from_json(FINDING.to_json()) == FINDING
+
+
+def test_unknown_format_is_refused() -> None:
+    text = FINDING.to_json().replace('"format": 1', '"format": 99')
+    with pytest.raises(UnknownFormat, match="format=99"):
+        Finding.from_json(text)
+
+
+def test_id_depends_on_the_key_alone() -> None:
+    other = dataclasses.replace(FINDING, title="t", module="[]", seed=None, versions={})
+    assert other.id == FINDING.id
+    assert dataclasses.replace(FINDING, key=("x",)).id != FINDING.id
+
+
+def test_second_run_adds_and_does_not_double(tmp_path: Path) -> None:
+    other = dataclasses.replace(FINDING, key=("other",))
+    for findings in ([FINDING], [FINDING, other]):
+        with Store(tmp_path) as store:
+            for finding in findings:
+                store.put(finding)
+    with Store(tmp_path, create=False) as store:
+        assert {finding.id for finding in store.findings()} == {FINDING.id, other.id}
+
+
+def test_confirmed_stays_confirmed(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.put(FINDING)
+        store.put(dataclasses.replace(FINDING, confirmed=False))
+        assert store.get(FINDING.id) == FINDING
+        assert list(store.findings(confirmed=False)) == []
+
+
+def test_publish_writes_files_and_row(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        published = store.publish(FINDING, "raise AssertionError\n")
+        path = store.reproducer(published)
+        assert path == tmp_path / "reproducers" / file_name(FINDING)
+        assert path.read_text() == "raise AssertionError\n"
+        assert store.module(published).read_text() == FINDING.source
+        assert store.get(FINDING.id) == published
+
+
+def test_what_one_process_is_done_with_another_does_not_undo(tmp_path: Path) -> None:
+    with Store(tmp_path) as store, Store(tmp_path, create=False, write=True) as other:
+        store.publish(dataclasses.replace(FINDING, source="mod = 1\n"), "raise SystemExit(1)\n")
+        other.put(FINDING)
+        found = other.get(FINDING.id)
+        assert found is not None
+        assert (found.source, store.reproducer(found) is None) == ("mod = 1\n", False)
+        assert store.module(found).read_text() == "mod = 1\n"
+        elsewhere = dataclasses.replace(FINDING, versions={"tvm": "0.28.0"})
+        other.put(elsewhere)
+        assert store.get(FINDING.id) == elsewhere
+
+
+def test_what_is_pending_stays_so_until_it_is_settled(tmp_path: Path) -> None:
+    other = dataclasses.replace(FINDING, key=("other",))
+    with Store(tmp_path) as store:
+        for finding in (FINDING, other, FINDING):
+            store.pend(finding)
+    with Store(tmp_path) as store:
+        assert {finding.id for finding in store.pending()} == {FINDING.id, other.id}
+        store.settle(FINDING.id)
+        assert store.pending() == [other]
+        assert list(store.findings()) == []
+
+
+def test_file_name_is_safe() -> None:
+    odd = dataclasses.replace(FINDING, pass_name="../a b/é", oracle="x:y")
+    assert file_name(odd) == f".._a_b_-x_y-{odd.id}.py"
+
+
+def test_foreign_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(BadStore, match="not empty"):
+        Store(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_foreign_database_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / DATABASE) as db:
+        db.execute("CREATE TABLE mine (x)")
+    db.close()
+    with pytest.raises(BadStore, match="not a file of relaxfuzz"):
+        Store(tmp_path)
+
+
+def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_text("hello" * 100)
+    with pytest.raises(BadStore, match="cannot use"):
+        Store(tmp_path)
+
+
+def test_store_of_another_format_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    with sqlite3.connect(tmp_path / DATABASE) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(BadStore, match="format 99"):
+        Store(tmp_path)
+
+
+def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadStore, match="cannot write"):
+        Store(tmp_path / "file" / "out")
+
+
+def test_nothing_to_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadStore, match="no findings"):
+        Store(tmp_path, create=False)
+
+
+def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
+    script = (
+        "import dataclasses, os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from relaxfuzz.fuzz.findings.finding import Finding\n"
+        "from relaxfuzz.fuzz.findings.store import Store\n"
+        "finding = Finding.from_json(sys.argv[2])\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "for i in range(5):\n"
+        "    store.publish(dataclasses.replace(finding, key=(str(i),)), 'text')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path), FINDING.to_json()], env=environment
+    )
+    assert done.returncode == -signal.SIGKILL
+    with Store(tmp_path) as store:
+        findings = list(store.findings())
+        assert sorted(finding.key for finding in findings) == [(str(i),) for i in range(5)]
+        assert all(store.reproducer(finding) is not None for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("somebody", "said"),
+    [
+        (lambda folder: shutil.rmtree(folder), "was removed"),
+        (lambda folder: folder.rename(folder.with_name("elsewhere")), "was removed"),
+        (lambda folder: replaced(folder), "was replaced"),
+    ],
+    ids=["removed", "renamed", "replaced"],
+)
+def test_a_store_that_is_taken_away_is_not_written_to(
+    tmp_path: Path, somebody: Callable[[Path], object], said: str
+) -> None:
+    with Store(tmp_path / "out") as store:
+        store.put(FINDING)
+        somebody(store.folder)
+        for write in (store.put, store.pend):
+            with pytest.raises(DiskLost, match=rf"findings\.sqlite': it {said} while"):
+                write(FINDING)
+
+
+def replaced(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    Store(folder).close()

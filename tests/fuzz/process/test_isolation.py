@@ -1,0 +1,138 @@
+"""Whatever a pass does to its process is a violation of that pass, and hurts nobody else."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from relaxfuzz.fuzz.process import death, executor
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check, Death, Died, Limits, Place
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.passcall import PassCall
+
+SMALL = Limits(step_seconds=20, memory_mb=300)
+IMPATIENT = Limits(step_seconds=2)
+
+Check_ = Callable[[str], list[Violation]]
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.fixture
+def check(pool: LocalPool, faulty: Callable[[str], PassCall], sums: str) -> Check_:
+    return lambda name: executor.check(
+        pool,
+        Check(module=sums, calls=(faulty(name),)),
+        limits=IMPATIENT if name in ("hang", "spin") else SMALL,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle", "key", "title"),
+    [
+        (
+            "segfault",
+            "segfault",
+            ("__init__.py:string_at",),
+            "segmentation fault in __init__.py:string_at",
+        ),
+        (
+            "recurse",
+            "segfault",
+            ("tvm::relax::FreeVars",),
+            "segmentation fault in tvm::relax::FreeVars",
+        ),
+        ("division", "arithmetic-signal", ("passes.py:<lambda>",), "(SIGFPE) in passes.py"),
+        ("abort", "abort", ("passes.py:transform",), "aborted the process"),
+        ("hang", "hang", (), "no progress within the time limit"),
+        ("spin", "hang", (), "no progress within the time limit"),
+        ("eat", "out-of-memory", (), "stopped by MemoryError"),
+        ("nibble", "out-of-memory", (), "memory grew beyond the limit"),
+        ("leave", "exit", (), "exit code 0"),
+        ("kill_itself", "killed", (), "killed the process with SIGKILL"),
+        ("kill_parent", "killed-parent", (), "killed the process that had started its own"),
+        ("close_all", "side-effect", ("the standard streams",), "the standard streams changed"),
+        ("move", "side-effect", ("the working directory",), "the working directory changed"),
+        ("patch", "side-effect", ("tvm_ffi.structural_hash",), "tvm_ffi.structural_hash changed"),
+        (
+            "override",
+            "side-effect",
+            ("tvm_ffi.get_global_func('tirx.build')",),
+            "tvm_ffi.get_global_func('tirx.build') changed",
+        ),
+    ],
+)
+def test_a_death_is_a_violation(
+    check: Check_, name: str, oracle: str, key: tuple[str, ...], title: str
+) -> None:
+    (violation,) = check(name)
+    assert (violation.oracle, violation.pass_name) == (oracle, name)
+    assert title in violation.title
+    assert violation.key == violation.fingerprint == key
+
+
+def test_a_type_asked_for_tells_nothing_of_a_segfault() -> None:
+    """Where the stack is full, it happens to be the innermost function with a name."""
+    frames = "".join(
+        f'  File "<unknown>", line 0, in {name}\n'
+        for name in ("tvm::Type::Missing()", "tvm::Type::IsMissing() const")
+    )
+    call = PassCall("RunCodegen()")
+    place = Place(0, Stage.RAW, 0, calls=(call,), step="RunCodegen")
+    died = Died(0, Death.SEGFAULT, -signal.SIGSEGV, place, f"Segfault encountered\n{frames}")
+    assert death.violation(died).fingerprint == ()
+
+
+def test_a_hang_says_where(check: Check_) -> None:
+    (violation,) = check("hang")
+    assert "passes.py" in violation.detail
+    assert "in forever" in violation.detail
+
+
+@pytest.mark.parametrize(
+    "name", ["fork", "leave_child", "daemonize", "chatter", "speak", "innocent"]
+)
+def test_what_does_no_harm_is_no_violation(check: Check_, pool: LocalPool, name: str) -> None:
+    assert check(name) == []
+    # What a pass has forked is killed before the answer, and reaped soon after.
+    assert eventually(lambda: psutil.Process(pool.zygote).children(recursive=True) == [])
+
+
+def test_what_an_exception_says_is_shown_without_harm(check: Check_) -> None:
+    violation = check("swear")[0]
+    assert violation.oracle == "crash"
+    assert len(violation.detail) < 1_000_000
+    assert all(char.isprintable() or char == "\n" for char in violation.title + violation.detail)
+
+
+def test_the_next_check_is_not_disturbed(check: Check_) -> None:
+    assert check("segfault") != []
+    assert check("innocent") == []
+
+
+def test_a_pass_that_cannot_be_had_any_more_is_the_users_mistake(
+    pool: LocalPool, sums: str, tmp_path: Path
+) -> None:
+    gone = PassCall("make()", factory=f"{tmp_path / 'gone.py'}:make")
+    with pytest.raises(Mistake, match=r"gone\.py:make cannot be loaded") as raised:
+        executor.check(pool, Check(module=sums, calls=(gone,)))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_fault_of_the_harness_is_no_violation(pool: LocalPool) -> None:
+    job = Check(module="this is no module", calls=(PassCall("FuseOps()"),))
+    with pytest.raises(executor.ExecutorError, match="Traceback"):
+        executor.check(pool, job)

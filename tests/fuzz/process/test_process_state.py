@@ -1,0 +1,65 @@
+"""What a process stands on is seen to change; what may grow may grow."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.process.process_state import PARTS, Functions, Parts, question
+
+
+def test_what_does_not_change_is_not_said_to() -> None:
+    parts = Parts()
+    assert parts.changed() is None
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("the working directory", lambda patch: patch.chdir("/")),
+        ("the garbage collector", lambda patch: gc.disable()),
+        ("sys.path", lambda patch: patch.setattr(sys, "path", sys.path[1:])),
+        ("sys.modules", lambda patch: patch.delitem(sys.modules, "json")),
+        ("sys.stdout or sys.stderr", lambda patch: patch.setattr(sys, "stdout", None)),
+        ("the warnings that are errors", lambda patch: warnings.filterwarnings("error", "some")),
+    ],
+)
+def test_a_change_is_seen(
+    what: str, change: Callable[[pytest.MonkeyPatch], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warnings.catch_warnings():
+        parts = Parts()
+        change(monkeypatch)
+        changed = parts.changed()
+        gc.enable()
+        monkeypatch.undo()
+    assert changed == what
+
+
+def test_what_may_grow_may_grow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    parts = Parts()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "no_such_module", os)
+    assert parts.changed() is None
+
+
+def test_a_function_that_is_another_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = Functions()
+    assert functions.changed() is None
+    monkeypatch.setattr(json, "dumps", lambda thing: "{}")
+    assert functions.changed() == "json.dumps"
+
+
+@pytest.mark.parametrize("what", [*PARTS, "json.dumps", "tvm.transform.Pass.__init__"])
+def test_a_question_can_be_asked_anywhere(what: str) -> None:
+    modules, expression = question(what)
+    names: dict[str, object] = {}
+    exec(f"import {modules}\nbefore = {expression}\nsame = before == ({expression})", names)
+    assert names["same"]

@@ -1,0 +1,241 @@
+"""The zygote and its children: no thread too many, no process left behind, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from relaxfuzz.fuzz.process import executor, local_pool
+from relaxfuzz.fuzz.process.executor import ExecutorError
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import (
+    Beat,
+    Check,
+    Checked,
+    Death,
+    Died,
+    Ended,
+    Failed,
+    Forked,
+    Limits,
+    Origin,
+    Reply,
+)
+from relaxfuzz.fuzz.system.surroundings import Surroundings
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.passcall import PassCall
+
+PATIENT = Limits(step_seconds=60)
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+class Heard:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        self.replies: list[Reply | None] = []
+
+    def __call__(self, reply: Reply | None) -> None:
+        self._queue.put(reply)
+
+    def until(self, kind: type | types.UnionType) -> Reply | None:
+        while True:
+            reply = self._queue.get(timeout=30)
+            self.replies.append(reply)
+            if isinstance(reply, kind):
+                return reply
+
+
+@pytest.fixture
+def own_pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as pool:
+        yield pool
+
+
+def running(pool: LocalPool, job: Check) -> tuple[Heard, int, psutil.Process]:
+    """Submit a job, and wait until its child is there."""
+    heard = Heard()
+    id = pool.submit(job, heard, limits=PATIENT)
+    forked = heard.until(Forked)
+    assert isinstance(forked, Forked)
+    return heard, id, psutil.Process(forked.pid)
+
+
+@pytest.fixture
+def hanging(faulty: Callable[[str], PassCall], sums: str) -> Check:
+    return Check(module=sums, calls=(faulty("hang"),))
+
+
+def test_the_zygote_has_one_thread(pool: LocalPool) -> None:
+    assert psutil.Process(pool.zygote).num_threads() == 1
+
+
+def test_a_zygote_that_does_not_come_up_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the disk with TVM does not answer."""
+    monkeypatch.setattr(local_pool, "START_SECONDS", 1.0)
+    (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(600)\n")
+    with pytest.raises(ExecutorError, match=r"^The zygote did not come up within 1 s$"):
+        LocalPool(1, surroundings=Surroundings(path=(tmp_path,)))
+
+
+def test_a_killed_zygote_is_replaced_and_its_jobs_start_again(
+    own_pool: LocalPool, hanging: Check, faulty: Callable[[str], PassCall]
+) -> None:
+    heard, id, child = running(own_pool, hanging)
+    before = own_pool.zygote
+    os.kill(before, signal.SIGKILL)
+    assert heard.until(type(None)) is None
+    heard.until(Forked)
+    assert own_pool.zygote != before
+    assert eventually(lambda: not child.is_running())
+    own_pool.cancel(id)
+    heard.until(Ended)
+    assert executor.check(own_pool, Check(module=hanging.module, calls=(faulty("innocent"),))) == []
+
+
+def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
+    own_pool: LocalPool, hanging: Check
+) -> None:
+    heard, _, child = running(own_pool, hanging)
+    reply: Reply | None = None
+    for _ in range(local_pool.RETRIES + 1):
+        child.kill()
+        reply = heard.until(types.NoneType | Failed | Died)
+        if reply is not None:
+            break
+        forked = heard.until(Forked)
+        assert isinstance(forked, Forked)
+        child = psutil.Process(forked.pid)
+    # Who is killed at the same place each time is at fault; where it was at others, nobody is.
+    if isinstance(reply, Failed):
+        assert "after 3 retries: its process was killed with signal 9" in reply.traceback
+    else:
+        assert isinstance(reply, Died)
+        assert reply.death is Death.KILLED
+
+
+def test_who_is_killed_again_and_again_while_it_is_alone_is_at_fault(
+    own_pool: LocalPool, hanging: Check
+) -> None:
+    heard, _, child = running(own_pool, hanging)
+    heard.until(Beat)
+    child.kill()
+    for _ in range(local_pool.BLAMED - 1):
+        assert heard.until(type(None)) is None
+        forked = heard.until(Forked)
+        assert isinstance(forked, Forked)
+        heard.until(Beat)
+        psutil.Process(forked.pid).kill()
+    died = heard.until(Died)
+    assert isinstance(died, Died)
+    assert (died.death, died.place and died.place.step) == (Death.KILLED, "direct")
+
+
+def test_a_cancelled_job_ends(own_pool: LocalPool, hanging: Check) -> None:
+    heard, id, child = running(own_pool, hanging)
+    waiting = Heard()
+    other = own_pool.submit(hanging, waiting)
+    own_pool.cancel(other)
+    waiting.until(Ended)
+    own_pool.cancel(id)
+    heard.until(Ended)
+    assert eventually(lambda: not child.is_running())
+
+
+def test_checks_overtake_nothing_of_their_kind(
+    own_pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
+) -> None:
+    order: list[int] = []
+    last = Heard()
+    for number in range(5):
+
+        def sink(reply: Reply | None, number: int = number) -> None:
+            if isinstance(reply, Checked):
+                order.append(number)
+            if number == 4:
+                last(reply)
+
+        own_pool.submit(Check(module=sums, calls=(faulty("innocent"),)), sink)
+    last.until(Ended)
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_closing_leaves_no_process(hanging: Check) -> None:
+    pool = LocalPool(1)
+    heard, _, child = running(pool, hanging)
+    zygote = psutil.Process(pool.zygote)
+    pool.close()
+    heard.until(Ended)
+    assert not zygote.is_running()
+    assert not child.is_running()
+    with pytest.raises(ExecutorError, match="closed"):
+        pool.submit(hanging, heard)
+
+
+DRIVER = """
+import sys, time
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.protocol import Check, Forked, Limits
+from relaxfuzz.oracles.passcall import PassCall
+pool = LocalPool(1)
+def sink(reply):
+    if isinstance(reply, Forked):
+        print(pool.zygote, reply.pid, flush=True)
+call = PassCall("hang()", factory=sys.argv[1])
+pool.submit(Check(module=sys.stdin.read(), calls=(call,)), sink, limits=Limits(step_seconds=600))
+time.sleep(600)
+"""
+
+
+def test_a_killed_driver_leaves_no_process(hanging: Check) -> None:
+    factory = hanging.calls[0].factory
+    assert factory is not None
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, factory],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        text=True,
+    )
+    assert driver.stdin is not None
+    assert driver.stdout is not None
+    driver.stdin.write(hanging.module)
+    driver.stdin.close()
+    zygote, child = (psutil.Process(int(pid)) for pid in driver.stdout.readline().split())
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    assert eventually(lambda: not zygote.is_running() and not child.is_running())
+
+
+def test_a_zygote_that_does_not_come_up_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "tvm.py").write_text("raise ImportError('no TVM on this machine')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ExecutorError, match="no TVM on this machine"):
+        LocalPool(1)
+
+
+def test_a_module_is_made_again_the_same(pool: LocalPool) -> None:
+    origin = Origin(1, 2, Stage.RAW)
+    assert executor.regenerate(pool, origin) == executor.regenerate(pool, origin)

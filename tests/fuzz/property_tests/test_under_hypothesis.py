@@ -1,0 +1,285 @@
+"""`check_pass` in tests of Hypothesis: shrinking, several bugs, replaying, time, what is shown."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+import tvm
+import tvm_ffi
+from hypothesis import HealthCheck, Phase, example, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.database import DirectoryBasedExampleDatabase
+from tvm import relax
+
+from relaxfuzz import PassViolation, check_pass, ir_modules
+from relaxfuzz.fuzz.property_tests.under_hypothesis import fail, searching, untimed
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.inspect import ops_used
+from relaxfuzz.oracles.oracle import Violation
+
+QUICK = settings(
+    database=None,
+    deadline=None,
+    phases=set(Phase) - {Phase.explain},
+    suppress_health_check=list(HealthCheck),
+)
+"""Explaining traces every line."""
+
+MODULES = ir_modules(
+    ops=["exp", "sin", "negative"],
+    without=list(Trait),
+    max_functions=1,
+    max_bindings=4,
+)
+
+
+SEED = 3
+"""With it both bugs are met before Hypothesis begins to shrink."""
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def made_pass(body: Callable[[tvm.IRModule], tvm.IRModule], name: str) -> tvm.transform.Pass:
+    return tvm.transform.module_pass(lambda mod, context: body(mod), opt_level=0, name=name)
+
+
+def fails_on_two(mod: tvm.IRModule) -> tvm.IRModule:
+    used = ops_used(mod)
+    if "relax.exp" in used:
+        raise KeyError("exp")
+    if "relax.sin" in used:
+        raise ValueError("sin")
+    return mod
+
+
+def two_bugs() -> tvm.transform.Pass:
+    """In no module, so that no other process can have it."""
+    return made_pass(fails_on_two, "TwoBugs")
+
+
+def shown(error: BaseException) -> str:
+    return "\n".join([str(error), *getattr(error, "__notes__", [])])
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory: pytest.TempPathFactory) -> tuple[BaseExceptionGroup[Exception], Path]:
+    """What Hypothesis says of a pass with two bugs."""
+    folder = tmp_path_factory.mktemp("group")
+
+    @settings(QUICK, print_blob=True)
+    @seed(SEED)
+    @given(MODULES)
+    def test(mod: tvm.IRModule) -> None:
+        check_pass(two_bugs(), mod)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with pytest.raises(BaseExceptionGroup) as raised:
+            test()
+        texts = [shown(error) for error in raised.value.exceptions]  # looked into here
+        assert texts
+    return raised.value, folder
+
+
+def test_bugs_are_told_apart_and_each_is_shrunk(
+    group: tuple[BaseExceptionGroup[Exception], Path],
+) -> None:
+    errors, _ = group
+    assert sorted(type(each).__name__ for each in errors.exceptions) == ["PassViolation"] * 2
+    titles = sorted(each.violation.title for each in errors.exceptions)  # type: ignore[attr-defined]  # as seen
+    assert [title.partition(":")[0] for title in titles] == ["KeyError", "ValueError"]
+    for each in errors.exceptions:
+        (note,) = [n for n in each.__notes__ if "@I.ir_module" in n]
+        assert note.count("@R.function") == 1
+        assert len(re.findall(r"R\.(exp|sin|negative)\(", note)) == 1
+
+
+def test_a_failing_example_is_shown_as_tvmscript(
+    group: tuple[BaseExceptionGroup[Exception], Path],
+) -> None:
+    for each in group[0].exceptions:
+        assert "@I.ir_module" in "".join(each.__notes__)
+        assert "b'" not in "".join(n for n in each.__notes__ if "reproduce_failure" not in n)
+
+
+def test_only_what_is_shown_is_looked_into(
+    group: tuple[BaseExceptionGroup[Exception], Path],
+) -> None:
+    errors, folder = group
+    files = sorted(path.name for path in (folder / ".relaxfuzz").glob("*.py"))
+    assert len(files) == len(errors.exceptions), "not one for each example on the way"
+    assert all("R.function" in str(each) for each in errors.exceptions)
+    assert sorted(str(each).rpartition("/")[2] for each in errors.exceptions) == files
+
+
+def test_the_blob_that_is_printed_fails_at_once(
+    group: tuple[BaseExceptionGroup[Exception], Path],
+) -> None:
+    notes = "".join(group[0].exceptions[0].__notes__)
+    decorator = re.search(r"@reproduce_failure\((.*)\)", notes)
+    assert decorator is not None
+    seen = []
+
+    @settings(QUICK)
+    @hypothesis.reproduce_failure(*eval(decorator[1]))
+    @given(MODULES)
+    def test(mod: tvm.IRModule) -> None:
+        seen.append(mod)
+        check_pass(two_bugs(), mod)
+
+    with pytest.raises(PassViolation) as raised:
+        test()
+    assert len(seen) == 1
+    assert raised.value.violation == group[0].exceptions[0].violation  # type: ignore[attr-defined]  # as seen
+
+
+def test_the_database_brings_the_example_back(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    @settings(QUICK, database=DirectoryBasedExampleDatabase(tmp_path / "db"))
+    @given(MODULES)
+    def test(mod: tvm.IRModule) -> None:
+        seen.append("relax.exp" in ops_used(mod))
+        if seen[-1]:
+            check_pass(two_bugs(), mod)
+
+    with pytest.raises(PassViolation):
+        test()
+    seen.clear()
+    with pytest.raises(PassViolation):
+        test()
+    assert seen[0], "the first example of the second run fails"
+
+
+def test_the_same_seed_gives_the_same_modules() -> None:
+    def drawn() -> list[int]:
+        marks = []
+
+        @settings(QUICK, max_examples=15)
+        @seed(7)
+        @given(st.from_type(tvm.IRModule))
+        def test(mod: tvm.IRModule) -> None:
+            marks.append(int(tvm_ffi.structural_hash(mod, map_free_vars=True)))
+
+        test()
+        return marks
+
+    assert drawn() == drawn()
+
+
+def module_with(op: Callable[[relax.Expr], relax.Expr]) -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(op(x)))
+    return builder.get()
+
+
+def test_an_example_by_hand_comes_first_and_is_looked_into() -> None:
+    @settings(QUICK, phases=[Phase.explicit])
+    @example(module_with(relax.op.exp))
+    @given(MODULES)
+    def test(mod: tvm.IRModule) -> None:
+        check_pass(two_bugs(), mod)
+
+    with pytest.raises(PassViolation, match=r"KeyError") as raised:
+        test()
+    assert "Reproducer, with a gap for the pass" in str(raised.value)
+    (path,) = Path(".relaxfuzz").glob("*.py")
+    assert "the_pass = ..." in path.read_text()
+
+
+def test_a_check_is_not_timed() -> None:
+    def slow(mod: tvm.IRModule) -> tvm.IRModule:
+        time.sleep(0.2)
+        return mod
+
+    deadline = datetime.timedelta(milliseconds=100)
+    pass_ = made_pass(slow, "Slow")
+
+    @settings(QUICK, deadline=deadline, max_examples=1)
+    @given(st.just(module_with(relax.op.exp)))
+    def test(mod: tvm.IRModule) -> None:
+        check_pass(pass_, mod, oracles=["crash"])
+
+    @settings(QUICK, deadline=deadline, max_examples=1, phases=[Phase.generate])
+    @given(st.none())
+    def timed(_: None) -> None:
+        time.sleep(0.2)
+
+    test()
+    with pytest.raises(hypothesis.errors.DeadlineExceeded):
+        timed()
+
+
+def test_what_is_shown_is_not_tried() -> None:
+    tried = []
+
+    @settings(QUICK, max_examples=5)
+    @given(st.integers())
+    def test(_: int) -> None:
+        tried.append(searching())
+        with untimed():
+            assert len(tried) < 3
+
+    with pytest.raises(AssertionError):
+        test()
+    assert set(tried[:-1]) == {True}
+    assert tried[-1] is False
+    assert not searching(), "outside of Hypothesis"
+
+
+def test_profiles_are_there_wherever_hypothesis_is() -> None:
+    code = (
+        "import sys, hypothesis\n"
+        "pr, nightly = map(hypothesis.settings.get_profile, "
+        "('relaxfuzz-pr', 'relaxfuzz-nightly'))\n"
+        "assert pr.derandomize and pr.database is None\n"
+        "assert pr.deadline is nightly.deadline is None\n"
+        "assert nightly.max_examples > pr.max_examples and not nightly.derandomize\n"
+        "assert not {'tvm', 'pytest'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def place(violation: Violation) -> str:
+    """Where Hypothesis sees a failure come from."""
+    with pytest.raises(PassViolation) as raised:
+        fail(PassViolation.__new__(PassViolation), violation)
+    return raised.traceback[-1].frame.code.raw.co_filename
+
+
+def violation(oracle: str, *key: str) -> Violation:
+    return Violation(oracle, "FuseOps", "title", "detail", key, key)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("evaluated", "values", "relax.cos"), ("evaluated", "values", "relax.sin"), True),
+        (("evaluated", "values", "relax.cos"), ("evaluated", "shape"), False),
+        (("evaluated", "values"), ("executed", "values"), False),
+        (("crash", "KeyError", "exp", "p.py:3"), ("crash", "KeyError", "sin", "p.py:3"), True),
+        (("crash", "KeyError", "exp", "p.py:3"), ("crash", "KeyError", "exp", "p.py:9"), False),
+        (("crash", "KeyError", "exp", ""), ("crash", "KeyError", "sin", ""), False),
+        (("well-formed", "ill-formed", "a", "x"), ("well-formed", "ill-formed", "a", "y"), True),
+        (("well-formed", "ill-formed", "a", ""), ("well-formed", "ill-formed", "b", ""), False),
+        (("segfault",), ("segfault",), True),
+        (("segfault",), ("abort",), False),
+    ],
+)
+def test_which_failures_are_one_bug(
+    one: tuple[str, ...], other: tuple[str, ...], same: bool
+) -> None:
+    assert (place(violation(*one)) == place(violation(*other))) is same

@@ -1,0 +1,73 @@
+"""One at a time in a folder: who is refused, what that is told, and who is not in the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz.fuzz.system.lock import LOCK, alone
+from relaxfuzz.fuzz.user_input.mistake import Mistake
+
+HOLD = """\
+import sys
+from pathlib import Path
+from relaxfuzz.fuzz.system.lock import alone
+with alone(Path(sys.argv[1]), "relaxfuzz nightly"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_second_is_told_who_is_there_and_since_when(tmp_path: Path) -> None:
+    with held(tmp_path) as process:
+        today = time.strftime("%Y-%m-%d")
+        with pytest.raises(Mistake) as refused, alone(tmp_path, "mine"):
+            pass
+        assert f"relaxfuzz nightly (process {process.pid}, since {today}" in str(refused.value)
+        assert str(tmp_path) in str(refused.value)
+
+
+def test_who_was_killed_is_not_in_the_way(tmp_path: Path) -> None:
+    with held(tmp_path) as process:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        refused = pytest.raises(Mistake, match=rf"^a \(process {os.getpid()},")
+        with alone(tmp_path, "a"), refused, alone(tmp_path, "b"):
+            pass
+
+
+def test_it_ends_with_the_block_and_a_longer_name_leaves_nothing(tmp_path: Path) -> None:
+    with alone(tmp_path, "a name that is long"):
+        pass
+    refused = pytest.raises(Mistake, match=r"^b \(process")
+    with alone(tmp_path, "b"), refused, alone(tmp_path, "c"):
+        pass
+
+
+def test_one_that_has_not_said_who_it_is_holds_as_well(tmp_path: Path) -> None:
+    with alone(tmp_path, "a"):
+        (tmp_path / LOCK).write_text("")
+        with pytest.raises(Mistake, match="another relaxfuzz"), alone(tmp_path, "b"):
+            pass

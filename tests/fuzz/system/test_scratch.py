@@ -1,0 +1,59 @@
+"""What is temporary goes with the process, however that ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from relaxfuzz.fuzz.system.scratch import sweep
+
+HOLD = """\
+import sys
+from relaxfuzz.fuzz.system.scratch import scratch
+folder = scratch()
+assert folder == scratch()
+(folder / "file").write_text("x")
+print(folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def held(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_it_goes_with_the_process_and_not_before(tmp_path: Path) -> None:
+    process, path = held(tmp_path)
+    with process:
+        sweep(tmp_path)
+        assert (path / "file").exists()
+    assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_killed_left_is_swept_by_the_next(tmp_path: Path) -> None:
+    killed, left = held(tmp_path)
+    with killed:
+        killed.kill()
+    assert (left / "file").exists()
+    process, path = held(tmp_path)
+    with process:
+        assert list(tmp_path.iterdir()) == [path]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_ours_stays(tmp_path: Path) -> None:
+    (tmp_path / "relaxfuzz-scratch-mine").mkdir()
+    (tmp_path / "relaxfuzz-scratch-file").touch()
+    sweep(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2

@@ -1,0 +1,111 @@
+"""A user's module is read whatever it does, or refused in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.user_input.module_file import execute
+from relaxfuzz.fuzz.user_input.read_module import BadModule, load
+from relaxfuzz.generators.source import to_source
+
+SCRIPT = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            y = R.add(x, x)
+            R.output(y)
+        return y
+"""
+
+
+@pytest.fixture(scope="module")
+def mod(tmp_path_factory: pytest.TempPathFactory) -> tvm.IRModule:
+    path = tmp_path_factory.mktemp("script") / "script.py"
+    path.write_text(SCRIPT)
+    return execute(path)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[LocalPool]:
+    with LocalPool(1) as made:
+        yield made
+
+
+def write(folder: Path, text: str, name: str = "user_module.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("form", ["json", "script", "printed script", "source"])
+def test_every_form_gives_the_module(
+    tmp_path: Path, pool: LocalPool, mod: tvm.IRModule, form: str
+) -> None:
+    path = {
+        "json": lambda: write(tmp_path, tvm.ir.save_json(mod), "model.json"),
+        "script": lambda: write(tmp_path, SCRIPT),
+        "printed script": lambda: write(tmp_path, mod.script()),
+        "source": lambda: write(tmp_path, to_source(mod)),
+    }[form]()
+    loaded = tvm.ir.load_json(load(path, pool))
+    tvm.ir.assert_structural_equal(loaded, mod)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = (", r"does not parse: .* \(line 1\)"),
+        ("import re\nraise KeyError('oh')", "raised KeyError: 'oh'"),
+        ("import sys\nsys.exit(0)", "raised SystemExit"),
+        ("import re", "defines no IRModule"),
+        ("import os\nos._exit(7)", "ended with code 7"),
+        ("import os\nos.kill(os.getpid(), 11)", "killed by SIGSEGV"),
+        (SCRIPT.replace("R.output(y)", "R.output(z)"), "Undefined variable: z"),
+        (f"{SCRIPT}\nOther = Module\nthird = Module.clone()\ndel Module", "several IRModules"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, pool: LocalPool, text: str, message: str) -> None:
+    with pytest.raises(BadModule, match=message) as raised:
+        load(write(tmp_path, text), pool)
+    assert "\n" not in str(raised.value)
+    assert "user_module.py" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("hello", "neither a Python file"), ('{"a": 1}', "cannot|can load")],
+)
+def test_bad_json_is_refused(tmp_path: Path, pool: LocalPool, text: str, message: str) -> None:
+    with pytest.raises(BadModule, match=message):
+        load(write(tmp_path, text, "model.json"), pool)
+
+
+def test_missing_file_is_named(tmp_path: Path, pool: LocalPool) -> None:
+    with pytest.raises(BadModule, match=r"no module file '.*gone\.json'"):
+        load(tmp_path / "gone.json", pool)
+
+
+def test_ill_formed_module_is_refused(tmp_path: Path, pool: LocalPool) -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    y = relax.Var("y", relax.TensorType((2,), "float32"))
+    body = relax.SeqExpr([], y)
+    relax.expr._update_type(body, y.ty)
+    func = relax.Function([x], body, y.ty).with_attr("global_symbol", "main")
+    bad = tvm.IRModule({relax.GlobalVar("main"): func})
+    with pytest.raises(BadModule, match="not well-formed"):
+        load(write(tmp_path, tvm.ir.save_json(bad), "model.json"), pool)
+
+
+def test_user_code_does_not_run_here(tmp_path: Path, pool: LocalPool) -> None:
+    load(write(tmp_path, SCRIPT + "\nimport tvm\ntvm.touched = True\n"), pool)
+    assert not hasattr(tvm, "touched")

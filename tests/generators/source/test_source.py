@@ -1,0 +1,645 @@
+"""Every module must survive the way to source and back as the same graph of nodes."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax, s_tir, te, tirx
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators import tvm_api
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.source import SourceError, from_source, relax_nodes, same_graph, to_source
+
+ROOT = Path(__file__).resolve().parents[3]
+ARCHIVE = Path(
+    os.environ.get("RELAXFUZZ_UPSTREAM_MODULES")
+    or ROOT.parent / "shared" / "upstream_modules.tar.xz"
+)
+SLICE = 12  # every so many modules of the archive
+
+
+def check(mod: tvm.IRModule) -> str:
+    text = to_source(mod)
+    again = from_source(text)
+    assert same_graph(mod, again) is None, text
+    assert tvm_ffi.structural_equal(mod, again, map_free_vars=True)
+    assert to_source(again) == text
+    return text
+
+
+def built(emit, *params: relax.Var, dataflow: bool = True) -> tvm.IRModule:
+    """A module whose `main` binds what `emit` gives for a builder, as BlockBuilder does it."""
+    bb = relax.BlockBuilder()
+    with bb.function("main", list(params)):
+        if dataflow:
+            with bb.dataflow():
+                result = bb.emit_output(emit(bb))
+        else:
+            result = emit(bb)
+        bb.emit_func_output(result)
+    return bb.finalize()
+
+
+def tensor(name: str, *shape: object, dtype: str = "float32") -> relax.Var:
+    return relax.Var(name, R.Tensor(shape, dtype))
+
+
+def only(func: relax.Function | tirx.PrimFunc) -> tvm.IRModule:
+    return tvm.IRModule({"main": func})
+
+
+def test_a_small_module_reads_well() -> None:
+    x, y = tensor("x", 2, 3), tensor("y", 2, 3)
+    mod = built(lambda bb: bb.emit(relax.op.nn.relu(bb.emit(relax.op.add(x, y)))), x, y)
+    text = check(mod)
+    assert "    bind(lv, relax.op.add(x, y))," in text
+    assert 'x = relax.Var("x", R.Tensor((2, 3), "float32"))' in text
+    assert len(text.splitlines()) < 45
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_plain_ops_are_plain_calls() -> None:
+    x, y = tensor("x", 2), tensor("y", 2)
+    for name in relax_nodes.PLAIN_OPS:
+        func = relax.op
+        for part in name.removeprefix("relax.").split("."):
+            func = getattr(func, part)
+        binary = tvm.ir.Op.get(name).num_inputs == 2
+        args = [x, y] if binary else [x]
+        given, plain = func(*args), relax.Call(tvm.ir.Op.get(name), args)
+        assert tvm_ffi.structural_equal(given, plain, map_free_vars=True), name
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(1.5, "float32"),
+        np.array(True),
+        np.array([1, 2], "int64"),
+        np.array([0.1, 1 / 3], "float16"),
+        np.array([0.1, -0.0], "float64"),
+        np.array([np.nan, np.inf, -np.inf], "float32"),
+        np.zeros((0, 3), "int8"),
+        np.zeros((64, 64), "float32"),
+        np.array([0.0, -0.0, 0.0, 0.0], "float32"),
+        np.arange(100, dtype="uint8").reshape(4, 25),
+        np.array([2**63 - 1, -(2**63)], "int64"),
+        np.array(2**64 - 1, "uint64"),
+        np.array([1.5, 2], ml_dtypes.bfloat16),
+        np.array([1.5, 2], ml_dtypes.float8_e4m3fn),
+    ],
+    ids=lambda a: f"{a.dtype}{list(a.shape)}",
+)
+def test_constants(array: np.ndarray) -> None:
+    check(built(lambda bb: bb.emit(relax.const(array, str(array.dtype))), dataflow=False))
+
+
+def test_constant_shared_by_two_calls() -> None:
+    x, c = tensor("x", 2), relax.const(np.ones(2, "float32"), "float32")
+    mod = built(lambda bb: bb.emit(relax.op.add(bb.emit(relax.op.add(x, c)), c)), x)
+    assert "const = relax.const" in check(mod)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: relax.op.nn.conv2d(x, x, padding=(1, 2, 3, 4), out_dtype="float32"),
+        lambda x: relax.op.astype(x, "float16"),
+        lambda x: relax.op.permute_dims(x),
+        lambda x: relax.op.sum(x, axis=[0, -1], keepdims=True),
+        lambda x: relax.op.take(x, relax.prim_value(1), axis=0),
+        lambda x: relax.op.full((2, 3), relax.const(0.5), "float32"),
+        lambda x: relax.op.clip(x, 0.0, 1.0),
+        lambda x: relax.op.nn.softmax(x, axis=-1),
+        lambda x: relax.op.strided_slice(x, [0], [0], [1], assume_inbound=True),
+        lambda x: relax.op.reshape(x, (-1,)),
+    ],
+)
+def test_typed_attributes(call) -> None:
+    x = tensor("x", 1, 3, 8, 8)
+    check(built(lambda bb: bb.emit(call(x)), x))
+
+
+def test_one_shape_object_in_two_functions() -> None:
+    n = tirx.Var("n", "int64")
+    shape = relax.ShapeExpr([n, n * 4 + 1, 2])
+    funcs = {}
+    for name in ("f", "g"):
+        x = relax.Var("x", relax.TensorType(shape, "float32"))
+        funcs[name] = relax.Function([x], relax.SeqExpr([], x), x.ty)
+    mod = tvm.IRModule(funcs)
+    check(mod)
+
+    copies = {}
+    for name in ("f", "g"):
+        own = relax.ShapeExpr(shape.values)
+        x = relax.Var("x", relax.TensorType(own, "float32"))
+        copies[name] = relax.Function([x], relax.SeqExpr([], x), x.ty)
+    other = tvm.IRModule(copies)
+    assert tvm_ffi.structural_equal(mod, other, map_free_vars=True)
+    assert same_graph(mod, other) is not None
+
+
+def test_weak_and_incomplete_types() -> None:
+    types = [
+        relax.TensorType(ndim=2, dtype="float32"),
+        relax.TensorType(dtype=None, ndim=-1),
+        relax.TensorType((2, 3), dtype=None),
+        relax.AnyType(),
+        relax.ShapeType(ndim=3),
+        relax.ShapeType([1, 2]),
+        tvm.ir.TupleType([relax.AnyType(), tvm.ir.PrimType("int64")]),
+        relax.FuncType([relax.AnyType()], relax.AnyType(), False),
+        relax.FuncType.opaque_func(ret=relax.AnyType(), purity=True),
+    ]
+    params = [relax.Var(f"p{k}", ty) for k, ty in enumerate(types)]
+    result = relax.Var("r", relax.AnyType())
+    value = relax.op.add(params[0], params[0])
+    block = relax.BindingBlock([relax.VarBinding(result, value)])
+    body = relax.SeqExpr([block], result)
+    check(only(relax.Function(params, body, relax.AnyType(), attrs=tvm.ir.DictAttrs({"a": 1}))))
+
+
+def test_match_cast_and_symbolic_shapes() -> None:
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x = relax.Var("x", relax.TensorType(ndim=2, dtype="float32"))
+    mod = built(
+        lambda bb: bb.emit(
+            relax.op.exp(bb.match_cast(x, relax.TensorType([n, tirx.max(m, 2)], "float32")))
+        ),
+        x,
+    )
+    check(mod)
+
+
+def test_control_flow_nested_functions_and_recursion() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,)):
+            @R.function
+            def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                return R.add(x, y)
+
+            if c:
+                a = inner(x)
+                b = R.add(a, a)
+            else:
+                b = Module.main(c, x)
+            return b
+
+    check(Module)
+    check(relax.transform.LambdaLift()(Module))
+
+
+def test_tuples_and_aliases() -> None:
+    x = relax.Var("x", R.Tuple(R.Tensor((2,), "float32"), R.Tuple(R.Tensor((3,), "int8"))))
+
+    def emit(bb: relax.BlockBuilder) -> relax.Expr:
+        first, rest = bb.emit(x[0]), bb.emit(x[1])
+        again = bb.emit(rest)
+        both = bb.emit(relax.Tuple([first, again, relax.Tuple([])]))
+        shape = bb.emit(relax.ShapeExpr([1, 2]))
+        return bb.emit(relax.Tuple([both, shape]))
+
+    check(built(emit, x))
+
+
+def test_impure_extern_and_packed_calls() -> None:
+    x = tensor("x", 2)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x], attrs={"global_symbol": "main"}, pure=False):
+        bb.emit(relax.op.print(x, format='a "quoted" \\ {}\n'))
+        y = bb.emit(relax.call_pure_packed("my.func", x, ty_args=R.Tensor((2,), "float32")))
+        z = bb.emit(relax.Call(relax.ExternFunc("f"), [x, relax.prim_value(3)], None, [x.ty]))
+        bb.emit_func_output(relax.Tuple([y, z]))
+    check(bb.finalize())
+
+
+def test_vdevices_and_attributes() -> None:
+    vdevices = [
+        relax.VDevice("llvm"),
+        relax.VDevice({"kind": "cuda", "arch": "sm_80"}, 1, "shared"),
+    ]
+    x = relax.Var("x", relax.TensorType((2,), "float32", vdevices[1]))
+    nested = {"a": [1, True, None, 0.5, "s"], "b": {"c": tirx.IntImm("int64", 1)}}
+    func = relax.Function([x], relax.SeqExpr([], x), x.ty).with_attr("nested", nested)
+    func = func.with_attr("awkward key!", tvm.target.Target({"kind": "llvm", "num-cores": 2}))
+    mod = tvm.IRModule(
+        {"main": func}, attrs={"system_lib_prefix": "p_"}, global_infos={"vdevice": vdevices}
+    )
+    check(mod)
+
+
+def test_two_global_variables_without_and_with_types() -> None:
+    x = tensor("x", 2)
+    func = relax.Function([x], relax.SeqExpr([], x), x.ty)
+    typed, bare, own = (tvm.ir.GlobalVar(name) for name in ("typed", "bare", "own"))
+    relax.expr._update_type(typed, func.ty)
+    relax.expr._update_type(own, relax.FuncType([x.ty], x.ty))
+    check(tvm.IRModule({typed: func, bare: func, own: func}))
+
+
+def test_names_that_python_cannot_have() -> None:
+    names = ["lambda", "mod", "np", "a.b", "", "1x", "x", "x", "ü", "type_of"]
+    params = [tensor(name, 2) for name in names]
+    body = relax.SeqExpr([], relax.Tuple(params))
+    ty = tvm.ir.TupleType([p.ty for p in params])
+    check(only(relax.Function(params, body, ty)))
+
+
+def test_wide_and_deep_modules() -> None:
+    x = tensor("x", 2)
+
+    def emit(bb: relax.BlockBuilder) -> relax.Expr:
+        value: relax.Expr = x
+        for _ in range(400):
+            value = bb.emit(relax.op.add(value, x))
+        return value
+
+    check(built(emit, x))
+    i = tirx.Var("i", "int32")
+    value: tirx.PrimExpr = i
+    for k in range(300):
+        value = tirx.Add(tirx.Mul(value, tirx.IntImm("int32", k)), i)
+    check(only(tirx.PrimFunc([i], tirx.Evaluate(value))))
+
+
+@pytest.mark.parametrize("deep", range(1, 4))
+def test_what_is_cut_off_for_its_depth_is_written_once(deep: int) -> None:
+    x, c, bb = tensor("x", 2), tensor("c", dtype="bool"), relax.BlockBuilder()
+
+    def nested(name: str, value: relax.Expr, branches: int) -> relax.Expr:
+        for depth in range(branches):
+            var = relax.Var(f"{name}{depth}", value.ty)
+            block = relax.BindingBlock([relax.VarBinding(var, value)])
+            both = relax.SeqExpr([block], var), relax.SeqExpr([], var)
+            value = bb.normalize(relax.If(c, *both))
+        return value
+
+    pair = relax.Tuple([x])
+    for branches in range(1, 4):
+        values = [nested("deep", bb.normalize(relax.op.exp(x)), deep), nested("s", pair, branches)]
+        bindings = [relax.VarBinding(relax.Var(f"v{i}", v.ty), v) for i, v in enumerate(values)]
+        body = relax.SeqExpr([relax.BindingBlock(bindings)], bindings[0].var)
+        text = to_source(only(relax.Function([x, c], body, x.ty)))
+        for name in re.findall(r"^(expr\w*) = ", text, re.MULTILINE):
+            assert len(re.findall(rf"\b{name}\b", text)) > 1, f"{name} is written again:\n{text}"
+
+
+@T.prim_func(s_tir=True)
+def blocks(a: T.handle, B: T.Buffer((16, 16), "float32")) -> None:
+    T.func_attr({"global_symbol": "main", "tirx.noalias": True})
+    n = T.int64()
+    A = T.match_buffer(a, (n, 16), "float32", offset_factor=4)
+    C = T.sblock_alloc_buffer((16, 16), "float32", scope="shared")
+    for i in T.thread_binding(16, thread="blockIdx.x"):
+        for j in T.vectorized(16):
+            with T.sblock("copy"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.where(i * 16 + j < 200)
+                T.sblock_attr({"note": [1, "a"]})
+                C[vi, vj] = T.if_then_else(vi < 3, A[vi, vj] * T.float32(2), T.exp(A[vi, vj]))
+    for i, j, k in T.grid(16, 16, 16):
+        with T.sblock("sum"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + T.max(C[vi, vk], T.Cast("float32", vk)) / T.float32(3)
+
+
+@T.prim_func
+def statements(A: T.Buffer((8,), "int32"), n: T.int32, p: T.handle) -> None:
+    B = T.alloc_buffer((8,), "int32", scope="local")
+    for i in T.serial(0, n, annotations={"pragma": 1}):
+        if i % 2 == 0:
+            B[i % 8] = (i << 2) ^ 5
+        elif i // 3 > 1 and i != 7:
+            B[i % 8] = T.Select(i > 4, -i, T.min(i, n))
+        else:
+            T.evaluate(T.call_extern("int32", "f", p, "text"))
+    x: T.let[T.int32] = A[0] + 1
+    while A[0] < x:
+        A[0] = A[0] + 1
+    T.evaluate(T.Ramp(0, 1, 4))
+
+
+@pytest.mark.parametrize("func", [blocks, statements], ids=["blocks", "statements"])
+def test_prim_funcs(func: tirx.PrimFunc) -> None:
+    check(only(func))
+    check(tvm.IRModule({"a": func, "b": func.with_attr("private", True)}))
+
+
+def te_add_one(shape: list[object]) -> tirx.PrimFunc:
+    a = te.placeholder(shape, name="A", dtype="float32")
+    return te.create_prim_func([a, te.compute(shape, lambda *i: a(*i) + 1, name="add_one")])
+
+
+def test_loops_around_a_block_are_one_call() -> None:
+    body = check(only(te_add_one([2, 3]))).partition("\nA = ")[2]
+    assert "[at(A, v_i0, v_i1)]" in body
+    assert "v_i0, v_i1 = variables(" in body
+    assert body.count("nest(") == 1
+    assert "tirx.For" not in body
+    n = tirx.Var("n", "int64")
+    assert "[interval(0, n), 3]" in check(only(te_add_one([n, 3])))
+
+
+@pytest.mark.parametrize("field", ["kind", "annotations", "step", "loop_var", "min", "extent"])
+def test_loops_that_the_helper_would_not_make(field: str) -> None:
+    """Each differs in one place from what `nest` in the text makes."""
+    func = te_add_one([4])
+    loop = func.body.block.body
+    fields = {name: getattr(loop, name) for name in ("loop_var", "min", "extent", "kind", "body")}
+    odd = {
+        "kind": tirx.ForKind.PARALLEL,
+        "annotations": {"a": 1},
+        "step": tirx.const(2, "int32"),
+        "loop_var": tirx.Var("other", "int32"),
+        "min": tirx.const(1, "int32"),
+        "extent": tirx.const(3, "int32"),
+    }
+    changed_loop = tirx.For(**fields | {field: odd[field]})
+    block = func.body.block
+    root = s_tir.SBlock([], [], [], "root", changed_loop, alloc_buffers=block.alloc_buffers)
+    body = s_tir.SBlockRealize([], True, root)
+    text = check(only(tirx.PrimFunc(func.params, body)))
+    assert "tirx.For(" in text.partition("\nA = ")[2]
+
+
+def test_loop_variable_used_outside_of_its_loops() -> None:
+    func = te_add_one([4])
+    loop = func.body.block.body
+    twice = tirx.SeqStmt([loop, tirx.Evaluate(loop.loop_var)])
+    body = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", twice))
+    assert "tirx.For(" in check(only(tirx.PrimFunc(func.params, body))).partition("\nA = ")[2]
+
+
+def test_tuple_whose_type_is_not_made_of_its_fields_types() -> None:
+    x = tensor("x", 2)
+    ty = tvm.ir.TupleType([R.Tensor((2,), "float32")])
+    pair = tvm.ir.make_node("ir.Tuple", ty=ty, fields=[x], span=None)
+    assert "tuple_of(" in check(only(relax.Function([x], relax.SeqExpr([], pair), ty)))
+
+
+def test_bit_operations() -> None:
+    i = tirx.Var("i", "int32")
+    exprs = [i & 3, i | i, i ^ 1, ~i, i << 2, i >> i]
+    text = check(only(tirx.PrimFunc([i], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+    assert "make_node" not in text
+
+
+@pytest.mark.parametrize("pad", [None, 0.0])
+def test_layout_transform(pad: float | None) -> None:
+    x = tensor("x", 4, 4)
+    mod = built(lambda bb: bb.emit(relax.op.layout_transform(x, lambda i, j: (j, i), pad)), x)
+    assert "relax.op.layout_transform(" in check(mod)
+
+
+OLDER = os.environ.get("RELAXFUZZ_OLDER_PYTHONS", "").split(os.pathsep)
+
+
+@pytest.mark.parametrize("python", OLDER, ids=[Path(p).parent.parent.name or "-" for p in OLDER])
+def test_texts_load_in_older_releases(python: str, tmp_path: Path) -> None:
+    if not python:
+        pytest.skip("RELAXFUZZ_OLDER_PYTHONS names no interpreter with TVM 0.25 or 0.26")
+    strategy = ir_modules()
+    for k in range(20):
+        (tmp_path / f"{k}.py").write_text(to_source(example(strategy, 3, k)))
+    script = (
+        "import pathlib, sys\n"
+        "for path in pathlib.Path(sys.argv[1]).glob('*.py'):\n"
+        "    try:\n"
+        "        exec(path.read_text(), {})\n"
+        "    except Exception as error:\n"
+        "        print(path.name, error, file=sys.stderr)\n"
+        "    else:\n"
+        "        print(path.name)\n"
+    )
+    done = subprocess.run(
+        [python, "-c", script, tmp_path], capture_output=True, text=True, check=True
+    )
+    loaded = len(done.stdout.split())
+    assert loaded >= 18, done.stderr
+
+
+def test_arithmetic_never_folds() -> None:
+    i, j = tirx.Var("i", "int32"), tirx.Var("j", "int64")
+    exprs: list[tirx.PrimExpr] = []
+    for op in (tirx.Add, tirx.Sub, tirx.Mul, tirx.FloorDiv, tirx.FloorMod, tirx.Min, tirx.LT):
+        for var in (i, j):
+            literals = [tirx.IntImm(str(var.ty), k) for k in (-1, 0, 1, 2)]
+            exprs += [op(var, k) for k in literals] + [op(k, var) for k in literals]
+            exprs += [op(k, k) for k in literals]
+    check(only(tirx.PrimFunc([i, j], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-30, float("nan"), float("inf"), -0.0, 1 / 3])
+def test_float_literals(value: float) -> None:
+    exprs = [tirx.FloatImm(dtype, value) for dtype in ("float16", "float32", "float64", "bfloat16")]
+    check(only(tirx.PrimFunc([], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31), 2**63 - 1, -(2**63)])
+def test_large_integers(value: int) -> None:
+    exprs = [tirx.IntImm("int64", value), tirx.IntImm("uint64", abs(value) - 1)]
+    check(only(tirx.PrimFunc([], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+
+
+@pytest.mark.parametrize("value", [-1.7e308, 1e39, 5e-324])
+def test_doubles_beyond_float32(value: float) -> None:
+    check(only(tirx.PrimFunc([], tirx.Evaluate(tirx.FloatImm("float64", value)))))
+
+
+def test_literals_outside_their_dtype() -> None:
+    """The constructors refuse them, but passes make them."""
+    values = {"int8": 200, "uint8": -1, "int32": 2**40, "float16": 1e6, "float32": -1.7e308}
+    statements_ = []
+    for dtype, value in values.items():
+        kind = "ir.FloatImm" if dtype.startswith("float") else "ir.IntImm"
+        ty = tvm.ir.PrimType(dtype)
+        literal = tvm.ir.make_node(kind, ty=ty, value=value, span=None)
+        statements_.append(tirx.Evaluate(literal))
+    check(only(tirx.PrimFunc([], tirx.SeqStmt(statements_))))
+
+
+def test_stale_function_type() -> None:
+    func = tirx.PrimFunc([tirx.Var("n", "int32")], tirx.Evaluate(0))
+    assert func.ty.purity
+    check(only(func))
+    writes = statements.with_attr("a", 1)
+    fields = {"span": None, "ty": func.ty, "attrs": writes.attrs, "params": writes.params}
+    made = {"ret_type": writes.ret_type, "body": writes.body}
+    check(only(tvm.ir.make_node("tirx.PrimFunc", **fields, **made)))
+
+
+def changed() -> Iterator[tuple[str, tvm.IRModule]]:
+    def module(name: str = "x", bias: float = 1.0, **attrs: object) -> tvm.IRModule:
+        x = tensor(name, 2)
+        bias_ = relax.const(np.full(2, bias, "float32"), "float32")
+        mod = built(lambda bb: bb.emit(relax.op.add(x, bias_)), x)
+        return tvm.IRModule(mod.functions, attrs=attrs)
+
+    yield "", module()
+    yield "name", module(name="y")
+    yield "entries", module(a=1)
+    yield "value", module(bias=2.0)
+
+
+def test_same_graph_tells_differences() -> None:
+    (_, base), *others = changed()
+    assert same_graph(base, base) is None
+    for word, other in others:
+        difference = same_graph(base, other)
+        assert difference is not None, word
+        assert word in difference
+    x = tensor("x", 2)
+    twice, once = (
+        only(relax.Function([x], relax.SeqExpr([], relax.Tuple(fields)), relax.AnyType()))
+        for fields in ([relax.ShapeExpr([1])] * 2, [relax.ShapeExpr([1]), relax.ShapeExpr([1])])
+    )
+    assert "in the first module only" in (same_graph(twice, once) or "")
+    assert "in the second module only" in (same_graph(once, twice) or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("x = 1", "no variable named mod"), ("mod = 3", r"not 3 \(type=int\)")],
+)
+def test_from_source_refuses(text: str, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        from_source(text)
+
+
+def test_text_runs_without_relaxfuzz() -> None:
+    x = tensor("x", 2)
+    text = to_source(built(lambda bb: bb.emit(relax.op.add(x, x)), x))
+    script = text + "\nimport sys\nassert 'relaxfuzz' not in sys.modules\nmod.show()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+PIPELINE = (
+    "LegalizeOps",
+    "AnnotateTIROpPattern",
+    "FoldConstant",
+    "FuseOps",
+    "FuseTIR",
+    "ToNonDataflow",
+    "RemovePurityChecking",
+    "CallTIRRewrite",
+    "StaticPlanBlockMemory",
+    "LowerAllocTensor",
+    "KillAfterLastUse",
+    "LowerRuntimeBuiltin",
+    "ComputePrimValue",
+    "VMShapeLower",
+    "AttachGlobalSymbol",
+)
+
+
+def test_every_stage_of_the_pipeline() -> None:
+    n = tirx.Var("n", "int64")
+    x, w = tensor("x", n, 8), tensor("w", 8, 8)
+
+    def emit(bb: relax.BlockBuilder) -> relax.Expr:
+        lv = bb.emit(relax.op.nn.relu(relax.op.matmul(x, w)))
+        bias = relax.const(np.arange(8, dtype="float32"), "float32")
+        return bb.emit(relax.op.nn.softmax(relax.op.add(lv, bias)))
+
+    mod = built(emit, x, w)
+    for name in PIPELINE:
+        mod = getattr(relax.transform, name)()(mod)
+        check(mod)
+
+
+def test_upstream_modules() -> None:
+    if not ARCHIVE.exists():
+        pytest.skip(f"no archive of real modules at {ARCHIVE}")
+    loaded = 0
+    for name, text in upstream_modules():
+        try:
+            mod = tvm.ir.load_json(text)
+        except AttributeError as error:
+            if "is not registered" not in str(error):
+                raise
+            continue  # uses an op that only a test of TVM defines
+        loaded += 1
+        assert same_graph(mod, from_source(to_source(mod))) is None, name
+    assert loaded > 0
+
+
+def upstream_modules() -> Iterator[tuple[str, str]]:
+    with tarfile.open(fileobj=io.BytesIO(ARCHIVE.read_bytes()), mode="r:xz") as archive:
+        members = sorted(
+            (m for m in archive.getmembers() if m.name.endswith(".json")), key=lambda m: m.name
+        )
+        for member in members[::SLICE]:
+            file = archive.extractfile(member)
+            if file is not None and not member.name.endswith("index.json"):
+                yield member.name, file.read().decode()
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the package metadata says is installed; tests change it."""
+    found = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1", "hypothesis": "6"}
+    monkeypatch.setattr(tvm_api, "_distribution", found.get)
+    return found
+
+
+def test_require_tvm(installed: dict[str, str]) -> None:
+    assert tvm_api.require_tvm() == tvm_api.versions()
+    assert set(tvm_api.versions()) == {
+        *("tvm", "tvm_git", "tvm_ffi", "numpy", "hypothesis", "python")
+    }
+
+
+def test_crashing_ffi_is_refused_with_the_pin(installed: dict[str, str]) -> None:
+    installed["apache-tvm-ffi"] = "0.1.15.post2"
+    with pytest.raises(tvm_api.TVMUnsupported, match=r"apache-tvm-ffi==0\.1\.14\.post1"):
+        tvm_api.require_tvm()
+    installed["apache-tvm"] = "0.28.0"
+    tvm_api.refuse_bad_ffi()
+
+
+def test_old_and_new_tvm(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tvm, "__version__", "0.26.0")
+    with pytest.raises(tvm_api.TVMUnsupported, match=r"0\.26\.0 is too old: 0\.27 is"):
+        tvm_api.require_tvm()
+    monkeypatch.setattr(tvm, "__version__", "0.99.dev3+g1234567")
+    with pytest.warns(UserWarning, match="newer than 0.27"):
+        tvm_api.require_tvm()
+
+
+def test_missing_tvm(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tvm", None)
+    with pytest.raises(tvm_api.TVMUnsupported, match=r"pip install 'relaxfuzz\[tvm\]'"):
+        tvm_api.require_tvm()
+
+
+def test_well_formedness() -> None:
+    x, y = tensor("x", 2), tensor("y", 2)
+    good = built(lambda bb: bb.emit(relax.op.add(x, x)), x)
+    bad = only(relax.Function([x], relax.SeqExpr([], y), y.ty))
+    assert tvm_api.well_formed(good)
+    assert tvm_api.first_violation(good) is None
+    assert not tvm_api.well_formed(bad)
+    assert "y" in (tvm_api.first_violation(bad) or "")
+    assert tvm_api.structural_hash(good) == tvm_api.structural_hash(from_source(to_source(good)))
+    assert tvm_api.first_mismatch(good, good) is None
+    assert tvm_api.first_mismatch(good, bad) is not None

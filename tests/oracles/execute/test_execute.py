@@ -1,0 +1,328 @@
+"""Execution in the VM: every stage, both modes, kept PrimFuncs, deaths as values."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm_ffi
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.execute import MODES, Death, Failure, execute, fork, kernels, linker, lower
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values.votes import Verdict, vote
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+EXPECTED = (np.square(X + 1), (X + 1).T)
+
+
+@I.ir_module
+class Several:
+    @R.function
+    def main(
+        x: R.Tensor(("n", 3), "float32"),
+    ) -> R.Tuple(R.Tensor(("n", 3), "float32"), R.Tensor((3, "n"), "float32")):
+        with R.dataflow():
+            a = R.add(x, R.const(1.0, "float32"))
+            b = R.permute_dims(a)
+            c = R.multiply(a, a)
+            R.output(b, c)
+        return (c, b)
+
+
+@I.ir_module
+class Quotient:
+    @R.function
+    def main(x: R.Tensor((1,), "int32"), y: R.Tensor((1,), "int32")) -> R.Tensor((1,), "int32"):
+        return R.floor_divide(x, y)
+
+
+@I.ir_module
+class Twice:
+    """A PrimFunc that calls another one."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def one_more(x: T.float32) -> T.float32:
+        return x + T.float32(1)
+
+    @T.prim_func(s_tir=True)
+    def two_more(A: T.Buffer((1,), "float32"), B: T.Buffer((1,), "float32")):
+        B[0] = Twice.one_more(A[0]) + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((1,), "float32")) -> R.Tensor((1,), "float32"):
+        cls = Twice
+        return R.call_tir(cls.two_more, (x,), out_ty=R.Tensor((1,), "float32"))
+
+
+def main(*args: Any) -> Callable[[Any], Any]:
+    return lambda run: run("main", list(args))
+
+
+def assert_expected(results: Any) -> None:
+    assert isinstance(results, list), results
+    for got, want in zip(results[0], EXPECTED, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(kernels, "folder", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("stage", list(Stage))
+def test_modules_of_every_stage_run_in_both_modes(stage: Stage, mode: str) -> None:
+    assert_expected(execute(advance(Several, stage), [main(X)], mode=mode))
+
+
+@pytest.mark.parametrize("pipeline", ["zero", "default", "cpu_generic"])
+@pytest.mark.parametrize("stage", [Stage.RAW, Stage.PLANNED, Stage.LOWERED])
+def test_every_pipeline_takes_modules_of_later_stages(stage: Stage, pipeline: str) -> None:
+    assert_expected(execute(advance(Several, stage), [main(X)], pipeline))
+
+
+def test_a_lowered_module_is_left_as_it_is() -> None:
+    lowered = advance(Several, Stage.LOWERED)
+    assert tvm_ffi.structural_equal(lower(lowered, "default"), lowered)
+
+
+@pytest.mark.parametrize("stage", [Stage.RAW, Stage.LOWERED])
+def test_a_prefix_for_system_libraries_changes_nothing(stage: Stage) -> None:
+    prefixed = Several.with_attr("system_lib_prefix", "lib_")
+    assert_expected(execute(advance(prefixed, stage), [main(X)]))
+
+
+def test_local_functions_are_lifted() -> None:
+    builder = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorType((2, 3), "float32")) for name in "xy")
+    inner = relax.Function([y], relax.SeqExpr([], y), relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        local = builder.emit(builder.normalize(inner))
+        builder.emit_func_output(builder.emit(relax.Call(local, [x])))
+    (got,) = execute(builder.get(), [main(X)]) or ()
+    np.testing.assert_array_equal(got, X)
+
+
+def test_equal_prim_funcs_are_compiled_once(empty_folder: Path) -> None:
+    assert_expected(execute(Several, [main(X)]))
+    kept = sorted(empty_folder.glob("k*"))
+    (library,) = empty_folder.glob("*.so")
+    assert kept
+    assert {path.resolve() for path in kept} == {library.resolve()}
+    # The same PrimFuncs under other names, and one that is new.
+    renamed = relax.transform.LegalizeOps()(Several)
+    assert_expected(execute(renamed, [main(X)], "default"))
+    assert sorted(empty_folder.glob("k*")) == kept
+    execute(Quotient, [])
+    assert len(list(empty_folder.glob("k*"))) == len(kept) + 1
+    assert len(list(empty_folder.glob("*.so"))) == 2
+
+
+def test_a_full_folder_keeps_nothing_more(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "KEPT_KILOBYTES", 1)
+    assert_expected(execute(Several, [main(X)]))
+    assert list(empty_folder.glob("k*")) == []
+    assert list(empty_folder.glob("*.so")) == []
+
+
+def test_a_library_that_is_gone_is_made_again(empty_folder: Path) -> None:
+    assert_expected(execute(Several, [main(X)]))
+    for library in empty_folder.glob("*.so"):
+        library.unlink()
+    assert_expected(execute(Several, [main(X)]))
+
+
+def test_prim_funcs_that_call_others_keep_their_names(empty_folder: Path) -> None:
+    (failure,) = execute(Twice, [main(np.ones(1, "float32"))]) or ()
+    # As after `relax.build`, where a PrimFunc called by another one takes packed arguments.
+    assert isinstance(failure, Failure)
+    assert "one_more(x: float32)" in failure.text
+    assert list(empty_folder.glob("k*")) == []
+
+
+def test_without_a_compiler_it_is_compiled_just_in_time_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    linker.cache_clear()
+    try:
+        for _ in range(2):
+            assert_expected(execute(Several, [main(X)]))
+    finally:
+        linker.cache_clear()
+    said = capfd.readouterr().err.splitlines()
+    assert said == [
+        "No C compiler on the PATH: modules are compiled just in time, at a third of the speed"
+    ]
+
+
+def test_generated_code_that_kills_its_process_kills_no_other() -> None:
+    one, zero = np.ones(1, "int32"), np.zeros(1, "int32")
+    assert isinstance(execute(Quotient, [main(one, one)]), list)
+    death = execute(Quotient, [main(one, one), main(one, zero)])
+    assert isinstance(death, Death)
+    assert (death.step, death.error, death.plan) == ("run", "SIGFPE", 1)
+
+
+@pytest.mark.parametrize("factory", ["divides_by_zero", "divides_by_one"])
+def test_a_result_that_kills_the_process_is_told(factory: str) -> None:
+    path = Path(__file__).with_name("death_faults.py")
+    call = PassCall(f"{factory}()", factory=f"{path}:{factory}")
+    before = module_of(path)
+    found = check(Case(before, (call,)), oracles=["executed"])
+    told = [violation.key for violation in found]
+    what = "the result kills the process in the VM (run), where the module does not"
+    assert told == ([(what, "SIGFPE")] if factory == "divides_by_zero" else [])
+
+
+def module_of(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("relaxfuzz_death_faults", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.module()
+
+
+def test_a_death_that_does_not_come_again_says_nothing(tmp_path: Path) -> None:
+    def once(run: Any) -> Any:
+        if not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return run("main", [X])
+
+    assert execute(Several, [once]) is None
+
+
+def test_a_hang_is_told_by_its_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork, "CPU_SECONDS", 0)
+
+    def loop(run: Any) -> Any:
+        while True:
+            pass
+
+    death = execute(Several, [loop])
+    assert isinstance(death, Death)
+    assert (death.step, death.error) == ("run", "hang")
+
+
+def test_a_process_that_waits_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork, "WALL_SECONDS", 0.5)
+
+    def work() -> Iterator[Any]:
+        yield 1
+        signal.pause()
+
+    assert fork.in_fork(work) == ([1], fork.LATE)
+
+
+@I.ir_module
+class Closed:
+    @R.function(private=True)
+    def inner(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")) -> R.Any:
+        return R.add(x, y)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Any:
+        cls = Closed
+        return R.make_closure(cls.inner, (x,))
+
+
+def test_a_closure_is_no_death() -> None:
+    (failure,) = execute(Closed, [lambda run: run("main", [X[0, :2]])]) or [None]  # type: ignore[list-item]
+    assert isinstance(failure, Failure)
+    assert not isinstance(failure, Death)
+    assert (failure.step, failure.error) == ("run", "Unsupported")
+
+
+def test_an_exception_of_the_work_itself_is_no_death() -> None:
+    def work() -> Iterator[Any]:
+        yield 1
+        raise ValueError("of the oracle")
+
+    with pytest.raises(RuntimeError, match="of the oracle"):
+        fork.in_fork(work)
+
+
+def test_a_limit_of_the_user_on_cpu_time_stays() -> None:
+    """As batch systems set it: no process can raise it again."""
+
+    def work() -> Iterator[Any]:
+        for hard in (3600, fork.CPU_SECONDS):
+            resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+            fork.allow()
+            yield resource.getrlimit(resource.RLIMIT_CPU)
+
+    (wide, narrow), end = fork.in_fork(work)
+    assert end is None
+    assert wide[0] < wide[1] == 3600
+    assert narrow == (fork.CPU_SECONDS, fork.CPU_SECONDS)
+
+
+def test_exceptions_come_back_as_values() -> None:
+    (failure,) = execute(Several, [main()]) or [None]  # type: ignore[list-item]
+    assert isinstance(failure, Failure)
+    assert failure.step == "run"
+    unbuilt = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1,), "float32"))
+    with unbuilt.function("main", [x]):
+        unbuilt.emit_func_output(unbuilt.emit(relax.op.ewise_fma(x, x, x)))
+    failure = execute(unbuilt.get(), [main()])
+    assert isinstance(failure, Failure)
+    assert failure.step == "build"
+    assert "ewise_fma" in failure.text
+
+
+def test_a_pass_that_fails_is_told_from_code_generation() -> None:
+    builder = relax.BlockBuilder()
+    shaped = relax.Var("x", relax.TensorType((1, 4, 1, 1), "float32"))
+    with builder.function("main", [shaped]):
+        builder.emit_func_output(builder.emit(relax.op.nn.pixel_shuffle(shaped, 2)))
+    failure = execute(builder.get(), [])
+    if isinstance(failure, Failure):  # TVM 0.27 cannot legalize it
+        assert failure.step == "lower"
+    else:
+        assert failure == []
+
+
+def test_the_hash_tells_zeros_and_nans_apart() -> None:
+    values = (0.0, -0.0, 1.0, float("nan"), float("inf"))
+    assert len({kernels._key(constant(value)) for value in values}) == len(values)
+    assert kernels._key(constant(1.0)) == kernels._key(
+        constant(1.0).with_attr("global_symbol", "f")
+    )
+
+
+def constant(value: float) -> Any:
+    @T.prim_func(private=True, s_tir=True)
+    def func(out: T.Buffer((1,), "float32")) -> None:
+        out[0] = T.float32(value)
+
+    return func
+
+
+def test_a_vote_says_that_a_side_dies() -> None:
+    one, zero = np.ones(1, "int32"), np.zeros(1, "int32")
+    module, result = (Expectation(Quotient, "main", [one, by], one) for by in (one, zero))
+    assert vote(module, result, None) == (
+        Verdict.NONE,
+        "the process of the result dies (run): SIGFPE",
+    )

@@ -1,0 +1,68 @@
+"""Conformance of the oracle "history": what a pass has seen before makes no difference."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import tvm_ffi
+from tvm import relax
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.metamorphic import twins
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural.well_formed import flaw
+
+from ..snippets import load_faults, run_snippet
+
+FILE = Path(__file__).with_name("history_faults.py")
+
+
+faults = load_faults(FILE)
+CORRECT = [factory.__name__ for factory in faults.CORRECT]
+
+
+def case(factory: str, folder: Path) -> Case:
+    """A pass that has met no module yet: what it knows is kept in its own copy of the file."""
+    file = folder / "faults.py"
+    shutil.copy(FILE, file)
+    return Case(faults.module(), (PassCall(f"{factory}()", factory=f"{file}:{factory}"),))
+
+
+@pytest.mark.parametrize(("said", "factory"), faults.FAULTS.items())
+def test_the_fault_is_caught(said: str, factory: object, tmp_path: Path) -> None:
+    (found,) = check(case(factory.__name__, tmp_path), oracles=["history"])
+    assert found.oracle == "history"
+    assert said in found.title
+
+
+@pytest.mark.parametrize("factory", CORRECT)
+def test_a_correct_pass_is_left_alone(factory: str, tmp_path: Path) -> None:
+    assert check(case(factory, tmp_path), oracles=["history"]) == []
+
+
+@pytest.mark.parametrize("factory", [made.__name__ for made in faults.FAULTS.values()])
+def test_the_snippet_fails_on_the_fault(factory: str, tmp_path: Path) -> None:
+    with pytest.raises((AssertionError, ValueError)):
+        run_snippet("history", case(factory, tmp_path))
+
+
+@pytest.mark.parametrize("factory", CORRECT)
+def test_the_snippet_passes_on_a_correct_pass(factory: str, tmp_path: Path) -> None:
+    run_snippet("history", case(factory, tmp_path))
+
+
+def test_the_other_module_is_well_formed_and_bears_the_same_names() -> None:
+    mod = faults.module()
+    other = twins.other_module(mod)
+    assert other is not None
+    assert flaw(other) is None
+    assert not tvm_ffi.structural_equal(mod, other)
+    before, after = ({g.name_hint for g in m.get_global_vars()} for m in (mod, other))
+    assert before == after
+
+
+def test_there_is_none_where_no_operator_has_a_partner() -> None:
+    assert twins.other_module(relax.BlockBuilder().get()) is None

@@ -1,0 +1,100 @@
+"""Conformance of the metamorphic oracles: each catches its faults, and is silent otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.metamorphic import oracles
+from relaxfuzz.oracles.oracle import Case, Oracle
+from relaxfuzz.oracles.passcall import PassCall
+
+from ..snippets import load_faults, run_snippet
+
+FILE = Path(__file__).with_name("twin_faults.py")
+
+
+faults = load_faults(FILE)
+
+
+def case(factory: str) -> Case:
+    call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+    return Case(faults.module(), (call,))
+
+
+FAULTY = [
+    pytest.param(oracle, factory.__name__, id=f"{oracle}-{factory.__name__}")
+    for oracle, factories in faults.FAULTS.items()
+    for factory in factories
+]
+
+
+def test_every_metamorphic_oracle_has_a_fault() -> None:
+    assert list(faults.FAULTS) == [oracle.name for oracle in oracles.ORACLES]
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_the_fault_is_caught_and_only_by_its_oracle(oracle: str, factory: str) -> None:
+    names = [other.name for other in oracles.ORACLES]
+    found = [v for name in names for v in check(case(factory), oracles=[name])]
+    blamed = "TVMScript" if oracle == "tvmscript" else factory
+    assert [(v.oracle, v.pass_name) for v in found] == [(oracle, blamed)]
+    assert found[0].title
+    assert found[0].detail
+    assert found[0].key
+
+
+@pytest.mark.parametrize("oracle", oracles.ORACLES, ids=lambda oracle: oracle.name)
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_a_correct_pass_is_left_alone(oracle: Oracle, factory: str) -> None:
+    assert check(case(factory), oracles=[oracle.name]) == []
+
+
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_the_snippet_fails_on_the_fault(oracle: str, factory: str) -> None:
+    with pytest.raises((AssertionError, ValueError, tvm.error.DiagnosticError)):
+        run_snippet(oracle, case(factory))
+
+
+@pytest.mark.parametrize("oracle", oracles.ORACLES, ids=lambda oracle: oracle.name)
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_the_snippet_passes_on_a_correct_pass(oracle: Oracle, factory: str) -> None:
+    run_snippet(oracle.name, case(factory))
+
+
+def test_the_parser_may_refuse_a_module_whose_types_are_stale_already() -> None:
+    """LegalizeOps leaves it so where the result of a private function gets another dtype."""
+    functions = dict(faults.module().functions_items())
+    (helper,) = (gvar for gvar in functions if gvar.name_hint == "helper")
+    x, block = relax.Var("x", relax.TensorType((6,), "float32")), relax.BlockBuilder()
+    with block.function("helper", [x], private=True):
+        block.emit_func_output(block.emit(relax.op.astype(x, "float16")))
+    functions[helper] = block.get()["helper"]
+    stale = Case(tvm.IRModule(functions), case("marks_all").calls)
+    assert check(stale, oracles=["tvmscript"]) == []
+
+
+def test_names_that_the_call_gives_are_not_changed() -> None:
+    call = PassCall("DeadCodeElimination(entry_functions=['helper'])")
+    assert check(Case(faults.module(), (call,)), oracles=["renaming"]) == []
+
+
+def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = relax.BlockBuilder().get()
+    monkeypatch.setattr(oracles, "from_source", lambda text: empty)
+    with pytest.raises(oracles.SourceFault, match="differs"):
+        check(case("marks_all"), oracles=["source"])
+
+
+def test_numbers_of_a_parsers_check_are_no_part_of_what_it_says() -> None:
+    check = "Check failed: value >= std::numeric_limits<float>::lowest()"
+    one, other = (
+        oracles.said(f"error: {check} ({number} vs. -3e+38) : {number} is too low")
+        for number in ("-1.79769e+308", "-1.5e+300")
+    )
+    assert one == other
+    assert one.startswith(f"{check}:")

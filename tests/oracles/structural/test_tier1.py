@@ -1,0 +1,251 @@
+"""Checks as a whole: what they are given, what they leave out, several passes, pipelines."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax, tirx
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.oracles import composition
+from relaxfuzz.oracles.check import UnknownOracle, check, narrow
+from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
+from relaxfuzz.oracles.oracle import Case, Violation
+from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.pipelines import PIPELINES, UnknownPipeline
+from relaxfuzz.oracles.structural import sequential
+
+FILE = Path(__file__).parents[1] / "faults.py"
+
+
+def user(factory: str) -> PassCall:
+    return PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+
+
+def module() -> tvm.IRModule:
+    return tvm.ir.load_json(_text())
+
+
+@functools.cache
+def _text() -> str:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+            with R.dataflow():
+                lv = R.add(x, R.const(1.0, "float32"))
+                gv = R.multiply(lv, lv)
+                R.output(gv)
+            return gv
+
+    return str(tvm.ir.save_json(Module))
+
+
+def with_contract(factory: str, **changes: object) -> tuple[PassCall, PassContract]:
+    call = user(factory)
+    return call, PassContract(name=factory, variants=lambda choices, mod: call, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def test_nothing_is_promised_for_an_ill_formed_module() -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    stray = relax.Var("stray", relax.TensorType((2,), "float32"))
+    func = relax.Function([x], relax.SeqExpr([], stray), ret_ty=x.ty)
+    mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    assert not relax.analysis.check_well_formed(mod)
+    assert check(Case(mod, (user("raises"),))) == []
+
+
+def test_a_pass_that_does_not_apply_is_not_run() -> None:
+    call, contract = with_contract("raises", requires=lambda mod: "never applies")
+    assert check(Case(module(), (call,)), contract=contract) == []
+
+
+def test_a_listed_rejection_is_clean_and_another_text_is_not() -> None:
+    clean = (Rejection("lv17", "a test"),)
+    call, contract = with_contract("raises", rejections=clean)
+    assert check(Case(module(), (call,)), contract=contract) == []
+    call, contract = with_contract("raises", rejections=(Rejection("unsupported", "a test"),))
+    (violation,) = check(Case(module(), (call,)), contract=contract)
+    assert violation.oracle == "crash"
+
+
+def test_the_gradient_of_no_function_is_refused_cleanly() -> None:
+    assert check(Case(module(), (PassCall("Gradient('nobody')"),)), oracles=["crash"]) == []
+
+
+def test_an_exempt_oracle_is_silent_where_the_exemption_holds() -> None:
+    def exempt(holds: bool) -> tuple[Exemption, ...]:
+        return (Exemption("idempotent", "grows", "a test", when=lambda mod, call: holds),)
+
+    call, contract = with_contract("raises_the_second_time", exemptions=exempt(True))
+    assert check(Case(module(), (call,)), contract=contract) == []
+    call, contract = with_contract("raises_the_second_time", exemptions=exempt(False))
+    (violation,) = check(Case(module(), (call,)), contract=contract)
+    assert violation.oracle == "idempotent"
+
+
+def test_without_a_fixpoint_a_second_run_may_change_the_result_but_not_raise() -> None:
+    lax = (Exemption("fixpoint", "no normal form", "a test"),)
+    call, contract = with_contract("grows_with_every_run")
+    (violation,) = check(Case(module(), (call,)), contract=contract)
+    assert violation.oracle == "idempotent"
+    call, contract = with_contract("grows_with_every_run", exemptions=lax)
+    assert check(Case(module(), (call,)), contract=contract) == []
+    call, contract = with_contract("raises_the_second_time", exemptions=lax)
+    (violation,) = check(Case(module(), (call,)), contract=contract)
+    assert violation.oracle == "idempotent"
+
+
+def test_a_new_signature_is_the_purpose_of_some_passes() -> None:
+    call, contract = with_contract("swaps_parameters", relation=Relation.NEW_SIGNATURE)
+    mod = module()
+    assert check(Case(mod, (call,)), contract=contract) == []
+
+
+def test_an_unknown_oracle_is_refused_with_a_near_name() -> None:
+    with pytest.raises(UnknownOracle, match="did you mean 'idempotent'"):
+        check(Case(module(), (user("copies"),)), oracles=["idempotence"])
+
+
+def test_a_case_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="Expected calls or a pipeline"):
+        check(Case(module()))
+
+
+def test_the_journal_is_told_each_run_before_it_is_made() -> None:
+    steps: list[str] = []
+    check(Case(module(), (PassCall("ToNonDataflow()"),)), journal=steps.append)
+    assert sorted(steps) == ["Sequential", "direct", "given", "second run"]
+
+
+def test_both_orders_of_direct_and_sequential_occur() -> None:
+    orders = set()
+    for size in range(1, 9):
+        builder = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorType((size,), "float32"))
+        with builder.function("main", [x]):
+            builder.emit_func_output(x)
+        steps: list[str] = []
+        check(Case(builder.finalize(), (PassCall("Normalize()"),)), journal=steps.append)
+        orders.add(steps[1])
+    assert orders == {"direct", "Sequential"}
+
+
+def test_a_change_that_no_hash_covers_is_seen_where_it_is_looked_for() -> None:
+    def untyped() -> tvm.IRModule:
+        loose = tvm.ir.GlobalVar("loose")
+        functions = dict(module().functions_items())
+        return tvm.IRModule({loose: tirx.PrimFunc([], tirx.Evaluate(0)), **functions})
+
+    case = Case(untyped(), (user("fills_in_a_type"),))
+    (violation,) = check(case, oracles=["mutation"])
+    assert violation.key == ("the input module is changed in place, in names or annotations",)
+    assert check(Case(untyped(), (user("copies"),)), oracles=["mutation"]) == []
+
+
+# Several passes
+
+
+def test_a_list_of_right_passes_is_right() -> None:
+    calls = ("LegalizeOps()", "AnnotateTIROpPattern()", "FuseOps()", "FuseTIR()")
+    assert check(Case(module(), tuple(map(PassCall, calls)))) == []
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_pass_of_a_list_that_fails_is_blamed(place: int) -> None:
+    calls = [PassCall("CanonicalizeBindings()"), PassCall("LegalizeOps()")]
+    calls.insert(place, user("forgets_a_binding"))
+    case = Case(module(), tuple(calls))
+    (violation,) = check(case)
+    assert (violation.oracle, violation.pass_name) == ("well-formed", "forgets_a_binding")
+    small = narrow(case, violation)
+    assert small.calls == (user("forgets_a_binding"),)
+    assert key(check(small)) == [(violation.oracle, violation.pass_name, violation.key)]
+
+
+def key(violations: list[Violation]) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(v.oracle, v.pass_name, v.key) for v in violations]
+
+
+def test_a_list_leaves_out_what_sequential_skips() -> None:
+    calls = (PassCall("LegalizeOps()"), user("is_skipped_in_sequential"), PassCall("Normalize()"))
+    assert check(Case(module(), calls)) == []
+
+
+def test_the_random_pass_of_a_list_is_found() -> None:
+    calls = (PassCall("Normalize()"), user("counts_its_runs"), PassCall("LegalizeOps()"))
+    (violation,) = check(Case(module(), calls))
+    assert (violation.oracle, violation.pass_name) == ("deterministic", "counts_its_runs")
+
+
+@I.ir_module
+class Folded:
+    @T.prim_func(private=True)
+    def kernel(out: T.Buffer((T.int64(2),), "float32")):
+        for i in range(T.int64(2)):
+            out[i] = T.float32(1)
+
+    @R.function
+    def main() -> R.Tensor((2,), "float32"):
+        cls = Folded
+        with R.dataflow():
+            gv = R.call_tir(cls.kernel, R.tuple(), out_ty=R.Tensor((2,), "float32"))
+            R.output(gv)
+        return gv
+
+
+def test_only_code_without_meaning_may_be_folded_to_anything() -> None:
+    random = dataclasses.replace(user("counts_its_runs"), like="FoldConstant")
+    mod = Folded.clone()
+    for calls in ((random,), (PassCall("Normalize()"), random)):
+        (violation,) = check(Case(mod, calls))
+        assert violation.oracle == "deterministic"
+    mod["kernel"] = mod["kernel"].with_body(tirx.Evaluate(0))  # it leaves its output unwritten
+    assert check(Case(mod, (random,)), oracles=["deterministic"]) == []
+    assert check(Case(mod, (PassCall("Normalize()"), random))) == []
+
+
+def test_nested_and_disabled_passes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [PassCall("LegalizeOps()"), PassCall("ToNonDataflow()"), PassCall("Normalize()")]
+    contract = PassContract(name="Sequential", variants=lambda choices, mod: None)
+    runs = PassRuns(module(), calls, contract)
+    assert sequential.explanation(runs) is None
+    assert composition._nested(runs) is None
+    assert composition._disabled(runs) is None
+
+    # A Sequential that forgets its last pass is seen by both.
+    real = tvm.transform.Sequential
+    monkeypatch.setattr(tvm.transform, "Sequential", lambda passes: real(passes[:-1]))
+    broken = PassRuns(module(), [calls[0], calls[2], calls[1]], contract)
+    nested, disabled = composition._nested(broken), composition._disabled(broken)
+    assert nested is not None
+    assert nested.key[0] == composition.NESTED
+    assert disabled is None or disabled.key[0] == composition.DISABLED
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_the_pipelines_are_right_on_a_simple_module(name: str) -> None:
+    steps: list[str] = []
+    assert check(Case(module(), pipeline=name), journal=steps.append) == []
+    assert "LegalizeOps" in steps
+
+
+def test_the_step_of_a_pipeline_that_fails_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (PassCall("LegalizeOps()"), user("forgets_a_binding"), PassCall("FuseOps()"))
+    monkeypatch.setattr(composition.pipelines, "steps", lambda name: steps)
+    case = Case(module(), pipeline="zero")
+    (violation,) = check(case)
+    assert (violation.oracle, violation.pass_name) == ("well-formed", "forgets_a_binding")
+    assert narrow(case, violation).calls == (steps[1],)
+
+
+def test_an_unknown_pipeline_is_refused() -> None:
+    with pytest.raises(UnknownPipeline, match="did you mean 'default'"):
+        check(Case(module(), pipeline="defualt"))

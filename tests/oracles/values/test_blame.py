@@ -1,0 +1,62 @@
+"""Where two computations of one result part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.oracles.values.blame import first_difference, mistyped
+from relaxfuzz.oracles.values.expectation import Expectation
+
+X = relax.Var("x", relax.TensorType((3,), "float32"))
+
+Step = Callable[[relax.Expr], relax.Expr]
+
+
+def doubled(value: relax.Expr) -> relax.Expr:
+    return relax.op.add(X, X)
+
+
+def squared(value: relax.Expr) -> relax.Expr:
+    return relax.op.multiply(X, X)
+
+
+def expectation(*steps: Step) -> Expectation:
+    """Of a function whose steps but the last are all bound to variables of the name `lv`."""
+    bindings = []
+    value: relax.Expr = X
+    normalizer = relax.BlockBuilder()
+    for step in steps:
+        made = normalizer.normalize(step(value))
+        value = relax.Var("gv" if step is steps[-1] else "lv", made.ty)
+        bindings.append(relax.VarBinding(value, made))
+    body = relax.SeqExpr([relax.BindingBlock(bindings)], value)
+    func = relax.Function([X], body, value.ty).with_attr("global_symbol", "main")
+    e = Expectation(tvm.IRModule({"main": func}), "main", [np.array([1, 2, 3], "float32")], None)
+    e.result = e.evaluate()
+    return e
+
+
+@pytest.mark.parametrize(
+    ("after", "blamed"),
+    [
+        ((squared, relax.op.sum), "relax.add"),
+        ((doubled, relax.op.max), "relax.sum"),
+        ((relax.op.exp, squared, relax.op.sum), "relax.add"),
+        ((squared, doubled, relax.op.max), "relax.sum"),
+    ],
+)
+def test_variables_of_one_name_are_all_looked_at(after: tuple[Step, ...], blamed: str) -> None:
+    assert first_difference(expectation(doubled, relax.op.sum), expectation(*after)) == blamed
+
+
+@pytest.mark.parametrize(("indexing", "op"), [("xy", "relax.meshgrid"), ("ij", None)])
+def test_what_is_inferred_is_compared(indexing: str, op: str | None) -> None:
+    def grid(value: relax.Expr) -> relax.Expr:
+        return relax.op.meshgrid([value, relax.const(np.ones(2, "float32"))], indexing)
+
+    assert mistyped(expectation(doubled, grid)) == op

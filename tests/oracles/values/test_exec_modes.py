@@ -1,0 +1,84 @@
+"""The two exec modes against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.execute import execute
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.values import exec_modes
+
+from ..snippets import run_snippet
+
+
+@I.ir_module
+class Sum:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+        return R.add(x, x)
+
+
+@I.ir_module
+class Unbuilt:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+        return R.ewise_fma(x, x, x)
+
+
+@I.ir_module
+class Zero:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+        return R.subtract(x, x)
+
+
+def case(pipeline: str = "default") -> Case:
+    return Case(Sum, pipeline=pipeline)
+
+
+@pytest.mark.parametrize("pipeline", ["default", "cpu_generic"])
+def test_equal_modes_are_left_alone(pipeline: str) -> None:
+    assert check(case(pipeline), oracles=["exec-modes"]) == []
+    run_snippet("exec-modes", case(pipeline))
+
+
+@pytest.mark.parametrize(
+    ("other", "key"),
+    [
+        (Zero, ("values",)),
+        (tvm.IRModule({}), ("only the exec mode 'compiled' fails (run)", "AttributeError")),
+    ],
+)
+def test_modes_that_differ_are_told(
+    other: tvm.IRModule, key: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(mod: tvm.IRModule, plans: Any, pipeline: str, mode: str) -> Any:
+        return execute(other if mode == "compiled" else mod, plans, pipeline, mode)
+
+    monkeypatch.setattr(exec_modes, "execute", wrong)
+    (violation,) = check(case(), oracles=["exec-modes"])
+    assert (violation.oracle, violation.pass_name) == ("exec-modes", "relax.build")
+    assert violation.key == key
+
+
+def test_what_neither_mode_can_build_is_left_alone() -> None:
+    assert check(Case(Unbuilt, pipeline="default"), oracles=["exec-modes"]) == []
+
+
+@pytest.mark.parametrize("pipeline", ["zero", "default", "cpu_generic"])
+@pytest.mark.parametrize("oracle", ["exec-modes", "executed-by-pipeline"])
+def test_snippets_lift_local_functions(oracle: str, pipeline: str) -> None:
+    builder = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorType((2,), "float32")) for name in "xy")
+    inner = relax.Function([y], relax.SeqExpr([], y), relax.TensorType((2,), "float32"))
+    with builder.function("main", [x]):
+        local = builder.emit(builder.normalize(inner))
+        builder.emit_func_output(builder.emit(relax.Call(local, [x])))
+    run_snippet(oracle, Case(builder.get(), pipeline=pipeline))

@@ -1,0 +1,390 @@
+"""Executed semantics: wrong passes are caught, right ones are left alone, votes are counted."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.contract import PassContract, Relation
+from relaxfuzz.oracles.errors import Undefined
+from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.execute import Failure
+from relaxfuzz.oracles.oracle import Case, Problem
+from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values import pipeline_values, votes
+from relaxfuzz.oracles.values.expectation import expectations
+from relaxfuzz.oracles.values.inputs import Kind
+from relaxfuzz.oracles.values.sides import sides
+
+from ..snippets import load_faults, run_snippet
+
+FILE = Path(__file__).with_name("value_faults.py")
+MEMORY = Path(__file__).with_name("memory_faults.py")
+
+faults, memory = load_faults(FILE), load_faults(MEMORY)
+
+
+def case(factory: str) -> Case:
+    call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+    return Case(faults.module(), (call,))
+
+
+def memory_case(mod: tvm.IRModule, factory: Any, args: str = "") -> Case:
+    name = factory if isinstance(factory, str) else factory.__name__
+    return Case(mod, (PassCall(f"{name}({args})", factory=f"{MEMORY}:{name}"),))
+
+
+BOTH = pytest.mark.parametrize("oracle", ["evaluated", "executed"])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("factory", "op"), [(factory.__name__, op) for factory, op in faults.FAULTS.items()]
+)
+def test_the_fault_is_caught_and_its_operator_named(
+    oracle: str, factory: str, op: str | None
+) -> None:
+    (violation,) = check(case(factory), oracles=[oracle])
+    assert (violation.oracle, violation.pass_name) == (oracle, factory)
+    assert violation.key[1:] == ((op,) if op else ())
+    with pytest.raises((AssertionError, ValueError, RuntimeError)):
+        run_snippet(oracle, case(factory))
+
+
+def test_one_bug_is_told_once() -> None:
+    (violation,) = check(case("truncates"), oracles=["evaluated", "executed"])
+    assert violation.oracle == "evaluated"
+
+
+@BOTH
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_a_correct_pass_is_left_alone(oracle: str, factory: str) -> None:
+    assert check(case(factory), oracles=[oracle]) == []
+    run_snippet(oracle, case(factory))
+
+
+@BOTH
+@pytest.mark.parametrize("name", memory.FAULTS)
+def test_memory_and_constants(oracle: str, name: str) -> None:
+    module, wrong, right, where = memory.FAULTS[name]
+    if (oracle, name) == ("executed", "nan"):
+        return  # its arguments are whole numbers, and so is what it compares
+    faulty, correct = memory_case(module(), wrong), memory_case(module(), right)
+    (violation,) = check(faulty, oracles=[oracle])
+    assert violation.key == ("values", where)
+    with pytest.raises(AssertionError):
+        run_snippet(oracle, faulty)
+    assert check(correct, oracles=[oracle]) == []
+    run_snippet(oracle, correct)
+
+
+def test_a_read_past_the_end_is_caught_though_no_value_shows_it() -> None:
+    faulty = memory_case(memory.live(), memory.reads_past_the_end)
+    (violation,) = check(faulty, oracles=["sanitized"])
+    assert violation.key == ("read outside by a new PrimFunc",)
+    assert "A[4]" in violation.detail
+    with pytest.raises(AssertionError, match=r"load of A\[4\], a buffer of shape \[4\]"):
+        run_snippet("sanitized", faulty)
+
+
+def test_a_read_up_to_the_end_is_left_alone() -> None:
+    correct = memory_case(memory.live(), memory.reads_up_to_the_end)
+    assert check(correct, oracles=["sanitized", "evaluated"]) == []
+
+
+def test_a_constant_that_is_updated_is_caught_though_the_first_call_is_right() -> None:
+    faulty = memory_case(memory.counter(), memory.folds_what_is_updated)
+    (violation,) = check(faulty, oracles=["evaluated"])
+    assert violation.key == ("the result does what has no meaning: a constant is updated in place",)
+    with pytest.raises(Undefined, match="a constant is updated in place"):
+        run_snippet("evaluated", faulty, ours=True)
+    correct = memory_case(memory.counter(), memory.folds_what_is_read)
+    assert check(correct, oracles=["evaluated"]) == []
+
+
+@pytest.mark.parametrize("op", ["add", "multiply"])
+def test_passes_that_treat_all_operators_alike_have_one_key(op: str) -> None:
+    x, block = relax.Var("x", relax.TensorType((4,), "float32")), relax.BlockBuilder()
+    bump = block.add_func(memory.Counter["next_in_place"], "bump")
+    with block.function("main", [x]):
+        with block.dataflow():
+            first = block.emit(getattr(relax.op, op)(x, x))
+            updated = block.emit(relax.op.call_tir_inplace(bump, [first], 0, first.ty))
+            second = block.emit(getattr(relax.op, op)(x, x))
+            out = block.emit_output(relax.Tuple([updated, second]))
+        block.emit_func_output(out)
+    (violation,) = check(
+        Case(block.get(), (PassCall("EliminateCommonSubexpr()"),)), oracles=["evaluated"]
+    )
+    assert violation.key == ("values",)
+    assert f"from relax.{op} on" in violation.title
+
+
+@pytest.mark.parametrize("op", ["negative", "tanh"])
+def test_what_is_updated_in_place_has_one_key(op: str) -> None:
+    """A tensor in a tuple is updated: whose result it was does not matter."""
+    x, block = relax.Var("x", relax.TensorType((4,), "float32")), relax.BlockBuilder()
+    with block.function("main", [x]):
+        with block.dataflow():
+            first = block.emit(getattr(relax.op, op)(x))
+            pair = block.emit(relax.Tuple([first, x]))
+            second = block.emit(relax.op.nn.relu(first))
+            out = block.emit_output(relax.Tuple([second, relax.TupleGetItem(pair, 0)]))
+        block.emit_func_output(out)
+    (violation,) = check(
+        Case(block.get(), (PassCall("DataflowUseInplaceCalls()"),)), oracles=["evaluated"]
+    )
+    assert violation.key == ("values",)
+    assert f"from relax.{op} on" in violation.title
+
+
+@I.ir_module
+class Overwritten:
+    @T.prim_func(private=True, s_tir=True)
+    def zero(A: T.Buffer((2,), "float32")):
+        with T.sblock("root"):
+            T.reads()
+            T.writes(A[0])
+            A[0] = T.float32(0)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Overwritten
+        with R.dataflow():
+            a = R.multiply(x, x)
+            _b = R.call_tir_inplace(cls.zero, (x,), 0, R.Tensor((2,), "float32"))
+            R.output(a)
+        return (a, x)
+
+
+@pytest.mark.parametrize(
+    ("expr", "blamed"),
+    [
+        ("TopologicalSort('depth-first', 'from-outputs')", "TopologicalSort"),
+        ("FoldConstant()", "DeadCodeElimination"),
+    ],
+)
+def test_a_pass_inside_is_blamed_only_where_it_runs(expr: str, blamed: str) -> None:
+    """DeadCodeElimination removes the update that is seen in x."""
+    (alone,) = check(Case(Overwritten, (PassCall("DeadCodeElimination()"),)), oracles=["evaluated"])
+    (found,) = check(Case(Overwritten, (PassCall(expr),)), oracles=["evaluated"])
+    assert (found.pass_name, found.key) == (blamed, alone.key)
+
+
+def adjoint(factory: str) -> tuple[Case, PassContract]:
+    case = memory_case(memory.loss(), factory, "'main'")
+    contract = PassContract(
+        name=factory, variants=lambda choices, mod: case.calls[0], relation=Relation.ADJOINT
+    )
+    return case, contract
+
+
+def test_a_wrong_gradient_is_caught() -> None:
+    case, contract = adjoint("doubles_a_gradient")
+    (violation,) = check(case, oracles=["gradient"], contract=contract)
+    assert "parameter 1" in violation.detail
+
+
+def test_a_right_gradient_is_left_alone() -> None:
+    case, contract = adjoint("differentiates")
+    assert check(case, oracles=["gradient"], contract=contract) == []
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "expr",
+    [
+        "LiftTransformParams()",
+        "LiftTransformParams(shared_transform=['main'])",
+        "BundleModelParams()",
+        "BindParams('main', {'y': np.resize(np.arange(3), (3, 3)).astype('float32')})",
+        "BindSymbolicVars({'k': 5}, 'whole')",
+        "LazyGetInput()",
+        "LazySetOutput()",
+    ],
+)
+def test_results_that_are_called_differently(oracle: str, expr: str) -> None:
+    whole = Case(faults.module(), (PassCall(expr),))
+    runs = PassRuns(whole.mod, whole.calls, contract_of(whole.calls[0]), thorough=True)
+    compared = [(e, side.evaluate()) for e, side in sides(runs)]
+    assert len(compared) > 1
+    assert all(e.differs(value) is None for e, value in compared)
+    assert check(whole, oracles=[oracle]) == []
+    run_snippet(oracle, whole)
+
+
+@pytest.mark.parametrize("relation", [Relation.BUNDLED_PARAMS, Relation.LIFTED_PARAMS])
+def test_a_relation_that_does_not_hold_is_told(relation: Relation) -> None:
+    """The pass lifts and bundles nothing, and swaps two operands besides."""
+    wrong = case("swaps_operands")
+    call = wrong.calls[0]
+    contract = PassContract(name=call.name, variants=lambda choices, mod: call, relation=relation)
+    found = check(wrong, oracles=["executed"], contract=contract)
+    assert [v.oracle for v in found] == ["executed"]
+
+
+def test_where_the_vm_has_no_say_only_what_is_certain_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unbuilt = Failure("build", "InternalError", "no code", Problem.plain("no code"))
+    monkeypatch.setattr(votes, "execute", lambda mod, plans: unbuilt)
+    (violation,) = check(case("truncates"), oracles=["evaluated"])
+    assert "The VM has no say: it cannot build the result" in violation.detail
+    with pytest.raises(AssertionError):
+        run_snippet("evaluated", case("truncates"), ours=True)
+    assert check(case("commutes"), oracles=["evaluated"]) == []
+
+
+def test_what_the_vm_computes_otherwise_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    zero = (np.zeros((3, 3), "float32"),) * 2
+    monkeypatch.setattr(votes, "execute", lambda mod, plans: [zero])
+    assert check(case("truncates"), oracles=["evaluated"]) == []
+
+
+def test_a_loose_relation_allows_less_precision() -> None:
+    call = PassCall("ToMixedPrecision()")
+    assert check(Case(faults.module(), (call,)), oracles=["executed"]) == []
+
+
+def test_numbers_too_large_for_float16_are_left_alone() -> None:
+    @I.ir_module
+    class Large:
+        @R.function
+        def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+            with R.dataflow():
+                a = R.matmul(R.const([[3, 3], [3, 3]], "float32"), x)
+                gv = R.exp(a)
+                R.output(gv)
+            return gv
+
+    call = PassCall("ToMixedPrecision(out_dtype='float16')")
+    for oracle in ("evaluated", "executed"):
+        assert check(Case(Large, (call,)), oracles=[oracle]) == []
+
+
+def test_less_precision_is_no_excuse_for_other_values() -> None:
+    wrong = case("swaps_operands")
+    call = wrong.calls[0]
+    loose = PassContract(
+        name=call.name, variants=lambda choices, mod: call, relation=Relation.LOOSE
+    )
+    for oracle in ("evaluated", "executed"):
+        (violation,) = check(wrong, oracles=[oracle], contract=loose)
+        assert violation.key[0] == "values"
+
+
+def test_the_pass_is_not_blamed_for_what_the_evaluator_gets_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong = dataclasses.replace(table["subtract"], reference=lambda args, attrs: args[0])
+    broken = MappingProxyType({**table, "subtract": wrong})
+    for name, module in list(sys.modules.items()):
+        if name.startswith("relaxfuzz.oracles.") and getattr(module, "table", None) is table:
+            monkeypatch.setattr(module, "table", broken)
+    for oracle in ("evaluated", "executed"):
+        assert check(case("commutes"), oracles=[oracle]) == []
+        assert check(case("swaps_operands"), oracles=[oracle]) == []
+    # The pipeline is asked instead, and the operator is blamed.
+    whole = Case(faults.module(), pipeline="default")
+    (violation,) = check(whole, oracles=["executed-by-pipeline"])
+    assert (violation.oracle, violation.pass_name) == ("executed-by-pipeline", "relax.subtract")
+    assert violation.key == ("values",)
+    with pytest.raises(AssertionError):
+        run_snippet("executed-by-pipeline", whole)
+
+
+@pytest.mark.parametrize("pipeline", ["zero", "default", "cpu_generic"])
+def test_a_right_pipeline_is_left_alone(pipeline: str) -> None:
+    whole = Case(faults.module(), pipeline=pipeline)
+    assert check(whole, oracles=["executed-by-pipeline"]) == []
+    run_snippet("executed-by-pipeline", whole)
+
+
+def over(op: Any) -> tvm.IRModule:
+    ty = relax.TensorType((2, tvm.tirx.Var("n", "int64")), "float32")
+    x, block = relax.Var("x", ty), relax.BlockBuilder()
+    with block.function("main", [x]):
+        block.emit_func_output(block.emit(op(x)))
+    return block.get()
+
+
+@pytest.mark.parametrize(
+    ("op", "told"),
+    [(lambda x: relax.op.sum(x, axis=1), 0), (lambda x: relax.op.zeros((2,), "float32"), 1)],
+    ids=["left to chance", "wrong"],
+)
+def test_what_nobody_wrote_is_no_wrong_value(
+    monkeypatch: pytest.MonkeyPatch, op: Any, told: int
+) -> None:
+    """A sum over nothing has no initial value: what the VM gives is left to chance."""
+    mod = over(op)
+    asked = [e.args for e in expectations(mod, kinds=tuple(Kind))]
+    assert any(0 in args[0].shape for args in asked)
+
+    def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:
+        results = [plan(Evaluator(mod).run) for plan in plans]
+        pairs = zip(results, asked, strict=False)  # one where an operator is tried alone
+        return [value + 1 if 0 in args[0].shape else value for value, args in pairs]
+
+    monkeypatch.setattr(pipeline_values, "execute", execute)
+    found = check(Case(mod, pipeline="default"), oracles=["executed-by-pipeline"])
+    assert len(found) == told
+
+
+def test_what_calls_leave_behind_has_a_key_of_its_own() -> None:
+    """FoldConstant makes a constant of what is updated: the first call of the build is right."""
+    counting = Case(memory.counter(), pipeline="cpu_generic")
+    (violation,) = check(counting, oracles=["executed-by-pipeline"])
+    assert violation.pass_name == "cpu_generic (a combination of operators)"
+    assert violation.key == ("values", "after other calls")
+
+
+def test_special_values_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code generation that takes floats for exact is another bug than one that adds wrongly."""
+    mod = over(lambda x: relax.op.subtract(x, x))
+
+    def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:
+        results = [plan(Evaluator(mod).run) for plan in plans]
+        return results if len(results) == 1 else [np.nan_to_num(value) for value in results]
+
+    monkeypatch.setattr(pipeline_values, "execute", execute)
+    (violation,) = check(Case(mod, pipeline="cpu_generic"), oracles=["executed-by-pipeline"])
+    assert violation.pass_name == "cpu_generic (a combination of operators)"
+    assert violation.key == ("values", "special values")
+
+
+def test_named_inputs_of_mixed_precision_are_cast() -> None:
+    call = PassCall("ToMixedPrecision(fp16_input_names=['y'])")
+    whole = Case(faults.module(), (call,))
+    assert check(whole, oracles=["executed"]) == []
+    run_snippet("executed", whole)
+
+
+def test_less_precision_on_the_way_is_not_where_values_part() -> None:
+    @I.ir_module
+    class Causal:
+        @R.function
+        def main(x: R.Tensor((2, 2, 2, 2), "float32")):
+            with R.dataflow():
+                a = R.log(R.const(3.0, "float32"))
+                b = R.nn.attention(x, x, x, causal_mask="TopLeft")
+                R.output(a, b)
+            return (a, b)
+
+    (violation,) = check(Case(Causal, (PassCall("ToMixedPrecision()"),)), oracles=["evaluated"])
+    assert violation.key == ("values", "relax.nn.attention")

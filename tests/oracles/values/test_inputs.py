@@ -1,0 +1,112 @@
+"""Arguments of every kind: deterministic, in range, as small or as odd as they are meant to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles.errors import Unsupported
+from relaxfuzz.oracles.values.inputs import Draw, Kind, drawn
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def floats(x: R.Tensor((64,), "float32")) -> R.Tensor((64,), "float32"):
+        return x
+
+    @R.function
+    def whole(
+        x: R.Tensor((64,), "int64"), y: R.Tensor((64,), "int8"), z: R.Tensor((64,), "uint8")
+    ) -> R.Tensor((64,), "int64"):
+        return x
+
+    @R.function
+    def symbolic(
+        x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n * 4 + 1",), "bool"), s: R.Shape(["m"])
+    ) -> R.Tensor(("n", "m"), "float32"):
+        return x
+
+    @R.function
+    def indexed(
+        x: R.Tensor((2, 5), "float32"), i: R.Tensor((64,), "int32"), p: R.Prim("int64")
+    ) -> R.Tensor((2, 64), "float32"):
+        return R.take(x, i, axis=1)
+
+    @R.function
+    def callback(f: R.Callable((R.Any,), R.Any)) -> R.Tuple():
+        return R.tuple()
+
+
+def draw(name: str, kind: Kind, seed: int = 0, **sizes: int) -> list[Any]:
+    return drawn(Module[name], Draw(kind, seed), sizes)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_same_draw_gives_the_same(kind: Kind) -> None:
+    for one, other in zip(draw("whole", kind), draw("whole", kind), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [(Kind.WHOLE, -3, 3), (Kind.POSITIVE, 1, 3), (Kind.FRACTION, -0.875, 0.875)],
+)
+def test_floats_are_small_multiples_of_an_eighth(kind: Kind, low: float, high: float) -> None:
+    (x,) = draw("floats", kind)
+    assert (x.min(), x.max()) == (low, high)
+    assert (x * 8 == np.round(x * 8)).all()
+
+
+def test_special_values_are_there() -> None:
+    (x,) = draw("floats", Kind.SPECIAL)
+    assert np.isnan(x).any()
+    assert np.isposinf(x).any()
+    assert np.isneginf(x).any()
+    assert (np.signbit(x) & (x == 0)).any()
+
+
+def test_extremes_of_short_integers_only() -> None:
+    x, y, z = draw("whole", Kind.BOUNDARY)
+    assert set(x) == {-1, 0, 1}
+    assert set(y) == {-128, -1, 0, 1, 127}
+    assert set(z) == {0, 1, 255}
+
+
+def test_long_integers_that_float32_does_not_tell_apart() -> None:
+    x = draw("whole", Kind.FRACTION)[0]
+    assert (x.astype("float32").astype("int64") != x).any()
+
+
+def test_sizes_vary_and_fit_together() -> None:
+    sizes = set()
+    for seed in range(8):
+        x, y, s = draw("symbolic", Kind.WHOLE, seed)
+        assert y.shape == (4 * x.shape[0] + 1,)
+        assert s == (x.shape[1],)
+        sizes.add(x.shape)
+    assert len(sizes) > 3
+    assert draw("symbolic", Kind.BOUNDARY)[0].shape == (1, 1)
+    assert draw("symbolic", Kind.EMPTY)[0].shape[0] == 0
+    assert draw("symbolic", Kind.WHOLE, n=7)[0].shape[0] == 7
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_indices_are_in_range(kind: Kind) -> None:
+    _, indices, number = draw("indexed", kind)
+    assert 0 <= indices.min() <= indices.max() < 5
+    assert isinstance(number, int)
+
+
+def test_what_cannot_be_drawn_is_named() -> None:
+    with pytest.raises(Unsupported, match="FuncType"):
+        draw("callback", Kind.WHOLE)
+
+
+def test_functions_of_the_module_are_well_formed() -> None:
+    assert tvm.relax.analysis.check_well_formed(Module)

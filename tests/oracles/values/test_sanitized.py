@@ -1,0 +1,160 @@
+"""Sanitized semantics: faults that no value shows, and arguments that look like faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.errors import Undefined
+from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.tensorir.data import depends_on_data
+from relaxfuzz.oracles.values import sanitized
+from relaxfuzz.oracles.values.expectation import Expectation
+
+from ..snippets import load_faults, run_snippet
+
+FILE = Path(__file__).with_name("sanitized_faults.py")
+
+faults = load_faults(FILE)
+
+FULL = np.full(4, 127, "int8")
+"""Looks like memory that nobody has written to."""
+INSIDE = np.array([0, 1, 2, 3], "int8")
+OUTSIDE = np.array([0, 1, 2, 4], "int8")
+
+
+def case(factory: Any, mod: tvm.IRModule = faults.Module) -> Case:
+    name = factory.__name__
+    return Case(mod, (PassCall(f"{name}()", factory=f"{FILE}:{name}"),))
+
+
+def found(monkeypatch: pytest.MonkeyPatch, factory: Any, *calls: list[Any]) -> Any:
+    """What is found when `main` is called with these arguments."""
+    whole = case(factory)
+    runs = PassRuns(whole.mod, whole.calls, contract_of(whole.calls[0]))
+
+    def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
+        after = runs.direct.mod
+        assert after is not None
+        for args in calls:
+            yield (
+                Expectation(runs.mod, "main", args, None),
+                Expectation(after, "main", args, None),
+            )
+
+    monkeypatch.setattr(sanitized, "sides", sides)
+    return sanitized.find(runs)
+
+
+@pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
+def test_the_fault_is_caught(factory: Any) -> None:
+    (violation,) = check(case(factory), oracles=["sanitized"])
+    assert violation.key == (faults.FAULTS[factory],)
+
+
+def test_two_names_of_one_memory_are_caught() -> None:
+    whole = case(faults.overwrites_what_it_views, faults.Twice)
+    (violation,) = check(whole, oracles=["sanitized"])
+    assert violation.key == ("aliased parameters by a new PrimFunc",)
+    with pytest.raises(AssertionError, match="writes to operand 0, which operand 1 views"):
+        run_snippet("sanitized", whole)
+
+
+def test_a_tensor_may_be_given_twice() -> None:
+    whole = case(faults.overwrites_both_of_one, faults.Twice)
+    assert check(whole, oracles=["sanitized", "evaluated"]) == []
+
+
+def test_a_correct_pass_is_left_alone() -> None:
+    assert check(case(faults.goes_backwards), oracles=["sanitized", "evaluated"]) == []
+
+
+def test_arguments_that_look_like_fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found(monkeypatch, faults.goes_backwards, [FULL, INSIDE]) is None
+    fault = found(monkeypatch, faults.reads_what_nobody_wrote, [FULL, INSIDE])
+    assert fault.outputs == [1]
+
+
+def test_what_is_clean_for_some_values_is_run_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, outside = [INSIDE, INSIDE], [INSIDE, OUTSIDE]
+    assert found(monkeypatch, faults.picks_outside, inside) is None
+    fault = found(monkeypatch, faults.picks_outside, inside, outside)
+    assert fault.kind == "read outside"
+    assert fault.fault.index == (4,)
+
+
+def test_what_depends_on_data() -> None:
+    assert not any(
+        map(depends_on_data, (faults.Module["less"], faults.leaves_one, faults.meets_itself))
+    )
+    assert all(map(depends_on_data, (faults.Module["pick"], faults.reads_b)))
+
+
+@I.ir_module
+class Nothing:
+    """Sums over nothing are zero."""
+
+    @R.function
+    def main(x: R.Tensor((2, 0), "float32"), y: R.Tensor((2, 0), "float32")) -> R.Tensor(
+        (2, 2), "float32"
+    ):
+        with R.dataflow():
+            t = R.permute_dims(y)
+            z = R.matmul(x, t)
+            R.output(z)
+        return z
+
+
+@I.ir_module
+class Sums:
+    @R.function
+    def main(x: R.Tensor((2, "n"), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            z = R.sum(x, axis=1)
+            R.output(z)
+        return z
+
+
+@pytest.mark.parametrize(
+    ("mod", "expr"), [(Nothing, "FuseTransposeMatmul()"), (Sums, "LegalizeOps()")]
+)
+def test_reductions_over_nothing_are_one_bug(mod: tvm.IRModule, expr: str) -> None:
+    (violation,) = check(Case(mod, (PassCall(expr),)), oracles=["sanitized"])
+    assert violation.key == ("output left unwritten by a reduction over nothing",)
+
+
+def test_legalize_ops_writes_zeros_for_static_sums_over_nothing() -> None:
+    assert check(Case(Nothing, (PassCall("LegalizeOps()"),)), oracles=["sanitized"]) == []
+
+
+@pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
+def test_what_compiled_code_hides_can_be_run_again(factory: Any) -> None:
+    with pytest.raises(AssertionError, match=faults.FAULTS[factory].removesuffix(NEW)):
+        run_snippet("sanitized", case(factory), ours=True)
+
+
+def test_what_has_no_meaning_can_be_run_again() -> None:
+    whole = case(faults.picks_outside)
+    (violation,) = check(whole, oracles=["evaluated"])
+    assert violation.title == "the result does what has no meaning: index <n> of a dimension of <n>"
+    with pytest.raises(Undefined, match="of a dimension of 4"):
+        run_snippet("evaluated", whole, ours=True)
+
+
+NEW = " by a new PrimFunc"
+
+
+def test_the_matmul_over_nothing_can_be_run_again() -> None:
+    with pytest.raises(AssertionError, match="output left unwritten at NT_matmul"):
+        run_snippet("sanitized", Case(Nothing, (PassCall("FuseTransposeMatmul()"),)), ours=True)
