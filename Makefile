@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test test-sessions test-chaos chaos lint types bench bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-sessions test-chaos chaos lint types bugs bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -31,6 +31,10 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy -p relaxfuzz
+
+# docs/bugs.md, out of the records in corpus/.
+bugs: $(INSTALLED)
+	$(BIN)/python -m relaxfuzz.corpus.page
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench

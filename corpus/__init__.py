@@ -1,19 +1,21 @@
-"""What is kept: files that show bugs of TVM, and what was judged of each report.
+"""What is kept: files that show bugs of TVM, and a record of each bug.
 
-`seeds/` holds the bugs that relaxfuzz was made for, `found/` one file for each root cause that it
-found. Each file runs by itself, fails as long as the bug is there, and begins with what it shows:
+`seeds/` holds the bugs that relaxfuzz was made for; `found/` holds, for each root cause that it
+found, a reproducer and a record (see `knowns`); `judged.toml` holds the reports that were judged
+to be no bugs. Each Python file runs by itself and fails as long as the bug is there. What is
+expected of it is in its record, or in the header of the file:
 
     # pass: LiftTransformParams
     # oracle: well-formed
-    # fingerprint: ["well-formed", "LiftTransformParams", "ill-formed", ...]
+    # key: ["well-formed", "LiftTransformParams", "ill-formed", ...]
     # tvm: fails on 0.26.0, 0.27.0.post1
     # fails with: ValueError: Var <name> is not defined.
     # upstream: https://github.com/apache/tvm/issues/17231
     # promise: ...
 
 `versions` gives the grammar of `tvm`. `fails with` is how the failure begins, in the words of
-`relaxfuzz replay`, which drops names and numbers. `upstream` is there where a report or a fix is
-known. A line that is indented by three or more spaces goes on with the field above it.
+`relaxfuzz replay`, which drops names and numbers. `upstream` is optional. A line that is indented
+by three or more spaces continues the field above it.
 """
 
 from __future__ import annotations
@@ -23,21 +25,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .knowns import known
 from .reading import LONGEST_GENERATED, read_text
 from .versions import Claim, claim
 
 HERE = Path(__file__).parent
-REQUIRED = ("pass", "oracle", "fingerprint", "tvm", "fails with", "promise")
+REQUIRED = ("pass", "oracle", "key", "tvm", "fails with", "promise")
 FIELDS = (*REQUIRED, "upstream")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a file says of itself."""
+    """What is expected of a file of a corpus."""
 
     pass_name: str
     oracle: str
-    fingerprint: tuple[str, ...]
+    key: tuple[str, ...]
     tvm: Claim
     fails_with: str
     promise: str
@@ -50,12 +53,14 @@ def seeds() -> list[Path]:
 
 
 def found() -> list[Path]:
-    """The files of `found/`, by name."""
+    """The reproducers in `found/`, by name."""
     return sorted((HERE / "found").glob("*.py"))
 
 
 def entry(path: Path) -> Entry | None:
-    """What a file says of itself; None where it has no field of a corpus at all.
+    """What is expected of a file, by its header or by the record of the same name beside it.
+
+    None where neither says how the file fails.
 
     Raises:
         ValueError: a field is missing, or cannot be read.
@@ -63,10 +68,13 @@ def entry(path: Path) -> Entry | None:
     """
     try:
         fields = _fields(path)
-    except ValueError as error:  # no text
+    except ValueError as error:  # not UTF-8
         raise ValueError(f"{path}: {error}") from None
     if not fields:
-        return None
+        record = path.with_suffix(".toml")
+        return _of_record(record) if path != record and record.is_file() else None
+    if "fingerprint" in fields:
+        raise ValueError(f"{path}: the field 'fingerprint' is called 'key' now: rename it")
     missing = [name for name in REQUIRED if name not in fields]
     if missing:
         raise ValueError(f"Expected a header with {', '.join(REQUIRED)} but {path} lacks {missing}")
@@ -74,7 +82,7 @@ def entry(path: Path) -> Entry | None:
         return Entry(
             pass_name=fields["pass"],
             oracle=fields["oracle"],
-            fingerprint=_fingerprint(fields["fingerprint"]),
+            key=_key(fields["key"]),
             tvm=claim(fields["tvm"]),
             fails_with=fields["fails with"],
             promise=fields["promise"],
@@ -84,13 +92,29 @@ def entry(path: Path) -> Entry | None:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _fingerprint(text: str) -> tuple[str, ...]:
+def _of_record(path: Path) -> Entry | None:
+    bug = known(path)
+    if bug.fails_with is None:
+        return None
+    key = bug.keys[0]
+    return Entry(
+        pass_name=key[1],
+        oracle=key[0],
+        key=key,
+        tvm=bug.tvm,
+        fails_with=bug.fails_with,
+        promise="; ".join(bug.promise),
+        upstream=bug.upstream,
+    )
+
+
+def _key(text: str) -> tuple[str, ...]:
     try:
         read = json.loads(text)
     except RecursionError:
         read = None
     if not isinstance(read, list) or not all(isinstance(part, str) for part in read):
-        raise ValueError(f"Expected a fingerprint that is a list of texts but got {text[:80]!r}")
+        raise ValueError(f"Expected a key that is a list of texts but got {text[:80]!r}")
     return tuple(read)
 
 
@@ -104,7 +128,7 @@ def _fields(path: Path) -> Mapping[str, str]:
             fields[current] += " " + line.removeprefix("#").strip()
             continue
         name, colon, value = line.removeprefix("#").partition(":")
-        current = name.strip() if colon and name.strip() in FIELDS else None
+        current = name.strip() if colon and name.strip() in (*FIELDS, "fingerprint") else None
         if current is not None:
             fields[current] = value.strip()
     return fields

@@ -1,20 +1,20 @@
-"""Known bugs: root causes that are expected on some versions of TVM, by what a run reports of them.
+"""Known bugs: one record for each root cause, beside its reproducer.
 
-A folder of knowns holds one file for each, named after the root cause:
+A folder of known bugs holds a file NAME.toml for each, named after the root cause, and mostly its
+reproducer NAME.py:
 
     what = "a weight that the function returns is no parameter any more and is undefined"
-    fingerprints = [
+    key_format = 2
+    keys = [
         ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.", "value"],
     ]
     tvm = "fails on 0.26.0, 0.27.0.post1"
-    reproducer = "../found/lift-params-undefined-output.py"
-    upstream = ["https://github.com/apache/tvm/issues/17231"]
+    fails_with = "ValueError: Var <name> is not defined."
     trigger = "returns_a_weight"
 
-A fingerprint is oracle, pass and what the oracle says, as `relaxfuzz run --json` tells it. A part
-that ends in `…` stands for all that begin so: where the end of a message is an accident. `versions`
-gives the grammar of `tvm`. `reproducer`, `upstream` and `trigger` may be missing; the path begins
-at the file itself, the trigger is a function of `corpus/known/triggers.py`.
+A key is the oracle, the pass that is blamed, and what the oracle reports, as in `relaxfuzz run
+--json`. A part that ends in `…` matches every text with that beginning: for messages whose end
+varies. `versions` gives the grammar of `tvm`. `_OPTIONAL` lists the fields that may be missing.
 """
 
 from __future__ import annotations
@@ -26,37 +26,58 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .known.triggers import TRIGGERS
 from .reading import read_text
 from .versions import Claim, claim
 
-SHIPPED = Path(__file__).parent / "known"
-"""The knowns that come with relaxfuzz."""
+SHIPPED = Path(__file__).parent / "found"
+"""The records that come with relaxfuzz."""
 
-Fingerprint = tuple[str, ...]
+KEY_FORMAT = 2
+"""Of the keys in records. Another version is refused: its keys would match nothing."""
+
+Key = tuple[str, ...]
 
 ANYTHING = "…"
-"""At the end of a part: no message has this character, which normalization drops."""
+"""Ends a part of a key that matches any ending; normalized messages never contain it."""
 
-_REQUIRED = ("what", "fingerprints", "tvm")
-_OPTIONAL = ("reproducer", "upstream", "trigger")
+_REQUIRED = ("what", "key_format", "keys", "tvm")
+_OPTIONAL = (
+    *("verdict", "note", "grade", "promise", "source", "root_cause", "symptoms"),
+    *("fails_with", "reproducer", "upstream", "trigger"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A root cause, and what it looks like."""
+    """The record of a bug."""
 
     path: Path
-    """The file that says so."""
+    """The file of the record."""
     what: str
     """What goes wrong, in one sentence."""
-    fingerprints: tuple[Fingerprint, ...]
-    """Each with oracle and pass before it."""
+    keys: tuple[Key, ...]
+    """The reports that the bug causes, each with its oracle and pass first."""
     tvm: Claim
+    fails_with: str | None = None
+    """How the failure of the reproducer begins, in the words of `relaxfuzz replay`."""
     reproducer: Path | None = None
+    """The file of the same name beside the record, if the field is missing."""
     upstream: tuple[str, ...] = ()
+    """Links to issues and pull requests of TVM."""
     trigger: str | None = None
-    """A function of `TRIGGERS`: true for the modules that the bug is met on."""
+    """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
+    verdict: str | None = None
+    note: str | None = None
+    """A remark on the verdict."""
+    grade: str | None = None
+    promise: tuple[str, ...] = ()
+    """What TVM promises, each with the place where it does."""
+    source: str | None = None
+    """The place in TVM's source that is wrong."""
+    root_cause: str | None = None
+    """Why it goes wrong, if `what` does not say so."""
+    symptoms: tuple[str, ...] = ()
+    """What else the same root cause makes go wrong."""
 
     @property
     def name(self) -> str:
@@ -65,66 +86,95 @@ class Known:
 
     @property
     def passes(self) -> frozenset[str]:
-        """Whom the reports blame: passes, operators, the parser."""
-        return frozenset(fingerprint[1] for fingerprint in self.fingerprints)
+        """The passes, operators or parser that the reports blame."""
+        return frozenset(key[1] for key in self.keys)
 
-    def matches(self, fingerprint: Fingerprint) -> bool:
-        """A report with this oracle, pass and fingerprint is one of this root cause."""
-        return any(_alike(expected, fingerprint) for expected in self.fingerprints)
+    def matches(self, key: Key) -> bool:
+        """Whether a report with this key can be one of this bug."""
+        return any(_alike(expected, key) for expected in self.keys)
 
 
 class Lookup:
-    """The knowns that a TVM is expected to have, by the fingerprints of reports."""
+    """The known bugs of a version of TVM, by the keys of reports."""
 
     def __init__(self, knowns: Iterable[Known], version: str) -> None:
         """
         Raises:
-            ValueError: that is no version.
+            ValueError: `version` is not a version.
         """
         self.knowns = tuple(known for known in knowns if known.tvm.expects_failure(version))
-        self._exact: dict[Fingerprint, list[Known]] = defaultdict(list)
+        self._exact: dict[Key, list[Known]] = defaultdict(list)
         for known in self.knowns:
-            for fingerprint in known.fingerprints:
-                self._exact[fingerprint].append(known)
+            for key in known.keys:
+                self._exact[key].append(known)
         self._open = [
             known
             for known in self.knowns
-            if any(part.endswith(ANYTHING) for each in known.fingerprints for part in each)
+            if any(part.endswith(ANYTHING) for key in known.keys for part in key)
         ]
 
-    def of(self, fingerprint: Fingerprint) -> tuple[Known, ...]:
-        """The root causes that a report may have; several where a fingerprint cannot tell."""
-        found = self._exact.get(fingerprint, [])
-        more = [known for known in self._open if known.matches(fingerprint)]
+    def of(self, key: Key) -> tuple[Known, ...]:
+        """The bugs that a report may come from: several where its key does not tell them apart."""
+        found = self._exact.get(key, [])
+        more = [known for known in self._open if known.matches(key)]
         return (*found, *(known for known in more if known not in found))
 
 
 def knowns(folder: Path = SHIPPED) -> tuple[Known, ...]:
-    """The knowns of a folder, by name.
+    """The records of a folder, by name.
 
     Raises:
-        ValueError: a file that is no known; the text names it and says what is wrong.
+        ValueError: a file that is not a record; the message names it and what is wrong.
     """
     return tuple(known(path) for path in sorted(folder.glob("*.toml")))
 
 
 def known(path: Path) -> Known:
-    """The known in a file.
+    """The record in a file.
 
     Raises:
         ValueError: see `knowns`.
     """
     try:
-        return _known(path, tomllib.loads(read_text(path)))
+        return _known(path, read_toml(path))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     except OSError as error:
         raise ValueError(f"cannot read '{path}': {error.strerror or error}") from None
+
+
+def read_toml(path: Path) -> Mapping[str, Any]:
+    """The fields of a TOML file.
+
+    Raises:
+        OSError: see `read_text`.
+        ValueError: it is not TOML, or nested too deeply to read.
+    """
+    try:
+        return tomllib.loads(read_text(path))
     except RecursionError:
-        raise ValueError(f"{path}: nested too deeply") from None
+        raise ValueError("nested too deeply") from None
+
+
+def check_format(version: object) -> None:
+    """Refuse keys of another format.
+
+    Raises:
+        ValueError: `version` is not `KEY_FORMAT`.
+    """
+    if version != KEY_FORMAT or isinstance(version, bool):
+        raise ValueError(
+            f"Expected key_format = {KEY_FORMAT} but got {version!r}: keys of another version of "
+            "relaxfuzz match no report"
+        )
 
 
 def _known(path: Path, fields: Mapping[str, Any]) -> Known:
+    if "fingerprints" in fields:
+        raise ValueError(
+            "the field 'fingerprints' is called 'keys' now: rename it, "
+            f"and add key_format = {KEY_FORMAT}"
+        )
     missing = [name for name in _REQUIRED if name not in fields]
     unknown = [name for name in fields if name not in (*_REQUIRED, *_OPTIONAL)]
     if missing or unknown:
@@ -132,25 +182,50 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
             f"Expected the fields {', '.join(_REQUIRED)} and perhaps {', '.join(_OPTIONAL)} "
             f"but got {list(fields)}"
         )
-    reproducer = fields.get("reproducer")
-    trigger = fields.get("trigger")
-    if trigger is not None and trigger not in list(TRIGGERS):
-        raise ValueError(f"Expected a trigger of {sorted(TRIGGERS)} but got trigger={trigger!r}")
-    made = Known(
+    check_format(fields["key_format"])
+    return Known(
         path=path,
         what=_text("what", fields["what"]),
-        fingerprints=tuple(
-            _texts("each of fingerprints", each, least=2)
-            for each in _list("fingerprints", fields["fingerprints"])
-        ),
+        keys=tuple(_texts("each of keys", each, least=2) for each in _list("keys", fields["keys"])),
         tvm=claim(_text("tvm", fields["tvm"])),
-        reproducer=None if reproducer is None else path.parent / _text("reproducer", reproducer),
+        fails_with=_optional("fails_with", fields),
+        reproducer=_reproducer(path, fields),
         upstream=_texts("upstream", fields.get("upstream", [])),
-        trigger=trigger,
+        trigger=_trigger(fields),
+        verdict=_optional("verdict", fields),
+        note=_optional("note", fields),
+        grade=_optional("grade", fields),
+        promise=_texts("promise", fields.get("promise", [])),
+        source=_optional("source", fields),
+        root_cause=_optional("root_cause", fields),
+        symptoms=_texts("symptoms", fields.get("symptoms", [])),
     )
-    if made.reproducer is not None and not _is_file(made.reproducer):
-        raise ValueError(f"Expected the path of a file but got reproducer={reproducer!r}")
-    return made
+
+
+def _reproducer(path: Path, fields: Mapping[str, Any]) -> Path | None:
+    if "reproducer" not in fields:
+        beside = path.with_suffix(".py")
+        return beside if _is_file(beside) else None
+    name = _text("reproducer", fields["reproducer"])
+    if not _is_file(path.parent / name):
+        raise ValueError(f"Expected the path of a file but got reproducer={name!r}")
+    return path.parent / name
+
+
+def _trigger(fields: Mapping[str, Any]) -> str | None:
+    if "trigger" not in fields:
+        return None
+    # Triggers look at modules, and so import TVM, which pytest's collection does without.
+    from .triggers import TRIGGERS
+
+    trigger = fields["trigger"]
+    if not isinstance(trigger, str) or trigger not in TRIGGERS:
+        raise ValueError(f"Expected a trigger of {sorted(TRIGGERS)} but got trigger={trigger!r}")
+    return trigger
+
+
+def _optional(name: str, fields: Mapping[str, Any]) -> str | None:
+    return _text(name, fields[name]) if name in fields else None
 
 
 def _text(name: str, value: object) -> str:
@@ -182,8 +257,8 @@ def _texts(name: str, value: object, least: int = 0) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _alike(expected: Fingerprint, fingerprint: Fingerprint) -> bool:
-    return len(expected) == len(fingerprint) and all(
+def _alike(expected: Key, key: Key) -> bool:
+    return len(expected) == len(key) and all(
         got.startswith(want.removesuffix(ANYTHING)) if want.endswith(ANYTHING) else got == want
-        for want, got in zip(expected, fingerprint, strict=True)
+        for want, got in zip(expected, key, strict=True)
     )

@@ -1,14 +1,4 @@
 # AdjustMatmulOrder: a matrix product with a 1-d operand is reordered into one that is ill-typed
-#
-# pass: AdjustMatmulOrder
-# oracle: crash
-# fingerprint: ["crash", "AdjustMatmulOrder", "ValueError", "Matmul requires the reduction length of the operands to be equal. However, the LHS <name> has shape <node>, while the RHS <name> has shape <node>. The reduction dimensions of <node> and <node> are not"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Matmul requires the reduction length of the operands to be equal. However, the LHS <name> has shape <node>, while the RHS <name> has shape <node>. The reduction dimensions of <node> and <node> are not
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of AdjustMatmulOrder: 'Reorder `x*(A*B)` to `(x*A)*B`'; docstring of relax.op.matmul: NumPy
-#   semantics, 1-d operands included
 
 import tvm
 from tvm import relax

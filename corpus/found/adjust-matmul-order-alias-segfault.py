@@ -1,11 +1,4 @@
 # AdjustMatmulOrder: a product of three matrices that is bound to a second variable, with orders of equal cost: the pass ends in a segmentation fault
-#
-# pass: AdjustMatmulOrder
-# oracle: segfault
-# fingerprint: ["segfault", "AdjustMatmulOrder", "tvm::relax::RewriteCall"]
-# tvm: fails on 0.27.0.post1
-# fails with: SIGSEGV
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; docstring: 'Reorder `x*(A*B)` to `(x*A)*B`', which excludes no second name of a product
 
 import tvm
 from tvm import relax

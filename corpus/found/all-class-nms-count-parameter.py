@@ -1,11 +1,4 @@
 # all_class_non_max_suppression ignores a maximum count that is no constant
-#
-# pass: relax.vision.all_class_non_max_suppression
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.vision.all_class_non_max_suppression", "shape"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docstring of relax.op.vision.all_class_non_max_suppression, max_output_boxes_per_class: 'relax.Expr', 'The maxinum number of output selected boxes per class'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # the type of all_class_non_max_suppression has rows that the result does not have
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "less is known of the result of a public function"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.vision.all_class_non_max_suppression: 'the first tensor has shape (num_total_detection, 3) containing only valid rows'; src/relax/analysis/well_formed.cc: 'All information in Type annotations must be correct'
 
 import tvm
 from tvm import relax

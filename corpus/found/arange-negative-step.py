@@ -1,11 +1,4 @@
 # the type of arange with a negative step has other sizes than its result
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.arange has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.arange, step: 'The step size', with no word of its sign; src/relax/analysis/well_formed.cc: 'All information in Type annotations must be correct'; public signatures stay
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # argmax of the lowest values, argmin of the highest, is -1
-#
-# pass: relax.argmax
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.argmax", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docstring of relax.op.argmax: 'Computes the argmax of tensor elements over given axis': an index of an element
 
 import numpy as np
 import tvm

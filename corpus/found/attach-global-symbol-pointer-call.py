@@ -1,11 +1,4 @@
 # AttachGlobalSymbol: a renamed PrimFunc with a call that gives a pointer, as legalizing median makes: 'Cannot treat type `ir.Call` as type `ir.Expr`'
-#
-# pass: AttachGlobalSymbol
-# oracle: crash
-# fingerprint: ["crash", "AttachGlobalSymbol", "TypeError", "Cannot treat type `Call` as type `Expr`"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: Cannot treat type `Call` as type `Expr`
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; docstring of AttachGlobalSymbol: 'Attach global_symbol to Relax functions and TIR Primfuncs for codegen'
 
 import tvm
 from tvm.relax.transform import AttachGlobalSymbol, LegalizeOps

@@ -1,13 +1,4 @@
 # AttachAttrLayoutFreeBuffers: the copy of a public PrimFunc has its global_symbol too; relax.build says "IRModule contains duplicate global symbol"
-#
-# pass: AttachAttrLayoutFreeBuffers
-# oracle: well-formed
-# fingerprint: ["well-formed", "AttachAttrLayoutFreeBuffers", "ill-formed: the global_symbol of a PrimFunc is not its GlobalVar"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: <node>: the global_symbol is <name>
-# promise: include/tvm/ir/function.h, kGlobalSymbol: 'A unique global symbol';
-#   relax.analysis.well_formed, 3.: the GlobalVar's name must equal global_symbol; relax.build of
-#   the result: 'IRModule contains duplicate global symbol'
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # attention with a causal mask divides 0 by 0 where visible scores are small
-#
-# pass: relax.nn.attention
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.nn.attention", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.nn.attention: 'FMA(Q, K, V) = Softmax(Q @ K^T) @ V', causal_mask: 'the mask matrix is as `np.tril(*, k=0)`'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # avg_pool2d_backward in ceil_mode divides by more than avg_pool2d does
-#
-# pass: relax.grad.avg_pool2d_backward
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.grad.avg_pool2d_backward", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.grad.avg_pool2d_backward: 'Backward operator of relax.nn.avg_pool2d ... Returns the gradient w.r.t. data'
 
 import numpy as np
 import tvm

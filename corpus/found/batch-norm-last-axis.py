@@ -1,11 +1,4 @@
 # batch_norm in training along the axis -1: list.remove(x): x not in list
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "ValueError", "list.remove(x): x not in list"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: list.remove(x): x not in list
-# promise: docstring of relax.op.nn.batch_norm: 'Specifying -1 sets the channel axis to be the last item in the input shape'; docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # argmax of bfloat16 does not build
-#
-# pass: relax.build
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.build", "InternalError", "Check failed: (ffi::StructuralEqual()(value->ty, var->ty)) is false:"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (ffi::StructuralEqual()(value->ty, var->ty)) is false:
-# promise: docstring of relax.op.argmax: 'Computes the argmax of tensor elements over given axis' excludes no dtype, type inference takes bfloat16, and max of it builds; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import numpy as np
 import tvm

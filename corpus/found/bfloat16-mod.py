@@ -1,11 +1,4 @@
 # mod of bfloat16: dtype mismatch on BufferStore
-#
-# pass: relax.build
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.build", "TypeError", "dtype mismatch on BufferStore: buffer<name>s dtype is `T.<dtype>`"]
-# tvm: fails on 0.27.0.post1
-# fails with: TypeError: dtype mismatch on BufferStore: buffer<name>s dtype is `T.<dtype>`
-# promise: docstring of relax.op.mod: 'Modulo with numpy-style broadcasting' excludes no dtype, and type inference takes bfloat16; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import numpy as np
 import tvm

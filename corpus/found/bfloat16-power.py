@@ -1,11 +1,4 @@
 # power of bfloat16: power only applies to float
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: (IsFloatType(x.ty())) is false: power only applies to float"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (IsFloatType(x.ty())) is false: power only applies to float
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.power: 'Power with numpy-style broadcasting' excludes no dtype, and type inference takes bfloat16; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # sort, argsort and topk of bfloat16 give other values
-#
-# pass: relax.sort
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.sort", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.sort: 'Performs sorting along the given axis and returns an array in sorted order'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # BindParams: the callers of a function whose parameter is bound still pass the argument
-#
-# pass: BindParams
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "BindParams", "Program is not well-formed"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: Program is not well-formed. If this is deliberate, consider setting check_well_formed in the top-level decorator to False (e.g., @<node> or @<node>).
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'; the well-formed checker overlooks the call only because the type of the GlobalVar is stale too, and the virtual machine says 'Invoking function bound expects 1 arguments (y), but 2 arguments were provided'
 
 import os
 

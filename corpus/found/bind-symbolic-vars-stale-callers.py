@@ -1,11 +1,4 @@
 # BindSymbolicVars: a function loses a parameter whose variable is bound, and its callers still give it: 'Expected 1 arguments but got 2'
-#
-# pass: BindSymbolicVars
-# oracle: evaluated
-# fingerprint: ["evaluated", "BindSymbolicVars", "the result refuses arguments that the module takes"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: <n> arguments for <list>: <function>
-# promise: docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import tvm
 from tvm import relax

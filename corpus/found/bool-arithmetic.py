@@ -1,11 +1,4 @@
 # comparisons, maximum, minimum and scans of bool do not build
-#
-# pass: relax.build
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.build", "InternalError", "Check failed: (t.MatchesCode(DLDataTypeCode::kDLFloat)) is false:"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (t.MatchesCode(DLDataTypeCode::kDLFloat)) is false:
-# promise: docstring of relax.op.less: 'Broadcasted element-wise test for (lhs < rhs)' excludes no dtype, and type inference takes bool; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # max, min, argmax and argmin of bool: Cannot decide min_value for type
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Cannot decide min_value for typeT.<dtype>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Cannot decide min_value for typeT.<dtype>
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.max: 'Computes the max of tensor elements over given axes' excludes no dtype, and type inference takes bool; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # BundleModelParams: a function whose weights are bundled keeps its callers as they were: the VM raises 'expects 2 arguments, but 3 arguments were provided'
-#
-# pass: BundleModelParams
-# oracle: executed
-# fingerprint: ["executed", "BundleModelParams", "the result raises in the VM, where the module does not"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: static_cast<size_t>(gfunc.num_args) == args.size(): Invoking function <n> expects <n> arguments <list>, but <n> arguments were provided.
-# promise: docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent IRModule'
 
 import numpy as np
 import tvm

@@ -1,12 +1,4 @@
 # BundleModelParams: parameters that a local function uses are not replaced there
-#
-# pass: BundleModelParams
-# oracle: well-formed
-# fingerprint: ["well-formed", "BundleModelParams", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed; relax.ir.instrument.WellFormedInstrument: 'checks the
-#   input/output IRModule of the Pass'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # CanonicalizeBindings: a match_cast of a constant shape replaces a parameter's symbolic dimension, but not in the parameter
-#
-# pass: CanonicalizeBindings
-# oracle: well-formed
-# fingerprint: ["well-formed", "CanonicalizeBindings", "ill-formed", "Operator-specific validation (FValidate) for <node> identified error: Check failed: (IsBaseOf(inferred_ty.value(), explicit_ty)) is false: The `out_ty` argument for R.call_tir must be compatible with", ""]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: Operator-specific validation (FValidate) for <node> identified error: Check failed: (IsBaseOf(inferred_ty.value(), explicit_ty)) is false: The `out_ty` argument for <node> must be compatible with the
-# promise: docstring of relax.analysis.well_formed: 'Check if the IRModule is well formed'; src/relax/op/op.cc (FValidate of call_tir): 'The `out_ty` argument for R.call_tir must be compatible with the PrimFunc'
 
 from tvm import relax
 from tvm.relax.transform import CanonicalizeBindings

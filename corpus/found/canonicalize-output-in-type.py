@@ -1,11 +1,4 @@
 # CanonicalizeBindings: an output of a dataflow block that a type outside of the block names becomes a DataflowVar
-#
-# pass: CanonicalizeBindings
-# oracle: well-formed
-# fingerprint: ["well-formed", "CanonicalizeBindings", "ill-formed", "DataflowVar cannot be used as a dependent type expression.", ""]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: DataflowVar cannot be used as a dependent type expression.
-# promise: relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'; well-formed checker: 'DataflowVar cannot be used as a dependent type expression'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # CanonicalizeBindings: an element of a tuple that one dataflow block gives out is replaced, in a later block, by the local variable of the first
-#
-# pass: CanonicalizeBindings
-# oracle: well-formed
-# fingerprint: ["well-formed", "CanonicalizeBindings", "ill-formed", "DataflowVar <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: DataflowVar <name> is not defined.
-# promise: docstring of relax.analysis.well_formed: 'Check if the IRModule is well formed'; relax.DataflowVar: 'A sub-type of the variable node used to mark dataflow variables from normal visible "function local" bindings'
 
 from tvm import relax
 from tvm.relax.transform import CanonicalizeBindings

@@ -1,11 +1,4 @@
 # CombineParallelMatmul: products of one matrix with vectors: 'Index 1 out of bounds 1'
-#
-# pass: CombineParallelMatmul
-# oracle: crash
-# fingerprint: ["crash", "CombineParallelMatmul", "IndexError", "Index <n> out of bounds <n>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: IndexError: Index <n> out of bounds <n>
-# promise: docstring of CombineParallelMatmul: 'Combine multiple matmul operators sharing the same LHS matrix'; docstring of relax.op.matmul: 1-d operands; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm import relax

@@ -1,13 +1,4 @@
 # CombineParallelMatmul: a matmul whose left operand is a constant is taken for a variable
-#
-# pass: CombineParallelMatmul
-# oracle: crash
-# fingerprint: ["crash", "CombineParallelMatmul", "TypeError", "Cannot treat type `GenericConst` as type `Var`"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: Cannot treat type `GenericConst` as type `Var`
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of CombineParallelMatmul: 'Combine multiple matmul operators sharing the same LHS matrix'
 
 import numpy as np
 import tvm

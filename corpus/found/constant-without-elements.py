@@ -1,11 +1,4 @@
 # a constant without elements cannot be read back
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "Check failed: (read_ret) is false: Invalid DLTensor file format"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: Check failed: (read_ret) is false: Invalid DLTensor file format
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 import tvm

@@ -1,14 +1,4 @@
 # ConvertLayout: dropout returns a tuple and is given the layout rule of unary operators
-#
-# pass: ConvertLayout
-# oracle: crash
-# fingerprint: ["crash", "ConvertLayout", "InternalError", "Check failed: (msgs[i].IsNested()) is false: Expected nested to match tuple"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (msgs[i].IsNested()) is false: Expected nested to match tuple
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included
 
 import tvm
 from tvm import relax

@@ -1,12 +1,4 @@
 # ConvertLayout: FindAxis divides by the rank of a scalar (stack of rank 0)
-#
-# pass: ConvertLayout
-# oracle: arithmetic-signal
-# fingerprint: ["arithmetic-signal", "ConvertLayout"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: SIGFPE
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error';
-#   docstring of ConvertLayout: 'Automatic layout conversion pass'
 
 import tvm
 from tvm import relax

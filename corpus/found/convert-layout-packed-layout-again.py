@@ -1,14 +1,4 @@
 # ConvertLayout: a conv2d that has a packed layout already (NCHW4c) is compared with the unpacked layout
-#
-# pass: ConvertLayout
-# oracle: idempotent
-# fingerprint: ["idempotent", "ConvertLayout", "a second run raises", "InternalError", "Check failed: (src.ndim() == dst.ndim() && input.ndim() == src.ndim()) is false: Layouts must have the same size"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (src.ndim() == dst.ndim() && input.ndim() == src.ndim()) is false: Layouts must have the same size
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included; relax.op.nn.conv2d documents data_layout and kernel_layout of the input
 
 import tvm
 from tvm import relax

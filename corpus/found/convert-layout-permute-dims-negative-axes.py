@@ -1,14 +1,4 @@
 # ConvertLayout: InferLayoutPermuteDims takes negative axes as letters of a layout
-#
-# pass: ConvertLayout
-# oracle: crash
-# fingerprint: ["crash", "ConvertLayout", "InternalError", "Invalid layout <name>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Invalid layout <name>
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included; docstring of relax.op.permute_dims takes negative axes by type inference
 
 import tvm
 from tvm import relax

@@ -1,14 +1,4 @@
 # ConvertLayout: the layout of a scalar is the text __undef__, which the next reduction reads as dimensions
-#
-# pass: ConvertLayout
-# oracle: crash
-# fingerprint: ["crash", "ConvertLayout", "InternalError", "Check failed: (res != std::string::npos) is false: Invalid SLayout:can't find u in source layout"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (res != std::string::npos) is false: Invalid SLayout:can't find u in source layout
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included
 
 import tvm
 from tvm import relax

@@ -1,14 +1,4 @@
 # ConvertLayout: InferLayoutSplit expects a tuple, but split into one section is a tensor
-#
-# pass: ConvertLayout
-# oracle: crash
-# fingerprint: ["crash", "ConvertLayout", "InternalError", "Check failed: (out_tuple != nullptr) is false: Invalid Call"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (out_tuple != nullptr) is false: Invalid Call
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included
 
 import tvm
 from tvm import relax

@@ -1,12 +1,4 @@
 # ConvertLayout: InferLayoutSqueeze writes before its string for a negative axis
-#
-# pass: ConvertLayout
-# oracle: out-of-memory
-# fingerprint: ["out-of-memory", "ConvertLayout"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: std::bad_alloc
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error';
-#   docstring of relax.op.squeeze: negative axes count from the end
 
 import tvm
 from tvm import relax

@@ -1,14 +1,4 @@
 # ConvertLayout: InferLayoutStack inserts the new dimension at a negative axis
-#
-# pass: ConvertLayout
-# oracle: crash
-# fingerprint: ["crash", "ConvertLayout", "InternalError", "basic_string::replace: __pos <list> > this->size() <list>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: basic_string::replace: __pos <list> > this->size() <list>
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included
 
 import tvm
 from tvm import relax, tirx

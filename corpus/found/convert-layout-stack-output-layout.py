@@ -1,14 +1,4 @@
 # ConvertLayout: the output layout of InferLayoutStack names its new dimension S, which no later step finds
-#
-# pass: ConvertLayout
-# oracle: crash
-# fingerprint: ["crash", "ConvertLayout", "IndexError", "Index -<n> out of bounds <n>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: IndexError: Index -<n> out of bounds <n>
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner';
-#   docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring
-#   of ConvertLayout: 'Automatic layout conversion pass', operators without a desired layout
-#   included
 
 import tvm
 from tvm import relax

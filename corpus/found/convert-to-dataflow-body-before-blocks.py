@@ -1,12 +1,4 @@
 # ConvertToDataflow: the body of a SeqExpr is visited before its blocks, so a variable renewed there is not renamed
-#
-# pass: ConvertToDataflow
-# oracle: well-formed
-# fingerprint: ["well-formed", "ConvertToDataflow", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed; relax.ir.instrument.WellFormedInstrument: 'checks the
-#   input/output IRModule of the Pass'
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # RewriteCUDAGraph: what a captured call returns is not handed out of the lifted function when the function returns it: 'Var gv is not defined'
-#
-# pass: RewriteCUDAGraph
-# oracle: well-formed
-# fingerprint: ["well-formed", "RewriteCUDAGraph", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'lifts them into new functions'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # RewriteCUDAGraph: the pass dereferences a null pointer in every function that has a local function
-#
-# pass: RewriteCUDAGraph
-# oracle: segfault
-# fingerprint: ["segfault", "RewriteCUDAGraph"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: SIGSEGV
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; the docstring excludes no local functions
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # RewriteCUDAGraph: storage allocated on the second virtual device ends in 'Check failed: virtual_device_id == 0'
-#
-# pass: RewriteCUDAGraph
-# oracle: crash
-# fingerprint: ["crash", "RewriteCUDAGraph", "InternalError", "Check failed: virtual_device_id == 0:"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: virtual_device_id == 0:
-# promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring of RewriteCUDAGraph names no limit to one device
 
 import tvm
 from tvm import relax

@@ -1,12 +1,4 @@
 # ConvertLayout: DataflowBlockMutator does not rename, in a dataflow block, the variable of an If that got a new type
-#
-# pass: ConvertLayout
-# oracle: well-formed
-# fingerprint: ["well-formed", "ConvertLayout", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed; relax.ir.instrument.WellFormedInstrument: 'checks the
-#   input/output IRModule of the Pass'
 
 import tvm
 from tvm import relax, tirx

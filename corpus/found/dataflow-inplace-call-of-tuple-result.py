@@ -1,11 +1,4 @@
 # DataflowUseInplaceCalls: a call whose result is a tuple, and a call that takes it: the tuple counts as one of its own fields, and AddCapturedIndices goes round until the stack is full
-#
-# pass: DataflowUseInplaceCalls
-# oracle: segfault
-# fingerprint: ["segfault", "DataflowUseInplaceCalls"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: SIGSEGV
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'
 
 import tvm
 from tvm import relax

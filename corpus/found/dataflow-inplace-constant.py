@@ -1,11 +1,4 @@
 # DataflowUseInplaceCalls: a view of a constant is updated in place: each call of the built function finds what the one before left there
-#
-# pass: DataflowUseInplaceCalls
-# oracle: evaluated
-# fingerprint: ["evaluated", "DataflowUseInplaceCalls", "the result does what has no meaning: a constant is updated in place"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # DataflowUseInplaceCalls: two calls that share one legalization get two in-place PrimFuncs with the same parameters: 'multiple definitions of variable'
-#
-# pass: DataflowUseInplaceCalls
-# oracle: well-formed
-# fingerprint: ["well-formed", "DataflowUseInplaceCalls", "ill-formed TensorIR", "ValueError: TIR is ill-formed, due to multiple definitions of variable <name>. It was first defined at <root>.functions<list>.params<list>, and was later re-defined at <root>.functions<list>.params<li", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: ValueError: TIR is ill-formed, due to multiple definitions of variable <name>. It was first defined at <root>.functions<list>.params<list>, and was later re-defined at <root>.functions<list>.params<li
-# promise: docstring of s_tir.analysis.verify_well_formed: 'Shared variable identities are checked across function boundaries'; docstring of relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'
 
 import tvm
 from tvm import relax

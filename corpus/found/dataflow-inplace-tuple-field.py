@@ -1,11 +1,4 @@
 # DataflowUseInplaceCalls: a tensor is overwritten though a tuple holds it that is used later
-#
-# pass: DataflowUseInplaceCalls
-# oracle: evaluated
-# fingerprint: ["evaluated", "DataflowUseInplaceCalls", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import numpy as np
 import tvm

@@ -1,12 +1,4 @@
 # DeadCodeElimination: a binding that only an unused local function used is left
-#
-# pass: DeadCodeElimination
-# oracle: postcondition
-# fingerprint: ["postcondition", "DeadCodeElimination", "an unused pure binding is left"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: an unused pure binding is left: <function>
-# promise: docstring of DeadCodeElimination: 'Unused local VarBindings (those where the bound var is
-#   unused and no impure operation is used)' are removed
 
 import tvm
 from tvm import relax

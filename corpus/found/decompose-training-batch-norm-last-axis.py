@@ -1,11 +1,4 @@
 # DecomposeOpsForTraining: batch_norm with the axis -1: the mean is taken over all axes, and batch_norm refuses it
-#
-# pass: DecomposeOpsForTraining
-# oracle: crash
-# fingerprint: ["crash", "DecomposeOpsForTraining", "ValueError", "<node> requires the input moving_mean to have as many dimensions as the length of input axes. However, the given one has ndim <n>, which is other than the length of axes <n>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: <node> requires the input moving_mean to have as many dimensions as the length of input axes. However, the given one has ndim <n>, which is other than the length of axes <n>
-# promise: docstring of relax.op.nn.batch_norm: 'Specifying -1 sets the channel axis to be the last item in the input shape'; docstring of DecomposeOpsForTraining: 'Decompose composite operators that are composed by other operators during training'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm.relax.transform import DecomposeOpsForTraining

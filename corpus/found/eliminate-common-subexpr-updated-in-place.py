@@ -1,11 +1,4 @@
 # a value that call_tir_inplace has overwritten is taken for a later, equal expression
-#
-# pass: EliminateCommonSubexpr
-# oracle: evaluated
-# fingerprint: ["evaluated", "EliminateCommonSubexpr", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.call_tir_inplace: it 'actually mutates the arguments specified by `inplace_indices`'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # AttributeError: 'GlobalVar' object has no attribute 'name'
-#
-# pass: FastMathTransform
-# oracle: crash
-# fingerprint: ["crash", "FastMathTransform", "AttributeError", "object has no attribute 'name'"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AttributeError: <name> object has no attribute 'name'
-# promise: docstring of FastMathTransform: 'convert the expensive non linear functions to their fast but approximate counterparts', of any module; calls of other functions are no operators
 
 import json
 import numpy as np

@@ -1,11 +1,4 @@
 # AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
-#
-# pass: FastMathTransform
-# oracle: crash
-# fingerprint: ["crash", "FastMathTransform", "AssertionError", "emit_te now only supports Tensor that has ShapeExpr shape"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
-# promise: docstring of FastMathTransform names no condition on shapes, and legalize_ops.cc leaves calls of unknown shape alone: 'This operator cannot be legalized, because legalization requires the argument shapes to be known'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # x - x of NaN and of infinity is 0 where a fused PrimFunc reads x twice, and NaN elsewhere: StmtSimplify takes floats for exact, x * 0 too
-#
-# pass: relax.build
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "cpu_generic (a combination of operators)", "values", "special values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: IEEE 754: NaN - NaN is NaN; docstring of relax.op.subtract: 'Subtraction with numpy-style broadcasting'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule': the default pipeline gives NaN
 
 import numpy as np
 import tvm

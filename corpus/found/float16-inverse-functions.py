@@ -1,11 +1,4 @@
 # acos and others of float16: unknown intrinsic
-#
-# pass: relax.build
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.build", "InternalError", "unknown intrinsic <node>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: unknown intrinsic <node>
-# promise: docstring of relax.op.acos: 'The input tensor is required to have float dtype'; float16 is one, and bfloat16 builds
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # TypeError: Binary operators must have the same datatype for both operands.  However, R.add(metadata["ir.GenericConst"][0], T.float32(1.0000000000000001e-05))
-#
-# pass: FoldBatchnormToConv2D
-# oracle: crash
-# fingerprint: ["crash", "FoldBatchnormToConv2D", "TypeError", "Binary operators must have the same datatype for both operands. However, <node> uses datatype <node> on the LHS <list>, and datatype <node> on the RHS <list>."]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: Binary operators must have the same datatype for both operands. However, <node> uses datatype <node> on the LHS <list>, and datatype <node> on the RHS <list>.
-# promise: docstring of FoldBatchnormToConv2D: 'Fuse Batchnorm to its previous Conv2D'; no dtype is excluded and float16 and float64 batch_norm are well-formed
 
 import json
 import numpy as np

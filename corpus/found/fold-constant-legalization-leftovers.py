@@ -1,11 +1,4 @@
 # ill-formed: GlobalVar I.GlobalVar("shape_func") is not defined.
-#
-# pass: FoldConstant
-# oracle: well-formed
-# fingerprint: ["well-formed", "FoldConstant", "ill-formed", "GlobalVar <name> is not defined.", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: GlobalVar <name> is not defined.
-# promise: well-formed checker: a GlobalVar must be defined in the module
 
 import numpy as np
 import tvm

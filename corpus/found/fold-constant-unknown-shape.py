@@ -1,11 +1,4 @@
 # AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
-#
-# pass: FoldConstant
-# oracle: crash
-# fingerprint: ["crash", "FoldConstant", "AssertionError", "emit_te now only supports Tensor that has ShapeExpr shape"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
-# promise: docstring of FoldConstant: 'Fold constant expressions within dataflow blocks'; an operator on a parameter is no constant expression and need not be legalized
 
 import tvm
 from tvm import relax

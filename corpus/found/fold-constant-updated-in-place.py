@@ -1,11 +1,4 @@
 # the operand that call_tir_inplace overwrites becomes a constant: each call of the built function finds what the one before left there
-#
-# pass: FoldConstant
-# oracle: evaluated
-# fingerprint: ["evaluated", "FoldConstant", "the result does what has no meaning: a constant is updated in place"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docstring of relax.op.call_tir_inplace: it 'actually mutates the arguments specified by `inplace_indices`'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import numpy as np
 import tvm

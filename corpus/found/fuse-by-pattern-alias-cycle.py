@@ -1,11 +1,4 @@
 # InternalError: Check failed: (depgroup != cur_group) is false: A cyclic dependency detected between the groups gv2 and gv1 are in.
-#
-# pass: FuseOpsByPattern
-# oracle: crash
-# fingerprint: ["crash", "FuseOpsByPattern", "InternalError", "Check failed: (depgroup != cur_group) is false: A cyclic dependency detected between the groups <n> and <n> are in."]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (depgroup != cur_group) is false: A cyclic dependency detected between the groups <n> and <n> are in.
-# promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring of FuseOpsByPattern: 'group matched expressions into a new function'; there is no cycle
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # FuseTIR: a symbolic dimension that a primitive function is given turns out to be a number: 'All shape inputs are expected to be single tirx var'
-#
-# pass: FuseTIR
-# oracle: crash
-# fingerprint: ["crash", "FuseTIR", "InternalError", "Check failed: (prim_value.as<PrimVar>()) is false: All shape inputs are expected to be single tirx var."]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (prim_value.as<PrimVar>()) is false: All shape inputs are expected to be single tirx var.
-# promise: docstring: 'Fuse primitive relax function into a larger TIR function if possible'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # FuseTIR: a Primitive function that calls no PrimFunc: an internal check on the name of the fused function, without a message
-#
-# pass: FuseTIR
-# oracle: crash
-# fingerprint: ["crash", "FuseTIR", "InternalError", "Check failed: (func_info_.global_name != \"fused\") is false:"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (func_info_.global_name != "fused") is false:
-# promise: docstring of FuseTIR: 'Fuse primitive relax function into a larger TIR function if possible'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

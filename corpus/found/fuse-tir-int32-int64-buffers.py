@@ -1,11 +1,4 @@
 # InternalError: Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: Inconsistent buffers A and lv38 mapped to the same relax var: lv37
-#
-# pass: FuseTIR
-# oracle: crash
-# fingerprint: ["crash", "FuseTIR", "InternalError", "Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: Inconsistent buffers <name> and <name> mapped to the same relax var: <n>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: Inconsistent buffers <name> and <name> mapped to the same relax var: <n>
-# promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; the well-formed checker (FValidate of call_tir) accepts PrimFuncs with int32 and int64 shapes alike
 
 import tvm
 from tvm import relax, tirx

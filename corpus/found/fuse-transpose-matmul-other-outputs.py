@@ -1,11 +1,4 @@
 # AttributeError: 'TupleType' object has no attribute 'dtype'
-#
-# pass: FuseTransposeMatmul
-# oracle: crash
-# fingerprint: ["crash", "FuseTransposeMatmul", "AttributeError", "object has no attribute 'dtype'"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AttributeError: <name> object has no attribute 'dtype'
-# promise: docstring of FuseTransposeMatmul: 'fuses transpose + matmul'; a pass keeps what public functions return
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # a product over an axis of extent 0 is memory that nobody wrote to, where matmul gives zeros
-#
-# pass: FuseTransposeMatmul
-# oracle: sanitized
-# fingerprint: ["sanitized", "FuseTransposeMatmul", "output left unwritten by a reduction over nothing"]
-# tvm: fails on 0.27.0.post1
-# fails with: AssertionError: <function> has <n> elements that nobody writes
-# promise: docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'; the PrimFunc of matmul that LegalizeOps makes writes zeros
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # the gradient through a call of a function of the module is 0, without a word
-#
-# pass: Gradient
-# oracle: gradient
-# fingerprint: ["gradient", "Gradient", "gradient", "a call of a function"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: the gradient of parameter <n> gives <n>.<n>, finite differences -<n>.<n>
-# promise: docstring of relax.transform.Gradient: 'The new function computes the gradient of the differentiation target with respect to the arguments specified by `require_grads`'; it asks for one dataflow block and a scalar target only
 
 import numpy as np
 import tvm

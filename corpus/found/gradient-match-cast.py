@@ -1,11 +1,4 @@
 # InternalError: Check failed: (var_binding) is false:
-#
-# pass: Gradient
-# oracle: crash
-# fingerprint: ["crash", "Gradient", "InternalError", "Check failed: (var_binding) is false:"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (var_binding) is false:
-# promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'; docstring of Gradient asks for one dataflow block and a scalar target only
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # Gradient: variance and mean of a symbolic shape: 'int() argument must be a string, a bytes-like object or a real number, not Var'
-#
-# pass: Gradient
-# oracle: crash
-# fingerprint: ["crash", "Gradient", "TypeError", "int() argument must be a string, a bytes-like object or a real number, not <name>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: TypeError: int() argument must be a string, a bytes-like object or a real number, not <name>
-# promise: docstring of Gradient asks for one dataflow block and a scalar target only; docs/deep_dive/relax/abstraction.rst: 'First-class symbolic shape'
 
 import tvm
 from tvm.relax.transform import Gradient

@@ -1,11 +1,4 @@
 # Gradient: the gradient of triu says nothing of its second argument, the diagonal
-#
-# pass: Gradient
-# oracle: crash
-# fingerprint: ["crash", "Gradient", "InternalError", "Check failed: (partials.size() == call->args.size()) is false: partials number != inputs number"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (partials.size() == call->args.size()) is false: partials number != inputs number
-# promise: docstring of Gradient asks for one dataflow block and a scalar target only; python/tvm/relax/op/_op_gradient.py registers a gradient of relax.triu; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

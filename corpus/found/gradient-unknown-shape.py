@@ -1,11 +1,4 @@
 # InternalError: Check failed: (tensor_ty->shape.has_value()) is false: Missing shape when building zeros tuple.
-#
-# pass: Gradient
-# oracle: crash
-# fingerprint: ["crash", "Gradient", "InternalError", "Check failed: (tensor_ty->shape.has_value()) is false: Missing shape when building zeros tuple."]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (tensor_ty->shape.has_value()) is false: Missing shape when building zeros tuple.
-# promise: docstring of Gradient asks for one dataflow block and a scalar target only; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

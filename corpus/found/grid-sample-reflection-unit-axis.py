@@ -1,11 +1,4 @@
 # grid_sample of an axis of size 1 with reflection: Divide by zero
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: pb->value != 0: Divide by zero"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: pb->value != 0: Divide by zero
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.image.grid_sample: padding_mode "Can be 'zeros', 'border', or 'reflection'" excludes no size; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

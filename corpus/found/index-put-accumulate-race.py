@@ -1,11 +1,4 @@
 # index_put with accumulate adds in a parallel loop, and an index may come twice: sums get lost
-#
-# pass: LegalizeOps
-# oracle: sanitized
-# fingerprint: ["sanitized", "LegalizeOps", "race by function index_put"]
-# tvm: fails on 0.27.0.post1
-# fails with: AssertionError: <function>
-# promise: docstring of relax.op.index_put: 'When `accumulate` is True, the operation performs accumulation (addition) rather than replacement'
 
 import numpy as np
 import tvm

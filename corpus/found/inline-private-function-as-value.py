@@ -1,11 +1,4 @@
 # InlinePrivateFunctions: a function of which a closure is made is removed
-#
-# pass: InlinePrivateFunctions
-# oracle: well-formed
-# fingerprint: ["well-formed", "InlinePrivateFunctions", "ill-formed", "GlobalVar <name> is not defined.", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: GlobalVar <name> is not defined.
-# promise: docstring of relax.analysis.well_formed: 'Check if the IRModule is well formed'; docstring of relax.op.make_closure: 'Create a closure with free variables and return the closure'
 
 from tvm import relax
 from tvm.relax.transform import InlinePrivateFunctions

@@ -1,11 +1,4 @@
 # an allocated tensor or storage is never killed
-#
-# pass: KillAfterLastUse
-# oracle: postcondition
-# fingerprint: ["postcondition", "KillAfterLastUse", "an allocated tensor or storage is never killed"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: an allocated tensor or storage is never killed
-# promise: docstring of KillAfterLastUse: 'Drop all tensor/storage objects after last use'
 
 import tvm
 from tvm import relax

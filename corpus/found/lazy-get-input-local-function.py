@@ -1,11 +1,4 @@
 # ill-formed: Var x0 is not defined.
-#
-# pass: LazyGetInput
-# oracle: well-formed
-# fingerprint: ["well-formed", "LazyGetInput", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: well-formed checker: variables must be defined; docstring of LazyGetInput: 'all model weights ... are loaded on demand'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # ill-formed: Impure function call fset_output(0, lv0) occurs within a dataflow block.
-#
-# pass: LazySetOutput
-# oracle: well-formed
-# fingerprint: ["well-formed", "LazySetOutput", "ill-formed", "Impure function call fset_output<list> occurs within a dataflow block.", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Impure function call fset_output<list> occurs within a dataflow block.
-# promise: well-formed checker: no impure call in a dataflow block; docstring of LazySetOutput names no condition
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # ill-formed: Function # from typing import TypeVar
-#
-# pass: LazySetOutput
-# oracle: well-formed
-# fingerprint: ["well-formed", "LazySetOutput", "ill-formed", "Function <name> has true for <node> but false for is_pure; <node> should be true only if is_pure is also true.", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Function <name> has true for <node> but false for is_pure; <node> should be true only if is_pure is also true.
-# promise: well-formed checker: 'relax.force_pure should be true only if is_pure is also true'; docstring of LazySetOutput names no condition
 
 import tvm
 from tvm import relax

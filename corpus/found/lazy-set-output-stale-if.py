@@ -1,11 +1,4 @@
 # ill-formed: Var v12 is not defined.
-#
-# pass: LazySetOutput
-# oracle: well-formed
-# fingerprint: ["well-formed", "LazySetOutput", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: well-formed checker: variables must be defined; docstring of LazySetOutput: the callback 'is called with each output of the function'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # a transform_params function still returns a tuple of weights
-#
-# pass: LazyTransformParams
-# oracle: postcondition
-# fingerprint: ["postcondition", "LazyTransformParams", "a transform_params function still returns a tuple of weights"]
-# tvm: fails on 0.27.0.post1
-# fails with: AssertionError: a transform_params function still returns a tuple of weights
-# promise: docstring of LazyTransformParams: 'Load the input to memory on demand, and immediately free it after the last use'; fset_item gets the outputs
 
 import tvm
 import tvm.relax.op.vm

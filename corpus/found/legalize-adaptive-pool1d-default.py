@@ -1,11 +1,4 @@
 # TypeError: Cannot convert from type `ir.IntImm` to `Array<ir.Expr>`
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "TypeError", "Cannot convert from type `IntImm` to `Array<<node>>`"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: TypeError: Cannot convert from type `IntImm` to `Array<<node>>`
-# promise: docstring of relax.op.nn.adaptive_avg_pool1d, output_size: 'If not specified, it will be the same as the input height and width'
 
 import tvm
 from tvm import relax

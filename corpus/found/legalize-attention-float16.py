@@ -1,11 +1,4 @@
 # the result of a public function has another type, since relax.nn.attention has
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.nn.attention has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.nn.attention: 'The input tensor is required to have float16 dtype'; the call's type is float16, and public signatures stay
 
 import base64
 import numpy as np

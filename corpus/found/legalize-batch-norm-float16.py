@@ -1,11 +1,4 @@
 # LegalizeOps makes a float32 result of a float16 batch_norm
-#
-# pass: LegalizeOps
-# oracle: well-formed
-# fingerprint: ["well-formed", "LegalizeOps", "ill-formed", "Operator-specific validation (FValidate) for <node> identified error: Argument <n> type mismatch: expected <node>, given <node>", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Operator-specific validation (FValidate) for <node> identified error: Argument <n> type mismatch: expected <node>, given <node>
-# promise: docstring of LegalizeOps: 'returns the legalized call', in place of one whose type is float16 (InferTypeBatchNorm: the dtype of the data); well-formed checker
 
 import tvm
 from tvm import relax, topi

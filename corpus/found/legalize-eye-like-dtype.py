@@ -1,11 +1,4 @@
 # the result of a public function has another type, since relax.eye_like has
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.eye_like has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.eye_like, dtype: 'If dtype is not given, it will by default use the dtype of the input tensor'; here it is given; public signatures stay
 
 import tvm
 from tvm import relax

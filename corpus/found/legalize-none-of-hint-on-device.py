@@ -1,12 +1,4 @@
 # LegalizeOps: the operator has no legalization, and no pass of the default pipeline takes it away
-#
-# pass: LegalizeOps
-# oracle: lowering-complete
-# fingerprint: ["lowering-complete", "LegalizeOps", "relax.hint_on_device", "no legalization"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to
-#   call_tir with corresponding low-level TIR PrimFuncs'; relax.build runs the default pipeline
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # AttributeError: module 'tvm.topi.nn' has no attribute 'pixel_shuffle'
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "AttributeError", "module 'tvm.topi.nn' has no attribute 'pixel_shuffle'"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AttributeError: module <name> has no attribute 'pixel_shuffle'
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; pixel_shuffle has FLegalize
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # ValueError: Expect value to be constant int
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "ValueError", "Expect value to be constant int"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Expect value to be constant int
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; symbolic shapes are supported and no condition is named
 
 import tvm
 from tvm import relax, tirx

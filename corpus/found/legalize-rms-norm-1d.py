@@ -1,11 +1,4 @@
 # InternalError: Check failed: shape.size() == indices.size() (1 vs. 0) : Tensor dimension mismatch in read ndim = 1, indices.size=0
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: shape.size() == indices.size(): Tensor dimension mismatch in read ndim = <n>, indices.size=<n>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: shape.size() == indices.size(): Tensor dimension mismatch in read ndim = <n>, indices.size=<n>
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.nn.rms_norm names no least rank; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

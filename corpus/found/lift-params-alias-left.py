@@ -1,11 +1,4 @@
 # a second run changes the result: fewer bindings
-#
-# pass: LiftTransformParams
-# oracle: idempotent
-# fingerprint: ["idempotent", "LiftTransformParams", "a second run changes the result: fewer bindings"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.blocks<list>.bindings<list>.value:
-# promise: tests/python/relax/test_transform_lift_transform_params.py::test_lift_transform_is_idempotent asserts equality of one round and two
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # LiftTransformParams: a weight that dead code used stays in the first run and goes with the second
-#
-# pass: LiftTransformParams
-# oracle: idempotent
-# fingerprint: ["idempotent", "LiftTransformParams", "a second run changes the result", "Var / IntImm"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.ty.params<list>.shape.ty.values<list>:
-# promise: tests/python/relax/test_transform_lift_transform_params.py::test_lift_transform_is_idempotent asserts equality of one round and two
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # ill-formed: GlobalVar I.GlobalVar("main_transform_params") is not defined.
-#
-# pass: LiftTransformParams
-# oracle: well-formed
-# fingerprint: ["well-formed", "LiftTransformParams", "ill-formed", "GlobalVar <name> is not defined.", ""]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: GlobalVar <name> is not defined.
-# promise: well-formed checker: a GlobalVar must be defined; tests/python/relax/test_transform_lift_transform_params.py: an existing transform_params is composed with the new one
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # IndexError: Index 2 out of bounds 2
-#
-# pass: LiftTransformParams
-# oracle: crash
-# fingerprint: ["crash", "LiftTransformParams", "IndexError", "Index <n> out of bounds <n>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: IndexError: Index <n> out of bounds <n>
-# promise: tests/python/relax/test_transform_lift_transform_params.py: 'If the module already contains transform_params, the functions are composed together'; IndexError is no message
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # callers go on giving the weights as they were to a function that takes transformed ones now
-#
-# pass: LiftTransformParams
-# oracle: evaluated
-# fingerprint: ["evaluated", "LiftTransformParams", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'; docstring of LiftTransformParams: 'Users are expected to invoke the `transform_params` function', which a caller inside of the module does not
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # ill-formed: Var w1 is not defined.
-#
-# pass: LiftTransformParams
-# oracle: well-formed
-# fingerprint: ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: well-formed checker: variables must be defined; docstring of LiftTransformParams: 'The original function will be rewritten to accept a tuple of transformed parameters'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # LowerAllocTensor: a tensor that is allocated on a virtual device has none after the pass, and does not fit the parameter of the function that it is passed to
-#
-# pass: LowerAllocTensor
-# oracle: crash
-# fingerprint: ["crash", "LowerAllocTensor", "ValueError", "Argument <n> type mismatch: expected <node>, given <node>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Argument <n> type mismatch: expected <node>, given <node>
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; argument of relax.builtin.alloc_tensor: 'The device index indicating on which device the tensor is to be allocated at runtime'
 
 import tvm
 from tvm import relax

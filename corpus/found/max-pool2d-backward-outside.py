@@ -1,11 +1,4 @@
 # max_pool2d_backward reads past the gradient of the result
-#
-# pass: relax.grad.max_pool2d_backward
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.grad.max_pool2d_backward", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.grad.max_pool2d_backward: 'Returns the gradient w.r.t. data'; docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # median of all elements with keepdims has one axis only
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.median has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.median, keepdims: 'the axes which are reduced are left in the result as dimensions with size one'; public signatures stay
 
 import tvm
 from tvm import relax

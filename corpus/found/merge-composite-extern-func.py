@@ -1,11 +1,4 @@
 # MergeCompositeFunctions: a call of a packed function beside a composite function: 'Do not have a default for relax.expr.ExternFunc'
-#
-# pass: MergeCompositeFunctions
-# oracle: crash
-# fingerprint: ["crash", "MergeCompositeFunctions", "InternalError", "Do not have a default for <node>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Do not have a default for <node>
-# promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # MergeCompositeFunctions: a match_cast in the function: 'Invalid type: relax.expr.MatchCast'
-#
-# pass: MergeCompositeFunctions
-# oracle: crash
-# fingerprint: ["crash", "MergeCompositeFunctions", "TypeError", "Invalid type: <node>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: TypeError: Invalid type: <node>
-# promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm import relax

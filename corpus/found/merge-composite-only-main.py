@@ -1,11 +1,4 @@
 # MergeCompositeFunctions: only `main` is grouped, then every function is rewritten: one that is not `main` fails with 'could not be found in any group', a module without `main` with 'Cannot find global var'
-#
-# pass: MergeCompositeFunctions
-# oracle: crash
-# fingerprint: ["crash", "MergeCompositeFunctions", "InternalError", "Check failed: (it_group != obj2group_.end()) is false: Variable <name> could not be found in any group"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable <name> could not be found in any group
-# promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function': no word of a function called main; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

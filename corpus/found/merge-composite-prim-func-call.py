@@ -1,11 +1,4 @@
 # MergeCompositeFunctions: a direct call of a PrimFunc, as LegalizeOps makes for relax.inspect.tensor_dtype_bits: 'Cannot treat type `tirx.PrimFunc` as type `relax.expr.Function`'
-#
-# pass: MergeCompositeFunctions
-# oracle: crash
-# fingerprint: ["crash", "MergeCompositeFunctions", "TypeError", "Cannot treat type `PrimFunc` as type `Function`"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: Cannot treat type `PrimFunc` as type `Function`
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function', which excludes no other calls
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # MergeCompositeFunctions: a symbolic variable as argument of a call_tir: 'Could not find memo-ized group for expression of type ir.Var'
-#
-# pass: MergeCompositeFunctions
-# oracle: crash
-# fingerprint: ["crash", "MergeCompositeFunctions", "InternalError", "Check failed: (memo_.count(expr)) is false: Could not find memo-ized group for expression of type <node>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (memo_.count(expr)) is false: Could not find memo-ized group for expression of type <node>
-# promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a new function'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # LegalizeOps: meshgrid with indexing "xy" gets other shapes than were inferred
-#
-# pass: LegalizeOps
-# oracle: evaluated
-# fingerprint: ["evaluated", "LegalizeOps", "the result refuses arguments that the module takes, since relax.meshgrid gives something else than is inferred"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: expected <list> but got
-# promise: docstring of relax.op.meshgrid: 'The indexing mode, either "ij" (matrix indexing) or "xy" (Cartesian indexing)'; include/tvm/ir/function.h, kGlobalSymbol: 'we can always refer to it by the symbol name'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # attention loses its causal mask, its scale and its bias
-#
-# pass: ToMixedPrecision
-# oracle: evaluated
-# fingerprint: ["evaluated", "ToMixedPrecision", "values", "relax.nn.attention_bias"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.nn.attention, causal_mask: 'For 'TopLeft', the mask matrix is as `np.tril(*, k=0)`'; docstring of ToMixedPrecision: 'will automatically cast fp32 to fp16 for certain ops'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import numpy as np
 import tvm

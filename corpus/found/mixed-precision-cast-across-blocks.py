@@ -1,11 +1,4 @@
 # ToMixedPrecision: an output of one dataflow block that only a matmul in a later block uses: the cast becomes a local variable of the first block, and the second uses it
-#
-# pass: ToMixedPrecision
-# oracle: well-formed
-# fingerprint: ["well-formed", "ToMixedPrecision", "ill-formed", "DataflowVar <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: DataflowVar <name> is not defined.
-# promise: relax.analysis.well_formed: a DataflowVar is used in its own block only; docstring: 'will automatically cast fp32 to fp16 for certain ops'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # ToMixedPrecision: the operand of layout_transform becomes float16, its pad_value stays float32
-#
-# pass: ToMixedPrecision
-# oracle: crash
-# fingerprint: ["crash", "ToMixedPrecision", "TypeError", "layout_transform pad_value dtype <list> and input dtype <list> must be the same"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: TypeError: layout_transform pad_value dtype <list> and input dtype <list> must be the same
-# promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm import relax, tirx

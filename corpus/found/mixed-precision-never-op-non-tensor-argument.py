@@ -1,11 +1,4 @@
 # ToMixedPrecision: an operator that is never cast, with an argument that is no tensor (a number, the function of call_tir) beside a cast one: 'Expected TensorType, but got T.int64'
-#
-# pass: ToMixedPrecision
-# oracle: crash
-# fingerprint: ["crash", "ToMixedPrecision", "InternalError", "Check failed: (tensor) is false: Expected TensorType, but got"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (tensor) is false: Expected TensorType, but got
-# promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # ToMixedPrecision: relax.outer is registered as always cast, without the FInferMixedPrecision that this needs
-#
-# pass: ToMixedPrecision
-# oracle: crash
-# fingerprint: ["crash", "ToMixedPrecision", "InternalError", "Check failed: (attr_map.count(op)) is false:"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (attr_map.count(op)) is false:
-# promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

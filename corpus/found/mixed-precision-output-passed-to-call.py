@@ -1,11 +1,4 @@
 # ToMixedPrecision: an output of the dataflow block that a matmul uses becomes float16, and the call behind the block that takes float32 gets it so
-#
-# pass: ToMixedPrecision
-# oracle: crash
-# fingerprint: ["crash", "ToMixedPrecision", "ValueError", "Argument <n> type mismatch: expected <node>, given <node>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Argument <n> type mismatch: expected <node>, given <node>
-# promise: docstring: 'will automatically cast fp32 to fp16 for certain ops'; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # ToMixedPrecision: an item of a tuple that leaves a dataflow block: 'The type is not populated'
-#
-# pass: ToMixedPrecision
-# oracle: crash
-# fingerprint: ["crash", "ToMixedPrecision", "InternalError", "Check failed: (!expr->ty.IsMissing()) is false: The type is not populated, check if you have normalized the expr"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (!expr->ty.IsMissing()) is false: The type is not populated, check if you have normalized the expr
-# promise: docstring: 'the pass assumes the input module to be fp32 only' and nothing else; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

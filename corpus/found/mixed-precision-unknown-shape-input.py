@@ -1,11 +1,4 @@
 # ToMixedPrecision: a parameter of unknown shape among fp16_input_names: 'Back optional access'
-#
-# pass: ToMixedPrecision
-# oracle: crash
-# fingerprint: ["crash", "ToMixedPrecision", "RuntimeError", "Back optional access"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: RuntimeError: Back optional access
-# promise: docstring of ToMixedPrecision, fp16_input_names: 'The names of function parameters whose dtype should become fp16', which excludes no shape; docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'
 
 import tvm
 from tvm import relax

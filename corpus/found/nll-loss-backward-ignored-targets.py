@@ -1,11 +1,4 @@
 # nll_loss_backward reads the weight of targets that are to be ignored
-#
-# pass: LegalizeOps
-# oracle: sanitized
-# fingerprint: ["sanitized", "LegalizeOps", "read outside by function nll_loss_backward"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.nn.nll_loss: `w = weights[t] if t != ignore_index else 0`; docstring of relax.op.grad.nll_loss_backward: 'All parameters except output_grad is the same as relax.nn.nll_loss'
 
 import numpy as np
 import tvm

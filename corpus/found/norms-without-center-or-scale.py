@@ -1,11 +1,4 @@
 # layer_norm, group_norm and instance_norm ignore center=False and scale=False
-#
-# pass: relax.nn.layer_norm
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.nn.layer_norm", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of relax.op.nn.layer_norm, center: 'Indicating if the beta offset will be added to the normalized tensor', scale: 'Indicating if the gamma scale will be multiplied'
 
 import numpy as np
 import tvm

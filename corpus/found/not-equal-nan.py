@@ -1,11 +1,4 @@
 # not_equal of NaN and any number is False
-#
-# pass: relax.not_equal
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.not_equal", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docstring of relax.op.not_equal: 'Broadcasted element-wise test for (lhs != rhs)', which holds wherever equal does not; IEEE 754: a NaN is unequal to every number
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # OptimizeLayoutTransform: two layout_transforms that do not cancel are removed, since the shapes are equal: AlterOpImpl leaves these between two operators of different layouts
-#
-# pass: OptimizeLayoutTransform
-# oracle: evaluated
-# fingerprint: ["evaluated", "OptimizeLayoutTransform", "values", "relax.layout_transform"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: docstring: 'Pass to remove redundant transform layout operators'; docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'
 
 import numpy as np
 import tvm

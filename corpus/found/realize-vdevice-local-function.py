@@ -1,11 +1,4 @@
 # RealizeVDevice: a local function that uses a tensor with a virtual device: its parameter gets the device, the argument of the call does not, and inferring the type of the call raises
-#
-# pass: RealizeVDevice
-# oracle: crash
-# fingerprint: ["crash", "RealizeVDevice", "ValueError", "Argument <n> type mismatch: expected <node>, given <node>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Argument <n> type mismatch: expected <node>, given <node>
-# promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; docstring: 'Propagate virtual device information'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # RealizeVDevice: a parameter gets a device, its callers and the function's GlobalVar stay as they were: the call no longer fits the function
-#
-# pass: RealizeVDevice
-# oracle: postcondition
-# fingerprint: ["postcondition", "RealizeVDevice", "an argument does not live where the called function wants it"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: an argument does not live where the called function wants it
-# promise: docstring of RealizeVDevice: 'Propagate virtual device information'; TVM's own parser refuses what the result prints as: 'Program is not well-formed'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # a reduction over a symbolic axis whose extent is 0 when it runs leaves its output unwritten: the VM gives whatever was in memory, not 0
-#
-# pass: LegalizeOps
-# oracle: sanitized
-# fingerprint: ["sanitized", "LegalizeOps", "output left unwritten by a reduction over nothing"]
-# tvm: fails on 0.27.0.post1
-# fails with: AssertionError: <function> has <n> elements that nobody writes
-# promise: docstring of relax.op.sum: 'Computes the sum of tensor elements over given axes'; docs/arch/index.rst: 'functionally equivalent'; for an extent that is 0 at compile time LegalizeOps writes zeros
 
 import numpy as np
 import tvm

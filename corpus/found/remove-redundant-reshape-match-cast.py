@@ -1,11 +1,4 @@
 # RemoveRedundantReshape: a reshape to the shape that the tensor has is left where a match_cast gave it this shape
-#
-# pass: RemoveRedundantReshape
-# oracle: postcondition
-# fingerprint: ["postcondition", "RemoveRedundantReshape", "a reshape to the same shape is left"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: a reshape to the same shape is left
-# promise: docstring: 'remove redundant reshape where tensors before and after reshape are of same dimentions'
 
 import tvm
 import tvm_ffi

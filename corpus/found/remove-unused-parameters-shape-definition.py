@@ -1,11 +1,4 @@
 # RemoveUnusedParameters: a shape parameter that defines a symbolic variable is removed, although the type of another parameter uses the variable in n + m
-#
-# pass: RemoveUnusedParameters
-# oracle: well-formed
-# fingerprint: ["well-formed", "RemoveUnusedParameters", "ill-formed", "Var <name> is not defined.", "dimension"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed: every symbolic variable is defined; relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'
 
 import tvm
 from tvm import relax

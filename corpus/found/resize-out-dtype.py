@@ -1,11 +1,4 @@
 # resize2d and resize3d ignore out_dtype
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.image.resize2d has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.image.resize2d, out_dtype: 'The dtype of the output tensor'; public signatures stay
 
 import tvm
 from tvm import relax, tirx

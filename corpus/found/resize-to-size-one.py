@@ -1,11 +1,4 @@
 # resize to size 1 with tf_crop_and_resize or align_corners: Divide by zero
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: fb->value != 0: Divide by zero"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: fb->value != 0: Divide by zero
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; include/tvm/relax/attrs/image.h: 'Refer to the ONNX Resize operator specification for details', which defines tf_crop_and_resize for length_resized = 1; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax, tirx

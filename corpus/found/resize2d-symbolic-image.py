@@ -1,11 +1,4 @@
 # resize2d of an image of symbolic height: 'Div' object has no attribute 'value'
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "AttributeError", "object has no attribute 'value'"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AttributeError: <name> object has no attribute 'value'
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; symbolic shapes are supported and no condition is named
 
 import tvm
 from tvm import relax, tirx

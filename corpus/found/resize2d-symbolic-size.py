@@ -1,11 +1,4 @@
 # linear resize to a symbolic size does not build
-#
-# pass: relax.build
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.build", "ValueError", "Check failed: (value_ty.MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt, DLDataTypeCode::kDLBool)) is false: IntImm supports only int or uint or <dtype> type, but <dtype> was supplied."]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: Check failed: (value_ty.MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt, DLDataTypeCode::kDLBool)) is false: IntImm supports only int or uint or <dtype> type, but <dtype> was supplied.
-# promise: docstring of relax.op.image.resize2d, size: SizeLike, 'The out size to which the image will be resized'; symbolic shapes are supported and no condition is named
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # cubic_exclude of resize3d takes the weights of the width for those of the depth
-#
-# pass: relax.image.resize3d
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.image.resize3d", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: include/tvm/relax/attrs/image.h, cubic_exclude: 'Flag to exclude exterior of the image during tricubic interpolation'
 
 import numpy as np
 import tvm

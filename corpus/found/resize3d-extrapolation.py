@@ -1,11 +1,4 @@
 # resize3d does not extrapolate along the depth
-#
-# pass: relax.image.resize3d
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.image.resize3d", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: include/tvm/relax/attrs/image.h, extrapolation_value: 'Value to return when roi is outside of the image'
 
 import numpy as np
 import tvm

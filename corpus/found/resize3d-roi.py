@@ -1,11 +1,4 @@
 # resize3d takes the roi's depth for its width
-#
-# pass: relax.image.resize3d
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.image.resize3d", "values"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Not equal to tolerance
-# promise: docstring of topi.image.resize3d, roi: 'format [start_d, start_h, start_w, end_d, end_h, end_w]'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # RewriteDataflowReshape: where the reshape has a type of its own (a virtual device), its variable is made anew, and the call_tir that use it keep the old one: 'DataflowVar lv is not defined'
-#
-# pass: RewriteDataflowReshape
-# oracle: well-formed
-# fingerprint: ["well-formed", "RewriteDataflowReshape", "ill-formed", "DataflowVar <name> is not defined.", "value"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: DataflowVar <name> is not defined.
-# promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'Convert all reshape-like call_tir to VM reshape operator call'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # RewriteDataflowReshape: expand_dims of a tensor with an extent of zero: 'IndexError: Index 2 out of bounds 2'
-#
-# pass: RewriteDataflowReshape
-# oracle: crash
-# fingerprint: ["crash", "RewriteDataflowReshape", "IndexError", "Index <n> out of bounds <n>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: IndexError: Index <n> out of bounds <n>
-# promise: docstring: "Convert all reshape-like call_tir ...; 'reshape-like' includes reshape, expand_dims, flatten, etc."; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # RunCodegen: it follows the calls of a recursive function without end, until the stack is full
-#
-# pass: RunCodegen
-# oracle: segfault
-# fingerprint: ["segfault", "RunCodegen"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: SIGSEGV
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; the docstring, 'Produce the runtime::Module with an annotated codegen and global symbol', excludes no recursion
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # slice_scatter reads behind its source for what is not in the slice
-#
-# pass: LegalizeOps
-# oracle: sanitized
-# fingerprint: ["sanitized", "LegalizeOps", "read outside by function slice_scatter"]
-# tvm: fails on 0.27.0.post1
-# fails with: AssertionError: <function>
-# promise: docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; docstring of relax.op.slice_scatter: 'Embeds the values of the src tensor into input at the given dimension'
 
 import numpy as np
 import tvm

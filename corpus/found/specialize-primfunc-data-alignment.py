@@ -1,11 +1,4 @@
 # SpecializePrimFuncBasedOnCallSite: the buffer of a parameter is aligned to 8 bytes, as legalizing median leaves it: 'The buffer data_alignment mismatched'
-#
-# pass: SpecializePrimFuncBasedOnCallSite
-# oracle: crash
-# fingerprint: ["crash", "SpecializePrimFuncBasedOnCallSite", "ValueError", "Check failed: specific_buf->data_alignment == buf_to_specialize->data_alignment: The buffer data_alignment <n> vs. <n>."]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Check failed: specific_buf->data_alignment == buf_to_specialize->data_alignment: The buffer data_alignment <n> vs. <n>.
-# promise: docstring: 'This pass recreates the buffers and updates the map', which excludes no alignment; docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'
 
 import tvm
 from tvm.relax.transform import LegalizeOps, SpecializePrimFuncBasedOnCallSite

@@ -1,11 +1,4 @@
 # SpecializePrimFuncBasedOnCallSite: extents of int32 (the default in TVMScript) or composite ones are not recognized as those of the call: 'expected an independent Var, but got 4'
-#
-# pass: SpecializePrimFuncBasedOnCallSite
-# oracle: crash
-# fingerprint: ["crash", "SpecializePrimFuncBasedOnCallSite", "TypeError", "Check failed: (maybe_var) is false: The signature of target buffer exprected an independent Var, but got"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: Check failed: (maybe_var) is false: The signature of target buffer exprected an independent Var, but got
-# promise: docstring: 'updates the var_buffer mapping of PrimFunctions from the call_tir info'; the well-formed checker and call_tir accept the module
 
 import tvm
 from tvm import relax

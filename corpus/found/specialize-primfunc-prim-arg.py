@@ -1,11 +1,4 @@
 # SpecializePrimFuncBasedOnCallSite: a call_tir with an argument that is no tensor: 'Expected Tensor struct Info'
-#
-# pass: SpecializePrimFuncBasedOnCallSite
-# oracle: crash
-# fingerprint: ["crash", "SpecializePrimFuncBasedOnCallSite", "InternalError", "Check failed: (ty->IsInstance<TensorTypeNode>()) is false: Expected Tensor struct Info for call :<node>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (ty->IsInstance<TensorTypeNode>()) is false: Expected Tensor struct Info for call :<node>
-# promise: docstring: 'updates the var_buffer mapping of PrimFunctions from the call_tir info'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # SpecializePrimFuncBasedOnCallSite: the symbolic variables of the caller are put into all its PrimFuncs: 'multiple definitions of variable n'
-#
-# pass: SpecializePrimFuncBasedOnCallSite
-# oracle: well-formed
-# fingerprint: ["well-formed", "SpecializePrimFuncBasedOnCallSite", "ill-formed TensorIR", "ValueError: TIR is ill-formed, due to multiple definitions of variable <name>. It was first defined at <root>.functions<list>.params<list>.ty.shape<list>, and was later re-defined at <root>.functions<", ""]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: ValueError: TIR is ill-formed, due to multiple definitions of variable <name>. It was first defined at <root>.functions<list>.params<list>.ty.shape<list>, and was later re-defined at <root>.functions<
-# promise: docstring of s_tir.analysis.verify_well_formed; WellFormedInstrument: 'checks the input/output IRModule of the Pass'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # SplitCallTIRByPattern: what is left of a public PrimFunc keeps its global_symbol, which the external function that takes the other part has, too
-#
-# pass: SplitCallTIRByPattern
-# oracle: well-formed
-# fingerprint: ["well-formed", "SplitCallTIRByPattern", "ill-formed: the global_symbol of a PrimFunc is not its GlobalVar"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: <node>: the global_symbol is <name>
-# promise: include/tvm/ir/function.h, kGlobalSymbol: 'A unique global symbol'; well-formed checker, rule 3
 
 import tvm
 from tvm import relax, te, tirx

@@ -1,11 +1,4 @@
 # SplitCallTIRByPattern: a PrimFunc with two outputs is split into two calls, the second of which still claims both outputs
-#
-# pass: SplitCallTIRByPattern
-# oracle: well-formed
-# fingerprint: ["well-formed", "SplitCallTIRByPattern", "ill-formed", "Operator-specific validation (FValidate) for <node> identified error: Check failed: (IsBaseOf(inferred_ty.value(), explicit_ty)) is false: The `out_ty` argument for R.call_tir must be compatible with", ""]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: Operator-specific validation (FValidate) for <node> identified error: Check failed: (IsBaseOf(inferred_ty.value(), explicit_ty)) is false: The `out_ty` argument for <node> must be compatible with the
-# promise: docstring: 'Split a PrimFunc into 2 parts'; relax.analysis.well_formed: the out_ty of call_tir must be compatible with the PrimFunc
 
 import tvm
 from tvm import relax, te

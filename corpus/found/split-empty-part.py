@@ -1,11 +1,4 @@
 # LegalizeOps: split of an axis without elements into two sections: "split_indices must be sorted"
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: idx_node->value > back_node->value: split_indices must be sorted"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: idx_node->value > back_node->value: split_indices must be sorted
-# promise: docstring of relax.op.split: 'If indices_or_sections is an integer, the input will be divided equally along given axis (if possible)', and its type has two parts of 0; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax, tirx

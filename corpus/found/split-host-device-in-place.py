@@ -1,12 +1,4 @@
 # SplitHostDevice: the kernels are put into the module that the pass is given
-#
-# pass: SplitHostDevice
-# oracle: mutation
-# fingerprint: ["mutation", "SplitHostDevice", "the input module is changed in place"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body:
-# promise: src/ir/transform.cc, Pass::AssertImmutableModule and the PassContext option
-#   'testing.immutable_module'; include/tvm/ir/cow.h: nodes in use are copied on write
 
 import tvm
 from tvm.script import ir as I

@@ -1,11 +1,4 @@
 # split at an index past the end gives a part of negative size
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.split has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of relax.op.split: 'the entries indicate the indices where along axis the array is split'; type inference gives the parts 6 and 0; public signatures stay
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # SplitLayoutRewritePreproc: a PrimFunc without a root block, as LegalizeOps makes for relax.inspect.tensor_byte_offset
-#
-# pass: SplitLayoutRewritePreproc
-# oracle: crash
-# fingerprint: ["crash", "SplitLayoutRewritePreproc", "InternalError", "Check failed: (func->body.as<SBlockRealizeNode>()) is false: The body of the primfunc should be a root block."]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (func->body.as<SBlockRealizeNode>()) is false: The body of the primfunc should be a root block.
-# promise: docstring: 'Split the TIR layout rewrite into multiple TIR functions', and there is none in this PrimFunc; relax.pipeline.static_shape_tuning_pipeline runs it on what LegalizeOps gives; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax, tirx

@@ -1,11 +1,4 @@
 # SplitLayoutRewritePreproc: a PrimFunc whose root block holds loops without blocks, as several legalizations make: 'There should be a compute block'
-#
-# pass: SplitLayoutRewritePreproc
-# oracle: crash
-# fingerprint: ["crash", "SplitLayoutRewritePreproc", "InternalError", "Check failed: (current_subtree_ == -1) is false: There should be a compute block if there is only one subtree under the root."]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (current_subtree_ == -1) is false: There should be a compute block if there is only one subtree under the root.
-# promise: docstring: 'Split the TIR layout rewrite into multiple TIR functions': nothing is to be split here; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

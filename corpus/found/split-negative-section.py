@@ -1,11 +1,4 @@
 # split of 6 elements into 5 sections gives the last one -2 elements
-#
-# pass: LegalizeOps
-# oracle: evaluated
-# fingerprint: ["evaluated", "LegalizeOps", "the result does what has no meaning: a tensor of shape <list>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: std::bad_alloc
-# promise: docstring of relax.op.split: 'Last section will be smaller if the tensor size along the given dimension is not divisible by the integer'
 
 import numpy as np
 import tvm

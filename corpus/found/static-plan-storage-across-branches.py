@@ -1,11 +1,4 @@
 # StaticPlanBlockMemory: a storage that is allocated inside a branch of an If is used again after it: 'Var storage is not defined'
-#
-# pass: StaticPlanBlockMemory
-# oracle: well-formed
-# fingerprint: ["well-formed", "StaticPlanBlockMemory", "ill-formed", "Var <name> is not defined.", "value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'The static memory planning pass on BindingBlock level'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # the mean of int32 has the type int32 and becomes int64
-#
-# pass: LegalizeOps
-# oracle: signature
-# fingerprint: ["signature", "LegalizeOps", "the result of a public function has another type, since relax.mean has"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: AssertionError: main returns <node> before and <node> after
-# promise: docstring of LegalizeOps: 'returns the legalized call', in place of one whose type is int32; src/relax/analysis/well_formed.cc: 'All information in Type annotations must be correct'; public signatures stay
 
 import tvm
 from tvm import relax

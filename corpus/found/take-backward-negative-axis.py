@@ -1,11 +1,4 @@
 # take_backward along a negative axis writes outside of its result
-#
-# pass: LegalizeOps
-# oracle: sanitized
-# fingerprint: ["sanitized", "LegalizeOps", "read outside by function take_backward"]
-# tvm: fails on 0.27.0.post1
-# fails with: AssertionError: <function>
-# promise: docstring of relax.op.grad.take_backward: 'All parameters except output_grad is the same as relax.take', which takes axis=-1; 'Returns the gradient w.r.t. x'
 
 import numpy as np
 import tvm

@@ -1,11 +1,4 @@
 # take in the mode nan without an axis does not legalize
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "InternalError", "Check failed: (a.ty().MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)) is false: <node>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (a.ty().MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)) is false: <node>
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.take: axis 'If it is none, the input tensor is required to be one-dimensional', mode 'nan: produce NaNs for out-of-bounds indices'; docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # take of a number for the index without an axis: Cannot convert from IntImm to te.Tensor
-#
-# pass: LegalizeOps
-# oracle: crash
-# fingerprint: ["crash", "LegalizeOps", "TypeError", "Cannot convert from type `IntImm` to `Tensor`"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: TypeError: Cannot convert from type `IntImm` to `Tensor`
-# promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to call_tir'; docstring of relax.op.take: 'If it is none, the input tensor is required to be one-dimensional'; tests/python/relax/test_op_take.py: 'The index of R.take may be a R.prim_value'
 
 import tvm
 from tvm import relax

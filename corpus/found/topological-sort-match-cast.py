@@ -1,11 +1,4 @@
 # TopologicalSort: a binding is moved before the match_cast that defines its symbolic dimensions: 'Var n is not defined'
-#
-# pass: TopologicalSort
-# oracle: well-formed
-# fingerprint: ["well-formed", "TopologicalSort", "ill-formed", "Var <name> is not defined.", "dimension"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
-# promise: relax.analysis.well_formed: every variable is defined before it is used; docstring: 'Sort bindings in relax.Dataflow blocks in the order specified'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # TVMScript: the printer writes ty_args for R.builtin.alloc_tensor, which the parser's function does not take
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "alloc_tensor() got an unexpected keyword argument <name>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: alloc_tensor() got an unexpected keyword argument <name>
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

@@ -1,11 +1,4 @@
 # LazyGetInput: the printer writes T.int64 for a prim parameter inside R.Callable, where the parser takes it for a variable
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "<name> object has no attribute 'get_symbolic_vars'"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: <name> object has no attribute 'get_symbolic_vars'
-# promise: docs/arch/tvmscript.rst: 'tvm.ir.assert_structural_equal(mod, reparsed). This roundtrip property is relied upon'
 
 import os
 import tvm

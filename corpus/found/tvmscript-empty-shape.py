@@ -1,11 +1,4 @@
 # TVMScript: the annotation R.Shape([]), as the printer writes the shape of a scalar, is read as a shape of unknown rank
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "ShapeType, values"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.blocks<list>.bindings<list>.value.ty.values:
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import tvm
 from tvm import relax, tirx

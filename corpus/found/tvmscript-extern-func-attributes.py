@@ -1,11 +1,4 @@
 # TVMScript: the attributes of an external function are not printed
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "ExternFunc / ExternFunc missing"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'; SplitCallTIRByPattern makes such calls, with the code in the attribute c_source
 
 import tvm
 import tvm.script

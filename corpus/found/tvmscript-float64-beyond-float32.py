@@ -1,11 +1,4 @@
 # TVMScript: a float64 number beyond the range of float32 is printed but not read
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "Check failed: value <= std::numeric_limits<float>::max(): Literal value <n>.<n>+<n> exceeds maximum of <dtype>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: Check failed: value <= std::numeric_limits<float>::max() (<n>.<n>+<n> vs. <n>.<n>+<n>) : Literal value <n>.<n>+<n> exceeds maximum of <dtype>
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

@@ -1,11 +1,4 @@
 # TVMScript: the parser ignores the type that is written for the variable of an If, where it is wider than that of the branches
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "TensorType / ShapeExpr"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # TVMScript: R.inspect.tensor_dtype_lanes, as printed, is not known to the parser, nor are its siblings
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "module <name> has no attribute 'inspect'"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: module <name> has no attribute 'inspect'
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

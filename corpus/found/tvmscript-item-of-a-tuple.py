@@ -1,11 +1,4 @@
 # TVMScript: an item of a tuple that is written out, (x,)[0], is read as what Python makes of it: x
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "TupleGetItem / Var"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.blocks<list>.bindings<list>.value:
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # TVMScript: a buffer with a layout that a PrimFunc allocates is printed without it, or read with another one
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "BufferType, layout"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.block.body.body.seq<list>.buffer.ty.layout:
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import tvm
 from tvm import relax

@@ -1,12 +1,4 @@
 # TVMScript: the parser looks for the virtual device of a local function's signature outside of the module
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "IRModule frame not find"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: IRModule frame not find. Please ensure it is called under <node>
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the
-#   compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

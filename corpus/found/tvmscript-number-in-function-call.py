@@ -1,11 +1,4 @@
 # TVMScript: a number among the tensors that a function is called with, as LegalizeOps makes for relax.inspect.tensor_stride_i, is printed bare, and the parser refuses it
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "Do not know how to handle GlobalVar.__call__ for types <list>"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: Do not know how to handle GlobalVar.__call__ for types <list>
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

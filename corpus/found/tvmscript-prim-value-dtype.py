@@ -1,11 +1,4 @@
 # TVMScript: a number of int32 among the arguments is printed as 0 and read again as int64
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "printing and parsing changes a module", "PrimType, dtype"]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: StructuralEqual check failed, caused by lhs at <root>.functions<list>.body.blocks<list>.bindings<list>.value.args<list>.ty.dtype:
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # TVMScript: a symbolic variable that a match_cast defines is printed with the name of another function's, which the module declares before: 'Cannot redefine a non-PrimType object'
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "Cannot redefine a non-PrimType object to a PrimType value"]
-# tvm: fails on 0.27.0.post1
-# fails with: DiagnosticError: error: Cannot redefine a non-PrimType object to a PrimType value. Please define the PrimType value with another name.
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

@@ -1,11 +1,4 @@
 # TVMScript: R.grad.take_backward is printed with mode, which the parser's function does not take
-#
-# pass: TVMScript
-# oracle: tvmscript
-# fingerprint: ["tvmscript", "TVMScript", "take_backward() got an unexpected keyword argument <name>"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: DiagnosticError: error: take_backward() got an unexpected keyword argument <name>
-# promise: docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'
 
 import os
 

@@ -1,11 +1,4 @@
 # the inverse of unique has the rank of the operand with NumPy 2
-#
-# pass: relax.unique
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "relax.unique", "shape"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: Arrays are not equal
-# promise: src/relax/analysis/well_formed.cc: 'All information in Type annotations must be correct'; src/relax/op/tensor/set.cc: the inverse is 'always 1D per ONNX spec'
 
 import numpy as np
 import tvm

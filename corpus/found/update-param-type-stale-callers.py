@@ -1,11 +1,4 @@
 # UpdateParamType: a function that is updated gets a new GlobalVar, and its callers keep the old one: 'GlobalVar is not defined'
-#
-# pass: UpdateParamType
-# oracle: well-formed
-# fingerprint: ["well-formed", "UpdateParamType", "ill-formed", "GlobalVar <name> is not defined.", ""]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: ValueError: GlobalVar <name> is not defined.
-# promise: relax.analysis.well_formed: every GlobalVar that is used is defined; docstring: 'Internal bindings and the function return type are updated'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # UpdateVDevice: the types of the variables of the input module are overwritten
-#
-# pass: UpdateVDevice
-# oracle: mutation
-# fingerprint: ["mutation", "UpdateVDevice", "the input module is changed in place"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: the input module is changed in place
-# promise: src/ir/transform.cc, Pass::AssertImmutableModule; include/tvm/ir/cow.h: nodes in use are copied on write
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # UpdateVDevice: only the types of some expressions are updated: those of unused parameters, in tuples, and the arguments of operators keep the old device
-#
-# pass: UpdateVDevice
-# oracle: well-formed
-# fingerprint: ["well-formed", "UpdateVDevice", "ill-formed", "a type does not fit", ""]
-# tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: TypeError: All information in Type annotations must be correct. However, while the expression <node> is annotated as <node>, the expression outputs <node>
-# promise: relax.analysis.well_formed: annotated types agree with inferred ones; tests/python/relax/test_transform_update_vdevice.py: every type names the new device
 
 import tvm
 from tvm import relax

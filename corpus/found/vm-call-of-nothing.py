@@ -1,11 +1,4 @@
 # relax.build: bytecode cannot call a function that returns an empty tuple: 'reg < frame->register_file.size()'; compiled VM code can
-#
-# pass: default (a combination of operators)
-# oracle: executed-by-pipeline
-# fingerprint: ["executed-by-pipeline", "default (a combination of operators)", "a build raises in the VM", "InternalError", "Check failed: reg < frame->register_file.size():"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: reg < frame->register_file.size():
-# promise: docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the implementation did not expect'
 
 import numpy as np
 import tvm

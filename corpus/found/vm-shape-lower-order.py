@@ -1,11 +1,4 @@
 # VMShapeLower: in which order dimensions are computed depends on addresses
-#
-# pass: VMShapeLower
-# oracle: json
-# fingerprint: ["json", "VMShapeLower", "gives something else for the same module saved and loaded", "IntImm, value"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: equal modules give different results
-# promise: docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic rule-based transformations'
 
 import tvm
 from tvm import relax

@@ -1,11 +1,4 @@
 # VMShapeLower: a weight (a parameter after num_input) of unknown rank: the pass dereferences a null pointer
-#
-# pass: VMShapeLower
-# oracle: segfault
-# fingerprint: ["segfault", "VMShapeLower"]
-# tvm: fails on 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: SIGSEGV
-# promise: docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate specific types of error'; docstring: 'Lower the symbolic shape and argument and match-cast structinfo matching'
 
 import tvm
 from tvm import relax

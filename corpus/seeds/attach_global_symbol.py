@@ -3,7 +3,7 @@
 #
 # pass: AttachGlobalSymbol
 # oracle: well-formed
-# fingerprint: ["well-formed", "AttachGlobalSymbol",
+# key: ["well-formed", "AttachGlobalSymbol",
 #   "ill-formed: the global_symbol of a PrimFunc is not its GlobalVar"]
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
 # fails with: AssertionError: <name> has the global_symbol <name>

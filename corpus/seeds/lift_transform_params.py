@@ -2,7 +2,7 @@
 #
 # pass: LiftTransformParams
 # oracle: well-formed
-# fingerprint: ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.",
+# key: ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.",
 #   "value"]
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: ValueError: Var <name> is not defined.

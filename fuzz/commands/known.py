@@ -88,7 +88,7 @@ def _event(known: Known, outcome: Outcome | None, verified: bool) -> dict[str, o
         "name": known.name,
         "what": known.what,
         "passes": sorted(known.passes),
-        "fingerprints": known.fingerprints,
+        "keys": known.keys,
         "upstream": known.upstream,
         "reproducer": None if known.reproducer is None else str(known.reproducer),
         "file": str(known.path),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tomlkit
 
-from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
+from ...corpus.knowns import ANYTHING, KEY_FORMAT, SHIPPED, Known, Lookup, knowns
 from ...corpus.versions import order
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.passcall import PassCall, public_passes
@@ -251,8 +251,9 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
     document = tomlkit.document()
     document["what"] = finding.title.replace(ANYTHING, "...")
     fingerprint = (finding.oracle, finding.pass_name, *finding.fingerprint)
-    document["fingerprints"] = tomlkit.array().multiline(True)
-    document["fingerprints"].append(list(fingerprint))
+    document["key_format"] = KEY_FORMAT
+    document["keys"] = tomlkit.array().multiline(True)
+    document["keys"].append(list(fingerprint))
     document["tvm"] = f"fails on {finding.versions['tvm']}"
     if reproducer is not None:
         shutil.copyfile(reproducer, folder / f"{name}.py")

@@ -15,7 +15,7 @@ from random import Random
 import tvm
 from tvm import relax
 
-from ...corpus.known.triggers import TRIGGERS
+from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.choices import Choices
 from ...generators.modules import ir_modules

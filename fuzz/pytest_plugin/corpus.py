@@ -124,7 +124,7 @@ class _OfCorpus(_Again):
 
         outcome = self.replay(self.path)
         if self.entry is not None:
-            _fingerprint(self, self.entry.fingerprint)
+            _fingerprint(self, self.entry.key)
         match outcome.status:
             case Status.PASSES | Status.GONE:
                 return
@@ -161,7 +161,7 @@ class _OfKnown(_Again):
         version = versions()["tvm"]
         expected = said.tvm.expects_failure(version)
         outcome = self.replay(said.reproducer)
-        _fingerprint(self, said.fingerprints[0])
+        _fingerprint(self, said.keys[0])
         gone = outcome.status in NO_LONGER
         if outcome.status in (Status.FAILS, Status.AS_EXPECTED) and expected:
             self.expected(reason(said), outcome)

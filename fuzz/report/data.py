@@ -230,7 +230,7 @@ def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) 
                 id=name,
                 state=State.FIXED if _is_fixed(name, runs) else State.KNOWN,
                 title=name if known is None else known.what,
-                places=() if known is None else _distinct((f[1], f[0]) for f in known.fingerprints),
+                places=() if known is None else _distinct((f[1], f[0]) for f in known.keys),
                 reports=max(run.knowns.get(name, 0) for run in seen.values()),
                 runs=tuple(seen),
                 knowns=() if known is None else (known,),

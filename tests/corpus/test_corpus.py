@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from relaxfuzz import corpus
 from relaxfuzz.fuzz.findings.replay import EXPECTED, Item, replay
 
-VERDICTS = (corpus.HERE / "VERDICTS.md").read_text(encoding="utf-8")
 FILES = [*corpus.seeds(), *corpus.found()]
 SYSTEMS = {
     "AttachGlobalSymbol",
@@ -28,26 +26,11 @@ def test_it_does_as_it_says(path: Path) -> None:
     assert outcome.status in EXPECTED, f"{outcome.status}: {outcome.said}"
 
 
-def test_every_reproducer_has_a_verdict() -> None:
-    missing = [p.name for p in corpus.found() if f"corpus/found/{p.name}" not in VERDICTS]
-    assert not missing
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_its_fingerprint_is_one_of_its_oracle(path: Path) -> None:
+def test_its_key_is_one_of_its_oracle(path: Path) -> None:
     entry = corpus.entry(path)
     assert entry is not None
-    assert entry.fingerprint[0] == entry.oracle
-
-
-@pytest.mark.parametrize("path", corpus.found(), ids=lambda path: path.stem)
-def test_its_fingerprint_is_judged(path: Path) -> None:
-    """The verdicts name what relaxfuzz says of the file; so it is known when it comes again."""
-    entry = corpus.entry(path)
-    assert entry is not None
-    # A bar inside of a cell of a Markdown table is escaped.
-    fingerprint = json.dumps(entry.fingerprint, ensure_ascii=False).replace("|", "\\|")
-    assert f"| `{fingerprint}` |" in VERDICTS
+    assert entry.key[:2] == (entry.oracle, entry.pass_name)
 
 
 def test_each_system_has_a_seed_that_is_short_and_stands_alone() -> None:
@@ -67,7 +50,7 @@ def header(**fields: str) -> str:
     known = {
         "pass": "FuseOps",
         "oracle": "crash",
-        "fingerprint": '["crash", "FuseOps"]',
+        "key": '["crash", "FuseOps"]',
         "tvm": "fails on 0.27.0.post1",
         "fails with": "ValueError: no",
         "promise": "a docstring",
@@ -81,7 +64,7 @@ def test_a_header(tmp_path: Path) -> None:
         "# What it is\n#\n"
         + header(
             upstream="https://one, https://two",
-            fingerprint='["crash",\n#   "FuseOps"]',
+            key='["crash",\n#   "FuseOps"]',
             tvm="fails on 0.25.0, 0.26.0; fixed in 0.27.0.post1",
         )
         + "\nimport tvm\n# pass: another\n"
@@ -89,33 +72,53 @@ def test_a_header(tmp_path: Path) -> None:
     entry = corpus.entry(file)
     assert entry is not None
     assert entry.pass_name == "FuseOps"
-    assert entry.fingerprint == ("crash", "FuseOps")
+    assert entry.key == ("crash", "FuseOps")
     assert entry.upstream == ("https://one", "https://two")
     assert (entry.tvm.fails_on, entry.tvm.fixed_in) == (("0.25.0", "0.26.0"), "0.27.0.post1")
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("oracle", "", "lacks ['oracle']"),
         ("fails_with", "", "lacks ['fails with']"),
-        ("fingerprint", "[", "x.py"),
+        ("key", "[", "x.py"),
+        ("fingerprint", "[]", "the field 'fingerprint' is called 'key' now"),
         ("tvm", "0.27.0", "Expected 'fails on VERSION, ...; fixed in VERSION' but got '0.27.0'"),
         ("tvm", "fails on 0.27.x", "Expected a version such as 0.27.0.post1 but got '0.27.x'"),
         ("tvm", "fails on 0.27.0; gone in 0.28.0", "but got 'fails on 0.27.0; gone in 0.28.0'"),
     ],
 )
-def test_a_bad_header_is_refused(tmp_path: Path, field: str, value: str, said: str) -> None:
+def test_a_bad_header_is_refused(tmp_path: Path, field: str, value: str, message: str) -> None:
     file = tmp_path / "x.py"
     file.write_text(header(**{field: value}))
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         corpus.entry(file)
 
 
-def test_a_file_that_says_nothing_is_no_entry(tmp_path: Path) -> None:
+def test_a_file_without_header_or_record_is_no_entry(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
     file.write_text("# Promise: none\nimport tvm\n")
     assert corpus.entry(file) is None
+
+
+def test_the_record_beside_a_file(tmp_path: Path) -> None:
+    file, record = tmp_path / "x.py", tmp_path / "x.toml"
+    file.write_text("# It raises\nimport tvm\n")
+    record.write_text(
+        'what = "it raises"\nkey_format = 2\nkeys = [["crash", "FuseOps"]]\n'
+        'tvm = "fails on 0.26.0"\npromise = ["a docstring"]\n'
+    )
+    assert corpus.entry(file) is None, "nothing says how it fails"
+    record.write_text(record.read_text() + 'fails_with = "ValueError: no"\n')
+    entry = corpus.entry(file)
+    assert entry is not None
+    assert (entry.oracle, entry.pass_name) == entry.key == ("crash", "FuseOps")
+    assert (entry.fails_with, entry.promise) == ("ValueError: no", "a docstring")
+    assert entry.tvm.fails_on == ("0.26.0",)
+    record.write_text("what = 1")
+    with pytest.raises(ValueError, match=r"x\.toml: Expected the fields"):
+        corpus.entry(file)
 
 
 def test_the_table_of_the_docs_is_what_the_headers_say() -> None:

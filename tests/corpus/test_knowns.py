@@ -11,6 +11,7 @@ from relaxfuzz.corpus.knowns import Known, Lookup, known, knowns
 
 HEAD = """\
 what = "it is wrong"
+key_format = 2
 tvm = "fails on 0.26.0, 0.27.0.post1"
 """
 
@@ -26,7 +27,7 @@ def test_a_file(tmp_path: Path) -> None:
     one = made(
         tmp_path,
         """\
-fingerprints = [["crash", "FuseOps", "ValueError", "no"], ["segfault", "FuseTIR"]]
+keys = [["crash", "FuseOps", "ValueError", "no"], ["segfault", "FuseTIR"]]
 reproducer = "x.py"
 upstream = ["https://one"]
 """,
@@ -40,7 +41,7 @@ upstream = ["https://one"]
 
 
 @pytest.mark.parametrize(
-    ("fingerprint", "matches"),
+    ("key", "matches"),
     [
         (("crash", "FuseOps", "ValueError", "no such"), True),
         (("crash", "FuseOps", "ValueError", "no such thing at all"), True),
@@ -52,22 +53,22 @@ upstream = ["https://one"]
         (("lowering-complete", "LegalizeOps", "relax.add", "no legalization"), False),
     ],
 )
-def test_open_ends(tmp_path: Path, fingerprint: tuple[str, ...], matches: bool) -> None:
+def test_open_ends(tmp_path: Path, key: tuple[str, ...], matches: bool) -> None:
     one = made(
         tmp_path,
         """\
-fingerprints = [
+keys = [
     ["crash", "FuseOps", "ValueError", "no such…"],
     ["lowering-complete", "LegalizeOps", "…", "unknown shape"],
 ]
 """,
     )
-    assert one.matches(fingerprint) is matches
-    assert Lookup([one], "0.27.0.post1").of(fingerprint) == ((one,) if matches else ())
+    assert one.matches(key) is matches
+    assert Lookup([one], "0.27.0.post1").of(key) == ((one,) if matches else ())
 
 
-def test_a_fingerprint_of_several(tmp_path: Path) -> None:
-    text = 'fingerprints = [["segfault", "FuseOps"]]'
+def test_a_key_of_several(tmp_path: Path) -> None:
+    text = 'keys = [["segfault", "FuseOps"]]'
     one, two = made(tmp_path, text, "one"), made(tmp_path, text, "two")
     assert Lookup([one, two], "0.27.0.post1").of(("segfault", "FuseOps")) == (one, two)
 
@@ -75,27 +76,63 @@ def test_a_fingerprint_of_several(tmp_path: Path) -> None:
 def test_what_is_fixed_is_news_when_it_comes_again(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
-        'what = "x"\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'
-        'fingerprints = [["segfault", "FuseOps"]]'
+        'what = "x"\nkey_format = 2\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'
+        'keys = [["segfault", "FuseOps"]]'
     )
     one = known(file)
     assert Lookup([one], "0.26.0").of(("segfault", "FuseOps")) == (one,)
     assert Lookup([one], "0.27.0.post1").of(("segfault", "FuseOps")) == ()
 
 
+def test_all_that_a_record_may_have(tmp_path: Path) -> None:
+    one = made(
+        tmp_path,
+        """\
+keys = [["crash", "FuseOps"]]
+verdict = "true"
+note = "a remark"
+grade = "high"
+promise = ["docstring: 'it works'"]
+source = "src/relax/transform/fuse_ops.cc"
+root_cause = "a cast"
+symptoms = ["a wrong type"]
+fails_with = "ValueError: no"
+""",
+    )
+    assert (one.verdict, one.note, one.grade) == ("true", "a remark", "high")
+    assert (one.promise, one.symptoms) == (("docstring: 'it works'",), ("a wrong type",))
+    assert (one.source, one.root_cause) == ("src/relax/transform/fuse_ops.cc", "a cast")
+    assert (one.fails_with, one.reproducer) == ("ValueError: no", None)
+    (tmp_path / "x.py").write_text("")
+    assert known(one.path).reproducer == tmp_path / "x.py"
+
+
+@pytest.mark.parametrize("version", ["1", "3", '"2"', "true"])
+def test_keys_of_another_format_are_refused(tmp_path: Path, version: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(
+        f'what = "x"\nkey_format = {version}\ntvm = "fails on 0.26.0"\n'
+        'keys = [["segfault", "FuseOps"]]'
+    )
+    with pytest.raises(ValueError, match=r"x\.toml: Expected key_format = 2 but got"):
+        known(file)
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "Expected the fields what, fingerprints, tvm"),
-        ('fingerprints = [["crash", "FuseOps"]]\nname = "x"', "but got ['what', 'tvm',"),
-        ("fingerprints = []", "Expected fingerprints to be a list of at least one but got []"),
-        ('fingerprints = [["crash"]]', "but got ['crash']"),
-        ('fingerprints = [["crash", 1]]', "but got ['crash', 1]"),
-        ('fingerprints = [["crash", "FuseOps"]]\ntrigger = "no"', "but got trigger='no'"),
-        ('fingerprints = [["crash", "FuseOps"]]\nreproducer = "y.py"', "reproducer='y.py'"),
-        ("fingerprints = [", "x.toml"),
+        ("", "Expected the fields what, key_format, keys, tvm"),
+        ('keys = [["crash", "FuseOps"]]\nname = "x"', "but got ['what', 'key_format', 'tvm',"),
+        ("keys = []", "Expected keys to be a list of at least one but got []"),
+        ('keys = [["crash"]]', "but got ['crash']"),
+        ('keys = [["crash", 1]]', "but got ['crash', 1]"),
+        ('keys = [["crash", "FuseOps"]]\ntrigger = "no"', "but got trigger='no'"),
+        ('keys = [["crash", "FuseOps"]]\nreproducer = "y.py"', "reproducer='y.py'"),
+        ("keys = [", "x.toml"),
+        ('fingerprints = [["crash", "FuseOps"]]', "the field 'fingerprints' is called 'keys' now"),
+        ('keys = [["crash", "FuseOps"]]\ngrade = 1', "Expected grade to be a text but got 1"),
     ],
 )
-def test_a_file_that_is_none(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_a_file_that_is_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         made(tmp_path, text)

@@ -36,9 +36,9 @@ REPAIRED_ONCE = "groups_by_shared_nodes=True"
 
 
 def entry(path: Path) -> corpus.Entry:
-    said = corpus.entry(path)
-    assert said is not None
-    return said
+    found = corpus.entry(path)
+    assert found is not None
+    return found
 
 
 def reported(path: Path, call: PassCall) -> list[tuple[str, ...]]:
@@ -54,17 +54,17 @@ def reference(pass_name: str, fault: str = "") -> PassCall:
     return PassCall(f"functools.partial({name}, {fault})()", imports=lines, like=pass_name)
 
 
-def without_pass(fingerprint: tuple[str, ...]) -> tuple[str, ...]:
-    return (fingerprint[0], *fingerprint[2:])
+def without_pass(key: tuple[str, ...]) -> tuple[str, ...]:
+    return (key[0], *key[2:])
 
 
 @pytest.mark.parametrize("path", corpus.seeds(), ids=lambda path: path.stem)
 def test_of_tvm(path: Path) -> None:
-    said = entry(path)
-    expected = [without_pass(said.fingerprint)]
-    if not said.tvm.expects_failure(tvm.__version__):
+    seed = entry(path)
+    expected = [without_pass(seed.key)]
+    if not seed.tvm.expects_failure(tvm.__version__):
         expected = []
-    assert reported(path, PassCall(f"{said.pass_name}()")) == expected
+    assert reported(path, PassCall(f"{seed.pass_name}()")) == expected
 
 
 @pytest.mark.parametrize("path", corpus.seeds(), ids=lambda path: path.stem)
@@ -75,9 +75,9 @@ def test_of_the_right_pass(path: Path) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_of_the_fault(name: str) -> None:
     path = corpus.HERE / "seeds" / f"{name}.py"
-    said = entry(path)
-    found = reported(path, reference(said.pass_name, FAULTS[name]))
-    assert found == [without_pass(said.fingerprint)]
+    seed = entry(path)
+    found = reported(path, reference(seed.pass_name, FAULTS[name]))
+    assert found == [without_pass(seed.key)]
 
 
 def test_of_the_fault_behind_the_fault() -> None:

@@ -8,8 +8,8 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.corpus.known.triggers import TRIGGERS
 from relaxfuzz.corpus.knowns import Known, knowns
+from relaxfuzz.corpus.triggers import TRIGGERS
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.campaign.schedule import avoids

@@ -569,10 +569,12 @@ TOML = (
     'corpus = ["/dev/zero", "/nowhere"]',
     'passes = ["\\u001b[2J"]',
     "x" * 100_000 + " = 1",
-    'what = ["a"]\nfingerprints = [[]]\ntvm = 1\ntrigger = []',
-    'what = "a"\nfingerprints = [["a", "b"]]\ntvm = "fails on 1"\ntrigger = {a = 1}',
-    f'what = "a"\nfingerprints = [["a", "b"]]\ntvm = "fails on 1"\nreproducer = "{"a" * 5_000}"',
-    f'what = "a"\nfingerprints = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
+    'what = ["a"]\nkey_format = 2\nkeys = [[]]\ntvm = 1\ntrigger = []',
+    'what = "a"\nkey_format = 2\nkeys = [["a", "b"]]\ntvm = "fails on 1"\ntrigger = {a = 1}',
+    'what = "a"\nkey_format = 2\nkeys = [["a", "b"]]\ntvm = "fails on 1"\n'
+    f'reproducer = "{"a" * 5_000}"',
+    "key_format = 1e400",
+    f'what = "a"\nkey_format = 2\nkeys = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
 )
 
 
@@ -583,10 +585,9 @@ def fuzz_files(count: int) -> Tally:
         EXAMPLE.read_text(),
         *TOML,
         *(path.read_text() for path in corpus.found()[:3]),
-        "# pass: a\n# oracle: b\n# fingerprint: " + "[" * 5_000 + "\n# tvm: fails on 1\n"
+        "# pass: a\n# oracle: b\n# key: " + "[" * 5_000 + "\n# tvm: fails on 1\n"
         "# fails with: a\n# promise: b\n",
-        "# pass: a\n# oracle: b\n# fingerprint: 5\n# tvm: fails on 1\n# fails with: a\n"
-        "# promise: b\n",
+        "# pass: a\n# oracle: b\n# key: 5\n# tvm: fails on 1\n# fails with: a\n# promise: b\n",
         '{"tvm": "0.27.0", "python": "3.11"}',
     ]
     with tempfile.TemporaryDirectory(prefix="hostile-files-") as name:

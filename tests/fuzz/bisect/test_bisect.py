@@ -272,7 +272,7 @@ def test_stopping(tmp_path: Path) -> None:
 HEADER = f"""\
 # pass: FuseOps
 # oracle: crash
-# fingerprint: ["crash", "FuseOps", "ValueError"]
+# key: ["crash", "FuseOps", "ValueError"]
 # tvm: fails on {tvm.__version__}
 # fails with: ValueError: no
 # promise: none

@@ -63,7 +63,8 @@ PASSES = '\nif __name__ == "__main__":\n    pass\n'
 KNOWN = """
 what = "it has read"
 tvm = "fails on 0.1.0"
-fingerprints = [["crash", "make", "no"]]
+key_format = 2
+keys = [["crash", "make", "no"]]
 reproducer = "known.py"
 """
 

@@ -64,7 +64,7 @@ def made(
 ) -> Known:
     text = (
         f'# by hand\nwhat = "it raises"\ntvm = "fails on {fails_on}"\n'
-        'fingerprints = [["crash", "FuseOps", "ValueError", "no"]]\n'
+        'key_format = 2\nkeys = [["crash", "FuseOps", "ValueError", "no"]]\n'
     )
     if reproducer is not None:
         (folder / f"{name}.py").write_text(reproducer.replace("'__main__'", '"__main__"'))
@@ -107,7 +107,8 @@ def test_a_users_pass_is_not_held_up_by_the_parser(tmp_path: Path) -> None:
     """What TVM's parser does wrong with its result is as known as with any other."""
     file = tmp_path / "x.toml"
     file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nfingerprints = [["crash", "TVMScript", "no"]]'
+        f'what = "x"\ntvm = "fails on {HERE}"\n'
+        'key_format = 2\nkeys = [["crash", "TVMScript", "no"]]'
     )
     own = finding("TVMScript", ("no",), PassCall("mine()", factory="my_passes.py:mine"))
     assert Expected([known(file)], [], HERE).take(own)
@@ -289,4 +290,4 @@ def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
 
 
 def test_the_shipped_folder_is_the_one_of_the_corpus() -> None:
-    assert SHIPPED.resolve() == (corpus.HERE / "known").resolve()
+    assert SHIPPED.resolve() == (corpus.HERE / "found").resolve()

@@ -110,7 +110,7 @@ def test_a_relative_path(pool: LocalPool, tmp_path: Path, monkeypatch: pytest.Mo
 HEADER = """\
 # pass: FuseOps
 # oracle: crash
-# fingerprint: ["crash", "FuseOps", "ValueError"]
+# key: ["crash", "FuseOps", "ValueError"]
 # tvm: {tvm}
 # fails with: {fails_with}
 # promise: none

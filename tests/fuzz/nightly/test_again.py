@@ -25,7 +25,7 @@ HERE = versions()["tvm"]
 HEADER = """\
 # pass: FuseOps
 # oracle: crash
-# fingerprint: ["crash", "FuseOps", "ValueError"]
+# key: ["crash", "FuseOps", "ValueError"]
 # tvm: {claim}
 # fails with: ValueError: no
 # promise: none
@@ -43,7 +43,7 @@ def script(path: Path, fails: bool, header: str = "") -> Path:
 def known(folder: Path, name: str, fails: bool, says: str) -> None:
     script(folder / f"{name}.py", fails)
     (folder / f"{name}.toml").write_text(
-        f'what = "x"\nfingerprints = [["crash", "FuseOps", "{name}"]]\n'
+        f'what = "x"\nkey_format = 2\nkeys = [["crash", "FuseOps", "{name}"]]\n'
         f'tvm = "{says}"\nreproducer = "{name}.py"\n'
     )
 

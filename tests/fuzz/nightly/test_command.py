@@ -40,7 +40,7 @@ jsonl = "told/findings.jsonl"
 BACK = """\
 # pass: FuseOps
 # oracle: crash
-# fingerprint: ["crash", "FuseOps", "ValueError"]
+# key: ["crash", "FuseOps", "ValueError"]
 # tvm: fails on 0.1; fixed in 0.2
 # fails with: ValueError: no
 # promise: none

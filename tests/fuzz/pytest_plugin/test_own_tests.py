@@ -19,7 +19,7 @@ HEADER = """\
 #
 # pass: Raises
 # oracle: crash
-# fingerprint: ["crash", "Raises", "ValueError", "no <n>"]
+# key: ["crash", "Raises", "ValueError", "no <n>"]
 # tvm: {claim}
 # fails with: ValueError: no <n>
 # promise: none
@@ -32,7 +32,8 @@ BEFORE = f"fails on 0.1.0; fixed in {tvm.__version__}"
 
 KNOWN = """\
 what = "{what}"
-fingerprints = [["crash", "Raises", "ValueError", "no <n>"]]
+key_format = 2
+keys = [["crash", "Raises", "ValueError", "no <n>"]]
 tvm = "{claim}"
 reproducer = "{name}.py"
 upstream = ["https://example.org/{name}"]

@@ -74,7 +74,7 @@ def expected() -> Expected:
 def known(make: Make, expected: Expected) -> Finding:
     """A finding that is known: a weight that the function returns."""
     (root,) = (each for each in expected.knowns if each.name == "lift-params-undefined-output")
-    oracle, pass_name, *rest = root.fingerprints[0]
+    oracle, pass_name, *rest = root.keys[0]
     return make(
         title="ill-formed: Var is not defined.",
         oracle=oracle,

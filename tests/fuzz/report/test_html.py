@@ -208,7 +208,7 @@ def hostile_report(text: Callable[[str], str], make: Callable[..., Finding], fil
     known = Known(
         path=Path("known"),
         what=text("what"),
-        fingerprints=(("a", "b"),),
+        keys=(("a", "b"),),
         tvm=Claim(("1",)),
         upstream=(text("upstream"),),
     )

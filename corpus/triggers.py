@@ -1,0 +1,149 @@
+"""Triggers of known bugs: predicates that are true for the modules on which a known bug shows.
+
+On half of these modules a campaign does not run the pass, so that it reaches the bugs behind the
+known one. A trigger has to be fast. It may be true for modules on which the bug does not show, but
+should be false for hardly any on which it does. Only a bug that ends many checks of a pass is worth
+a trigger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ..oracles.inspect import (
+    attr,
+    bindings_of,
+    blocks_of,
+    calls_of,
+    local_functions,
+    nodes,
+    op_name,
+    relax_functions,
+)
+
+Trigger = Callable[[tvm.IRModule], bool]
+
+
+def more_than_main(mod: tvm.IRModule) -> bool:
+    """A function other than main is not primitive, or there is no main."""
+    names = {gvar.name_hint for gvar, func in relax_functions(mod) if not attr(func, "Primitive")}
+    return names != {"main"}
+
+
+def has_branches_or_packed_calls(mod: tvm.IRModule) -> bool:
+    """An If, or an external function, called by its name or as an argument of call_dps_packed."""
+    return bool(nodes(mod, relax.ExternFunc)) or bool(nodes(mod, relax.If))
+
+
+def casts_by_match(mod: tvm.IRModule) -> bool:
+    """A match_cast is somewhere."""
+    return bool(nodes(mod, relax.MatchCast))
+
+
+def calls_no_operator(mod: tvm.IRModule) -> bool:
+    """A function is called that is no operator: of the module, local, or external."""
+    return any(op_name(call) is None for call in calls_of(mod))
+
+
+def calls_a_function(mod: tvm.IRModule) -> bool:
+    """A Relax function of the module is called by another."""
+    functions = {gvar for gvar, _ in relax_functions(mod)}
+    return any(
+        isinstance(call.op, relax.GlobalVar) and call.op in functions for call in calls_of(mod)
+    )
+
+
+def has_local_functions(mod: tvm.IRModule) -> bool:
+    """A function is bound inside of another."""
+    return bool(local_functions(mod))
+
+
+def claims_purity(mod: tvm.IRModule) -> bool:
+    """A function has the attribute relax.force_pure."""
+    return any(attr(func, "relax.force_pure") for _, func in relax_functions(mod))
+
+
+def returns_from_dataflow(mod: tvm.IRModule) -> bool:
+    """A function returns what a dataflow block computes, by itself or in a tuple."""
+    for _, func in relax_functions(mod):
+        results = set(_returned(func))
+        for block in blocks_of(func):
+            if isinstance(block, relax.DataflowBlock) and results.intersection(
+                binding.var for binding in block.bindings
+            ):
+                return True
+    return False
+
+
+def item_leaves_dataflow(mod: tvm.IRModule) -> bool:
+    """An output of a dataflow block is an item of a tuple."""
+    return any(
+        isinstance(binding.value, relax.TupleGetItem)
+        and not isinstance(binding.var, relax.DataflowVar)
+        for block in blocks_of(mod)
+        if isinstance(block, relax.DataflowBlock)
+        for binding in block.bindings
+        if isinstance(binding, relax.VarBinding)
+    )
+
+
+def returns_a_weight(mod: tvm.IRModule) -> bool:
+    """A function with weights returns one of them as it is, or what is computed of them alone."""
+    for _, func in relax_functions(mod):
+        inputs = attr(func, "num_input")
+        if inputs is None:
+            continue
+        lifted = set(func.params[int(inputs) :])
+        for binding in bindings_of(func):
+            operands = nodes(binding.value, relax.Var) if hasattr(binding, "value") else []
+            if operands and all(each in lifted for each in operands):
+                lifted.add(binding.var)
+        if lifted.intersection(_returned(func)):
+            return True
+    return False
+
+
+def has_no_weights(mod: tvm.IRModule) -> bool:
+    """A function has `num_input`, and all of its parameters are inputs."""
+    return any(
+        (inputs := attr(func, "num_input")) is not None and int(inputs) >= len(func.params)
+        for _, func in relax_functions(mod)
+    )
+
+
+def _returned(func: relax.Function) -> Iterator[Any]:
+    """The variables in the result of a function, aliases resolved."""
+    bound = {b.var: b.value for b in bindings_of(func) if isinstance(b, relax.VarBinding)}
+    todo: list[Any] = [func.body.body]
+    while todo:
+        expr = todo.pop()
+        if isinstance(expr, relax.Tuple):
+            todo.extend(expr.fields)
+        elif isinstance(expr, relax.Var):
+            yield expr
+            value = bound.get(expr)
+            if isinstance(value, relax.Var | relax.Tuple):
+                todo.append(value)
+
+
+TRIGGERS: Mapping[str, Trigger] = {
+    trigger.__name__: trigger
+    for trigger in (
+        more_than_main,
+        has_branches_or_packed_calls,
+        casts_by_match,
+        calls_no_operator,
+        calls_a_function,
+        has_local_functions,
+        claims_purity,
+        returns_from_dataflow,
+        item_leaves_dataflow,
+        returns_a_weight,
+        has_no_weights,
+    )
+}
+"""By the name that a record gives in its field `trigger`."""

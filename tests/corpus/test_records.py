@@ -1,0 +1,61 @@
+"""Records, reproducers, judged reports and the page agree with one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from relaxfuzz import corpus
+from relaxfuzz.corpus.knowns import SHIPPED, Known, knowns
+from relaxfuzz.corpus.page import PAGE, judged, page
+
+RECORDS = knowns()
+JUDGED = judged()
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = page(RECORDS, JUDGED)
+    assert PAGE.read_text(encoding="utf-8") == text, "run `make bugs`, and commit docs/bugs.md"
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_a_record_is_complete(record: Known) -> None:
+    assert record.verdict == "true"
+    assert record.promise, "a report without a source for its promise is false"
+    assert record.reproducer is not None
+    entry = corpus.entry(record.reproducer)
+    assert entry is not None
+    assert record.matches(entry.key)
+    assert record.tvm == entry.tvm
+    assert record.upstream == entry.upstream
+
+
+@pytest.mark.parametrize("path", corpus.found(), ids=lambda path: path.stem)
+def test_every_reproducer_has_a_record(path: Path) -> None:
+    assert path.resolve() in {r.reproducer.resolve() for r in RECORDS if r.reproducer is not None}
+    assert corpus.entry(path) is not None, "the record lacks fails_with"
+
+
+@pytest.mark.parametrize("path", corpus.found(), ids=lambda path: path.stem)
+def test_a_reproducer_begins_with_what_goes_wrong(path: Path) -> None:
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_no_two_records_share_a_reproducer() -> None:
+    """If they did, one repair would mark both as fixed."""
+    paths = [record.reproducer.resolve() for record in RECORDS if record.reproducer is not None]
+    assert len(paths) == len(set(paths))
+
+
+def test_every_record_of_the_folder_is_read() -> None:
+    assert {record.name for record in RECORDS} == {path.stem for path in SHIPPED.glob("*.toml")}
+
+
+def test_what_was_judged() -> None:
+    names = {record.name for record in RECORDS}
+    for report in JUDGED:
+        assert len(report.key) >= 2
+        assert report.verdict in {"false", "no bug"}
+        assert report.why
+        assert not report.bug or report.bug in names
