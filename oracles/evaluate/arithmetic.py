@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 from tvm.ir import Call
 
 from ..dtypes import dtype_of
 from ..errors import Undefined, Unsupported
-
-if TYPE_CHECKING:
-    from .frame import Frame
+from .frame import Frame
 
 EXACT = ("int64", "float64")
 """Dtypes of Python's own numbers, as far as shapes go."""

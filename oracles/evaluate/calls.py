@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import relax
 from tvm.ir import Call, GlobalVar
 
 from ..dtypes import dtype_of
 from ..errors import Unsupported
+from .frame import Frame
 from .packed import packed
 from .poison import poisoned
-
-if TYPE_CHECKING:
-    from .frame import Frame
 
 
 def _outputs(frame: Frame, call: Call) -> list[Any]:

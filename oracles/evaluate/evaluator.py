@@ -1,4 +1,4 @@
-"""The evaluation of one module: calls of its functions, its constants, what is told on the way."""
+"""The evaluation of one module: calls of its functions, its constants, the values on the way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tvm.ir import GenericConst, GlobalVar
 
 from ..errors import Mismatch, Undefined, Unsupported
 from ..tensorir import translate
+from .expressions import VISIT
 from .frame import Frame
+from .matching import bind_params
 from .packed import packed
 from .poison import fresh, touch
 
@@ -31,8 +33,8 @@ def evaluate(
 ) -> Any:
     """What a module's function gives, in NumPy: no compiler is used.
 
-    It knows modules at every stage of lowering, and what compiled code hides: memory that nobody
-    wrote to holds huge numbers, an access outside of a buffer raises.
+    It knows modules at every stage of lowering, and shows what compiled code hides: memory that
+    nothing was written to holds huge numbers, an access outside of a buffer raises.
 
     Args:
         mod: the module.
@@ -57,17 +59,17 @@ class Evaluator:
     """Evaluates the functions of one module, at whatever stage of lowering.
 
     Tensors share memory as they do when they run: an in-place update, a view, two tensors in one
-    storage are seen by whoever reads them. Memory that nobody wrote to holds huge numbers.
+    storage are seen by whoever reads them. Memory that nothing was written to holds huge numbers.
 
     Args:
         mod: the module.
-        watch: told every parameter and bound variable, and its value, in order of evaluation; of
-            memory that is allocated, and then again of every variable that a PrimFunc writes to,
-            when it is written. The values told are not changed later.
-        perturb: changes the result of every operator, and what a PrimFunc writes; tells how far a
+        watch: called with every parameter and bound variable and its value, in order of evaluation;
+            not for memory that is only allocated; again for every variable that a PrimFunc writes
+            to. The values it receives are not changed later.
+        perturb: changes the result of every operator, and what a PrimFunc writes; shows how far a
             result depends on rounding.
-        prim: runs a PrimFunc on arguments, instead of its translation; also told the positions of
-            the arguments whose memory nobody has written to yet.
+        prim: runs a PrimFunc on arguments, instead of its translation; also receives the positions
+            of the arguments whose memory nothing has been written to yet.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Evaluator:
             self.watch = lambda var, value: watch(var, copied(value))
         self.perturb = perturb
         self.written: list[Any] = []
-        """What the latest call of a PrimFunc has written to, until it is told."""
+        """What the latest call of a PrimFunc has written to, until it is reported."""
         self._mod = mod
         self._prim = prim
         self._functions: Mapping[str, Callable[..., Any]] = {}
@@ -147,8 +149,8 @@ class Evaluator:
             raise Unsupported(f"more than {MAX_CALLS} calls, or {MAX_DEPTH} inside one another")
         if len(args) != len(func.params):
             raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
-        frame = Frame(self, env)
-        frame.enter(func, args)
+        frame = Frame(self, env, VISIT)
+        bind_params(frame, func, args)
         self._depth += 1
         try:
             return frame.value(func.body)

@@ -1,24 +1,23 @@
-"""What each kind of expression gives."""
+"""The evaluation of each class of expression."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import relax
 from tvm.ir import GenericConst, GlobalVar, Op, StringImm
 
 from ..errors import Undefined, Unsupported
+from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
+from .frame import Frame, Visit
 from .matching import match, settle
 from .memory import KILLED, MEMORY
 from .operators import operator
 from .poison import fresh
-
-if TYPE_CHECKING:
-    from .frame import Frame
 
 _SPECIAL: Mapping[str, Callable[[Frame, relax.Call], Any]] = {**CALLS, **MEMORY}
 _MISSING = object()
@@ -42,7 +41,7 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
 
 
 def _is_allocation(expr: Any) -> bool:
-    """Of memory that nobody has written to yet: it has no value to tell."""
+    """Memory that nothing has been written to yet: it has no value to report."""
     return type(expr) is relax.Call and type(expr.op) is Op and "alloc" in expr.op.name
 
 
@@ -69,10 +68,19 @@ def _call(frame: Frame, expr: relax.Call) -> Any:
     else:
         args = [frame.value(arg) for arg in expr.args]
         result = frame.value(op)(args)
-    written = frame.evaluator.written
-    if written:
-        frame.tell_written(expr)
+    if frame.evaluator.written:
+        _report_written(frame, expr)
     return result
+
+
+def _report_written(frame: Frame, call: relax.Call) -> None:
+    """Report the variables among the operands that a PrimFunc has written to."""
+    evaluator = frame.evaluator
+    written, evaluator.written = evaluator.written, []
+    for var in nodes(call, relax.Var):
+        value = frame.env.get(hash(var))
+        if evaluator.watch is not None and any(value is array for array in written):
+            evaluator.watch(var, value)
 
 
 def _branch(frame: Frame, expr: relax.If) -> Any:
@@ -91,7 +99,7 @@ def _extern(frame: Frame, expr: relax.ExternFunc) -> Callable[[list[Any]], Any]:
     return functools.partial(frame.evaluator.call_packed, str(expr.global_symbol))
 
 
-VISIT: Mapping[type, Callable[[Frame, Any], Any]] = {
+VISIT: Mapping[type, Visit] = {
     **ARITHMETIC,
     relax.SeqExpr: _sequence,
     relax.Var: _variable,

@@ -1,36 +1,69 @@
-"""The variables of one activation of a function."""
+"""The variables of one activation of a function, and what a frame asks of its evaluator."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from tvm import relax
+from tvm.ir import GenericConst, GlobalVar
 
 from ..errors import Unsupported
-from ..inspect import nodes
-from .expressions import VISIT
-from .matching import match, settle
 
-if TYPE_CHECKING:
-    from .evaluator import Evaluator
+Visit = Callable[["Frame", Any], Any]
+"""Gives the value of an expression of one class."""
+
+
+class Host(Protocol):
+    """The evaluation of a module, as far as the evaluation of an expression needs it."""
+
+    writes: bool
+    """Whether tensors may change after they are made."""
+    watch: Callable[[relax.Var, Any], None] | None
+    """Receives each parameter and bound variable with its value."""
+    perturb: Callable[[Any], Any] | None
+    """Changes the result of every operator."""
+    written: list[Any]
+    """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
+
+    def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
+        """The result of a function of the module, whatever its kind."""
+
+    def call_packed(self, name: str, args: Sequence[Any]) -> Any:
+        """The result of a packed function."""
+
+    def call_function(
+        self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]
+    ) -> Any:
+        """The result of a Relax function among the variables that it is defined in."""
+
+    def constant(self, expr: GenericConst) -> Any:
+        """The value of a constant: the same array each time."""
 
 
 class Frame:
     """Values by the addresses of their variables, which the hashes of nodes are.
 
-    Relax's variables and symbolic ones are of one class and share one dictionary. It is not keyed
-    by the variables themselves: they compare by making a comparison node, which costs more than
-    the rest of a look-up.
+    Relax variables and symbolic variables are of one class and share one dictionary. It is not
+    keyed by the variables themselves: they compare by making a comparison node, which costs more
+    than the rest of a look-up.
+
+    Args:
+        evaluator: the evaluation that the activation is part of.
+        env: the variables around the function.
+        visit: how each class of expression is evaluated.
     """
 
-    __slots__ = ("env", "evaluator", "pending")
+    __slots__ = ("_visit", "env", "evaluator", "pending")
 
-    def __init__(self, evaluator: Evaluator, env: Mapping[int, Any]) -> None:
-        self.evaluator: Final[Evaluator] = evaluator
+    def __init__(
+        self, evaluator: Host, env: Mapping[int, Any], visit: Mapping[type, Visit]
+    ) -> None:
+        self.evaluator: Final = evaluator
         self.env = {**env}
         self.pending: list[tuple[Any, int]] = []
         """Dimensions to check as soon as all parameters are known."""
+        self._visit: Final = visit
 
     def value(self, expr: Any) -> Any:
         """The value of an expression.
@@ -38,31 +71,7 @@ class Frame:
         Raises:
             Unsupported: a kind of expression that the evaluator does not know.
         """
-        visit = VISIT.get(type(expr))
+        visit = self._visit.get(type(expr))
         if visit is None:
             raise Unsupported(f"expression {type(expr).__name__}")
         return visit(self, expr)
-
-    def enter(self, func: relax.Function, args: Sequence[Any]) -> None:
-        """Give the parameters their values, and the symbolic variables of their types.
-
-        Raises:
-            Mismatch: an argument that does not meet its parameter's type.
-        """
-        watch = self.evaluator.watch
-        for param, arg in zip(func.params, args, strict=True):
-            self.env[hash(param)] = arg
-            match(self, param.ty, arg)
-            if watch is not None:
-                watch(param, arg)
-        if self.pending:
-            settle(self)
-
-    def tell_written(self, call: relax.Call) -> None:
-        """Tell the variables among the operands that a PrimFunc has written to."""
-        evaluator = self.evaluator
-        written, evaluator.written = evaluator.written, []
-        for var in nodes(call, relax.Var):
-            value = self.env.get(hash(var))
-            if evaluator.watch is not None and any(value is array for array in written):
-                evaluator.watch(var, value)

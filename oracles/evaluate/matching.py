@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -13,9 +13,23 @@ from tvm.tirx import IntImm
 
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Unsupported
+from .frame import Frame
 
-if TYPE_CHECKING:
-    from .frame import Frame
+
+def bind_params(frame: Frame, func: relax.Function, args: Sequence[Any]) -> None:
+    """Give the parameters their values, and the symbolic variables of their types.
+
+    Raises:
+        Mismatch: an argument that does not meet its parameter's type.
+    """
+    watch = frame.evaluator.watch
+    for param, arg in zip(func.params, args, strict=True):
+        frame.env[hash(param)] = arg
+        match(frame, param.ty, arg)
+        if watch is not None:
+            watch(param, arg)
+    if frame.pending:
+        settle(frame)
 
 
 def match(frame: Frame, ty: Any, value: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from tvm import relax
@@ -17,11 +17,9 @@ from tvm.ir import Call
 
 from ..dtypes import dtype_of
 from ..errors import Undefined, Unsupported
+from .frame import Frame
 from .packed import packed
 from .poison import poisoned
-
-if TYPE_CHECKING:
-    from .frame import Frame
 
 KILLED: Final = object()
 """The value of a variable that was killed."""

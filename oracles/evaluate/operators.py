@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from tvm.ir import Call
@@ -10,9 +10,7 @@ from tvm.ir import Call
 from ...generators.ops import table
 from ..errors import Unsupported
 from ..values.undefined import undefined
-
-if TYPE_CHECKING:
-    from .frame import Frame
+from .frame import Frame
 
 VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
 """Operators whose result shares the operand's memory when it runs; the others make their own."""
