@@ -24,8 +24,9 @@ from ..process.executor import check
 from ..process.local_pool import LocalPool
 from ..process.protocol import Check
 from ..user_input.mistake import Mistake, near
+from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
-from ..user_input.targets import Relaxations, calls_of, oracles_of, stage_of
+from ..user_input.targets import calls_of, check_names, oracles_of, stage_of
 from .session import Session, session
 
 VARIANTS = 6
@@ -61,6 +62,7 @@ def run(request: Request) -> int:
         raise Mistake(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
     oracles = oracles_of(request.oracles)
     stage = stage_of(request.stage)
+    check_names(request.relaxations)
     calls = calls_of(request.passes, request.relaxations.like)
     inspect(request.module)
     with LocalPool(request.workers) as pool:
