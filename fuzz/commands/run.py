@@ -10,10 +10,10 @@ from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
 from ..cluster.where import Where
 from ..findings.known import Choice
+from ..session.fuzzing import fuzz
+from ..session.session import session
 from ..user_input.options import CampaignOptions, Relaxations
 from ..user_input.targets import oracles_of, targets
-from .fuzzing import fuzz
-from .session import session
 
 BUDGET = "60s"
 """Where neither --budget nor --modules is given."""
