@@ -92,8 +92,8 @@ class Fault:
     text: str
     place: Place | None
 
-    def said(self, seed: int) -> str:
-        """The text, and what brings it about again."""
+    def describe(self, seed: int) -> str:
+        """The text, and what reproduces it."""
         if self.place is None:
             return self.text
         place = self.place

@@ -1,8 +1,8 @@
-"""What a campaign leaves in its folder while it goes on: enough to report it, and to go on with it.
+"""The record of a campaign in its store while it runs: enough to report it, and to resume it.
 
-A run is written at the end of a block, with the state of the campaign behind that block, in one
-step. What that block found is in the store by then, as pending or done with, so that the death of
-any process loses nothing; what comes after it is done again.
+A run is written after a block, with the state of the campaign after that block, in one transaction.
+What the block found is in the store by then, as pending or finished, so that the death of any
+process loses nothing; the blocks after it are repeated.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ from .state import BadState, State
 EVERY = 1.0
 """Seconds between two checkpoints, at least."""
 
-_ASKED = {
+_SETTINGS = {
     "seed": "the seed",
     "targets": "the passes",
-    "seconds": "the time",
+    "seconds": "the time budget",
     "modules": "the number of modules",
     "oracles": "the oracles",
-    "compositions": "whether passes are put together",
+    "compositions": "whether sequences of passes are fuzzed",
     "modules_in_block": "the number of modules in a block",
     "limits": "the limits",
-    "versions": "the version of TVM, or of what it stands on",
+    "versions": "the version of TVM or of a library it uses",
     "relaxfuzz": "the version of relaxfuzz",
 }
-"""What has to be the same for a campaign to go on, in words."""
+"""By field, what must be the same for a campaign to be resumed, in words."""
 
 
 @dataclass(slots=True)
 class Begun:
-    """A run of a campaign, new or gone on with."""
+    """A run of a campaign, new or resumed."""
 
     config: CampaignConfig
-    """The one to use: whoever goes on avoids what was avoided before."""
+    """The one to use: a resumed run avoids what it avoided before."""
     recorder: Recorder
     state: State
-    """Where the campaign begins."""
+    """Where the campaign starts."""
     why_new: str | None
-    """Why the last run of this command is not gone on with, though it is not finished."""
+    """Why the last run of this command is not resumed though it is unfinished."""
 
 
 def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begun:
-    """Enter a run, or go on with the last one of its command in the folder.
+    """Begin a run, or resume the last one of its command in the store.
 
     Args:
-        run: what a new one looks like.
-        resume: go on, if the last run is not finished, and was asked for the same.
+        run: the new one.
+        resume: resume the last run if it is unfinished and was started with the same settings.
     """
-    asked = {
-        **{field: plain(getattr(config, field)) for field in _ASKED if hasattr(config, field)},
+    settings = {
+        **{field: plain(getattr(config, field)) for field in _SETTINGS if hasattr(config, field)},
         "versions": dict(run.versions),
         "relaxfuzz": version("relaxfuzz"),
     }
-    asked = json.loads(json.dumps(asked))
+    settings = json.loads(json.dumps(settings))
     last = runs.unfinished(run.command) if resume else None
     why_new: str | None = None
     if last is not None:
@@ -78,39 +78,41 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begu
             why_new = str(error)
         else:
             differ = [
-                words for key, words in _ASKED.items() if checkpoint.asked.get(key) != asked[key]
+                words
+                for key, words in _SETTINGS.items()
+                if checkpoint.settings.get(key) != settings[key]
             ]
             if not differ:
                 config = dataclasses.replace(config, avoid=checkpoint.avoid)
-                recorder = Recorder(runs, id, begun, asked, config.avoid, checkpoint.known)
+                recorder = Recorder(runs, id, begun, settings, config.avoid, checkpoint.known)
                 return Begun(config, recorder, checkpoint.state, None)
-            why_new = f"the last one was asked otherwise: {', '.join(differ)}"
-    recorder = Recorder(runs, runs.begin(run), run, asked, config.avoid, frozenset())
+            why_new = f"the last one had other settings: {', '.join(differ)}"
+    recorder = Recorder(runs, runs.begin(run), run, settings, config.avoid, frozenset())
     recorder.checkpoint(State())
     return Begun(config, recorder, State(), why_new)
 
 
 class Recorder:
-    """Keeps the run of a campaign written down."""
+    """Writes the run of a campaign to the store."""
 
     def __init__(
         self,
         runs: Runs,
         id: int,
         run: Run,
-        asked: Mapping[str, Any],
+        settings: Mapping[str, Any],
         avoid: Mapping[str, tuple[str, ...]],
         known: frozenset[str],
     ) -> None:
         self.known = set(known)
-        """Ids of what was reported of knowns."""
+        """Ids of the violations that are known bugs."""
         self._runs = runs
         self.id = id
         """Of the run."""
         self._run = run
         self._written = run
-        """As it was when the state beside it was written; who goes on counts from there."""
-        self._asked = asked
+        """As it was when its state was written: a resumed run counts from there."""
+        self._settings = settings
         self._avoid = avoid
         self._last = 0.0
         self._lock = threading.Lock()
@@ -120,8 +122,8 @@ class Recorder:
         """What the run has done."""
         return self._run
 
-    def told(self, finding: Finding) -> None:
-        """The user is about to be told of this bug."""
+    def found(self, finding: Finding) -> None:
+        """A bug is about to be reported to the user."""
         with self._lock:
             if finding.id not in self._run.found:
                 found = (*self._run.found, finding.id)
@@ -130,10 +132,10 @@ class Recorder:
                 self._runs.save(self.id, self._written)
 
     def block(self, state: State, knowns: Mapping[str, int], faults: Sequence[str]) -> None:
-        """A block is committed: count it, and write it down if it is time to.
+        """A block is committed: count it, and write a checkpoint if one is due.
 
         Args:
-            knowns: distinct reports by the name of a known.
+            knowns: distinct reports by the name of a known bug.
             faults: of the harness, so far.
         """
         with self._lock:
@@ -144,11 +146,11 @@ class Recorder:
             self.checkpoint(state)
 
     def checkpoint(self, state: State | None) -> None:
-        """Write the run, with what is needed to go on with it; None: it has ended."""
+        """Write the run with the state to resume it from; None: it has ended."""
         text = None
         if state is not None:
             known = frozenset(self.known)
-            text = _Checkpoint(self._asked, self._avoid, known, state).text()
+            text = _Checkpoint(self._settings, self._avoid, known, state).text()
         with self._lock:
             self._written = self._run
             self._runs.checkpoint(self.id, self._run, text)
@@ -157,11 +159,11 @@ class Recorder:
     def end(
         self, finished: Finished, left: State | None, fixed: Sequence[str], faults: Sequence[str]
     ) -> None:
-        """The campaign is over, with what was done of its last blocks.
+        """The campaign is over; `finished` includes what was done of its last blocks.
 
         Args:
-            left: it was interrupted, and may go on from here.
-            fixed: names of knowns that do not fail any more.
+            left: it was interrupted, and can be resumed from here.
+            fixed: names of known bugs that no longer fail.
         """
         with self._lock:
             self._run = dataclasses.replace(
@@ -195,18 +197,18 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    """What stands beside a run that can go on."""
+    """What is stored with a run that can be resumed."""
 
-    asked: Mapping[str, Any]
-    """What was asked for, as JSON values: another campaign does not go on from here."""
+    settings: Mapping[str, Any]
+    """As JSON values: a campaign with other settings is not resumed from here."""
     avoid: Mapping[str, tuple[str, ...]]
     known: frozenset[str]
-    """Ids of violations that were known."""
+    """Ids of the violations that are known bugs."""
     state: State
 
     def text(self) -> str:
-        asked = json.dumps([self.asked, plain(self.avoid), sorted(self.known)])
-        return f"{asked}\n{self.state.to_json()}"
+        head = json.dumps([self.settings, plain(self.avoid), sorted(self.known)])
+        return f"{head}\n{self.state.to_json()}"
 
     @classmethod
     def of(cls, text: str) -> _Checkpoint:
@@ -216,13 +218,13 @@ class _Checkpoint:
         """
         head, _, state = text.partition("\n")
         try:
-            asked, avoid, known = parse(head)
+            settings, avoid, known = parse(head)
             read = cls(
-                typed(asked, Mapping[str, Any]),
+                typed(settings, Mapping[str, Any]),
                 typed(avoid, Mapping[str, tuple[str, ...]]),
                 frozenset(typed(known, tuple[str, ...])),
                 State(),
             )
         except (ValueError, TypeError) as error:
-            raise BadState("what was written of it cannot be read") from error
+            raise BadState("its checkpoint cannot be read") from error
         return dataclasses.replace(read, state=State.from_json(state))

@@ -9,14 +9,16 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from ...generators.tvm_api import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
 from ..findings.confirm import PATIENT, again
 from ..findings.dedup import place
 from ..findings.exhibit import exhibit
 from ..findings.finding import Finding
+from ..findings.known import Expected
 from ..findings.store import Store
 from ..minimize.findings import Minimized, minimized
 from ..minimize.parallel import State
@@ -27,111 +29,147 @@ from ..system.disk_lost import DiskLost, is_lost, watched
 from ..user_input.mistake import Mistake
 
 REDUCE_SECONDS = 3.0
-"""For one finding while the campaign goes on; what needs more is put off until afterwards."""
+"""To reduce one finding while the campaign runs; one that needs more is deferred to the end."""
 
 MOST_SECONDS = 60.0
-"""For one finding afterwards, where its share of the time that is left allows it."""
+"""To reduce one finding after the campaign, if its share of the remaining time allows it."""
 
-FIRST, NEXT, LATER = range(3)
-"""What has not been confirmed, what has, what the campaign left no time for."""
+CONFIRM, REDUCE, DEFERRED = range(3)
+"""Priorities of the queue: confirm first, reduce next, then what was deferred."""
+
+
+def _ignore(finding: Finding) -> None:
+    """The callback of a caller that waits for the end."""
 
 
 class Triage:
-    """Works through violations in threads of its own, while the campaign goes on.
+    """Confirms and reduces violations in threads of its own, while the campaign runs.
 
     Confirmation comes before reduction: a confirmed finding is in the store at once, whatever
-    happens then. Results are told through `publish`, which is called in those threads. What was
-    added is pending in the store until it has been told, or did not come out again.
+    happens later. A finding stays pending in the store until all `publishers` have returned, or
+    until it could not be confirmed.
     """
 
     def __init__(
         self,
         store: Store,
         executor: Executor,
-        publish: Callable[[Finding], None],
+        publish: Callable[[Finding], None] = _ignore,
         *,
-        seconds: float | None = None,
+        expected: Expected | None = None,
+        confirmed: Callable[[Finding], None] = _ignore,
     ) -> None:
         """
         Args:
-            seconds: for all reduction; None: while a campaign goes on, little for each finding.
+            publish: the first of `publishers`; they are called in threads of the triage.
+            expected: known bugs, which are counted and not confirmed.
+            confirmed: called in a thread of the triage, when a finding failed again.
         """
+        self.store = store
+        self.expected = expected
         self.published: list[Finding] = []
-        """All that are done with, also those that were not told: see `_tell`."""
-        self.unconfirmed = 0
+        """All that are finished, including further findings of a published bug."""
+        self.unconfirmed: list[Finding] = []
+        """Those that did not fail again."""
         self.faults: list[str] = []
-        """What the harness itself did wrong."""
+        """Errors of the harness itself."""
         self.mistakes: dict[str, None] = {}
-        """Why passes of the user's cannot be had any more; what they did waits for their return."""
-        self._store = store
+        """Why passes of the user's can no longer be loaded; their findings stay pending."""
         self._executor = executor
-        self._publish = publish
+        self.publishers = [publish]
+        """Called in this order with each bug, once it is reduced."""
+        self._on_confirmed = confirmed
         self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
         self._number = itertools.count()
         self._seen: set[str] = set()
-        self._told: set[str] = set()
+        self._rows: set[str] = set()
         """Rows of which a finding was published."""
-        self._later: list[tuple[Finding, State]] = []
-        """Not reduced to the end while the campaign went on."""
+        self._deferred: list[tuple[Finding, State]] = []
+        """Not fully reduced while the campaign ran."""
         self._states: dict[str, State] = {}
-        """How far their reduction has come, by id."""
+        """By id: where the reduction of a deferred finding continues."""
         self._lock = threading.Lock()
-        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._deadline: float | None = None
+        """Of all reduction; None while the campaign runs."""
         self._stop = False
-        self._lost: DiskLost | None = None
+        self._disk_lost: DiskLost | None = None
         self._threads: list[threading.Thread] = []
-        # The rest of the machine belongs to the campaign until that is over.
-        self._employ(max(1, executor.workers // 2))
+        # The rest of the machine belongs to the campaign until it ends.
+        self._start_threads(max(1, executor.workers // 2))
 
     @property
     def pending(self) -> int:
-        """Findings that are not done with."""
-        return self._queue.unfinished_tasks + len(self._later)
+        """Findings that are not finished."""
+        return self._queue.unfinished_tasks + len(self._deferred)
 
     @property
-    def told(self) -> int:
-        """Bugs that were published."""
-        return len(self._told)
+    def bugs(self) -> int:
+        """Distinct bugs that were published."""
+        return len(self._rows)
+
+    def report(self, finding: Finding) -> bool:
+        """Count a known bug; add anything else. Whether it is known."""
+        known = self.expected is not None and self.expected.take(finding)
+        if not known:
+            self.add(finding)
+        return known
 
     def add(self, finding: Finding) -> None:
-        """Take a violation that nobody has confirmed yet; the same bug once only."""
+        """Take an unconfirmed violation; the same one only once."""
         with self._lock:
             if finding.id in self._seen:
                 return
             self._seen.add(finding.id)
-        self._store.pend(finding)
-        self._queue.put((FIRST, next(self._number), finding))
+        self.store.pend(finding)
+        self._queue.put((CONFIRM, next(self._number), finding))
 
-    def recall(self, finding: Finding, *, told: bool, done: bool) -> None:
-        """Take a finding that a former process confirmed.
+    def take_up(self, passes: Collection[str] | None = None) -> None:
+        """Add what earlier sessions left pending in the store, if it is of the installed TVM.
 
         Args:
-            told: the bug that it shows was told.
-            done: it is not pending. A process may have died in between.
+            passes: only findings of these; None: all.
         """
-        row = self._store.rows.of(finding.id) or finding.id
+        version = versions()["tvm"]
+        for finding in self.store.pending():
+            if finding.versions["tvm"] != version:
+                continue
+            if passes is not None and finding.pass_name not in passes:
+                continue
+            if self.expected is not None and self.expected.of(finding):  # recorded since then
+                self.store.settle(finding.id)
+            else:
+                self.add(finding)
+
+    def restore(self, finding: Finding, *, published: bool, done: bool) -> None:
+        """Take a finding that an earlier process confirmed.
+
+        Args:
+            published: its bug was published.
+            done: it is no longer pending. A process may have died in between.
+        """
+        row = self.store.rows.of(finding.id) or finding.id
         with self._lock:
             if done:
                 self._seen.add(finding.id)
                 self.published.append(finding)
-            if told:
-                self._told.add(row)
+            if published:
+                self._rows.add(row)
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
-        """Finish all that is pending; after this time nothing is reduced any more.
+        """Finish all that is pending; after `seconds` nothing more is reduced.
 
-        `tick` is called a few times a second; an exception of it ends the waiting.
+        `tick` is called a few times a second; an exception it raises ends the waiting.
 
         Raises:
             DiskLost: see `check`.
         """
         with self._lock:
             self._deadline = time.monotonic() + seconds
-            for finding, state in self._later:
+            for finding, state in self._deferred:
                 self._states[finding.id] = state
-                self._queue.put((LATER, next(self._number), finding))
-            self._later.clear()
-        self._employ(self._executor.workers)
+                self._queue.put((DEFERRED, next(self._number), finding))
+            self._deferred.clear()
+        self._start_threads(self._executor.workers)
         try:
             while self.pending and not self._stop:
                 tick()
@@ -144,82 +182,83 @@ class Triage:
         self.check()
 
     def check(self) -> None:
-        """See that the threads can go on.
+        """Raise what ended a thread.
 
         Raises:
-            DiskLost: one of them could not write what it has to keep.
+            DiskLost: a finding could not be written.
         """
-        if self._lost is not None:
-            raise self._lost
+        if self._disk_lost is not None:
+            raise self._disk_lost
 
     def stop(self) -> None:
-        """Begin nothing any more; what is pending stays so in the store."""
+        """Start nothing more; what is pending stays pending in the store."""
         self._stop = True
 
     def hurry(self) -> None:
-        """Reduce nothing any more, only confirm and reproduce."""
+        """Reduce nothing more; only confirm and reproduce."""
         self._deadline = time.monotonic()
 
-    def _employ(self, threads: int) -> None:
+    def _start_threads(self, threads: int) -> None:
         while len(self._threads) < threads:
             thread = threading.Thread(target=self._work, name="triage", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def _work(self) -> None:
-        while not self._stop and self._lost is None:
+        while not self._stop and self._disk_lost is None:
             try:
                 priority, _, finding = self._queue.get(timeout=0.2)
             except queue.Empty:
                 continue
             try:
                 with watched(tempfile.gettempdir()):
-                    self._serve(priority, finding)
+                    self._process(priority, finding)
             except DiskLost as error:
-                self._lost = error
+                self._disk_lost = error
             except Exception:
                 if not self._stop:
                     self.faults.append(traceback.format_exc())
             finally:
                 self._queue.task_done()
 
-    def _serve(self, priority: int, finding: Finding) -> None:
+    def _process(self, priority: int, finding: Finding) -> None:
         try:
-            if priority == FIRST:
+            if priority == CONFIRM:
                 self._confirm(finding)
             else:
                 self._finish(finding)
         except (Mistake, BadPass) as error:
             self.mistakes[str(error)] = None
             if finding.confirmed:
-                self._tell(finding)
+                self._publish_once(finding)
         except Exception as error:
-            if self._stop or is_lost(error):  # somebody else goes on with it
+            if self._stop or is_lost(error):  # it stays pending
                 raise
-            self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            self._fault(finding)
             if finding.confirmed:
-                self._tell(finding)
-            elif not isinstance(error, ExecutorError):  # then the next session may do better
-                self._store.put(finding)
-                self._store.settle(finding.id)
+                self._publish_once(finding)
+            elif not isinstance(error, ExecutorError):  # then it stays pending
+                self.store.put(finding)
+                self.store.settle(finding.id)
 
     def _confirm(self, finding: Finding) -> None:
-        known = self._store.get(finding.id)
+        known = self.store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
-            if known.reduced and self._store.reproducer(known) is not None:
-                if known.exhibit is None:  # an older relaxfuzz made none
+            if known.reduced and self.store.reproducer(known) is not None:
+                if known.exhibit is None:  # written by an older relaxfuzz
                     known = self._shown(known)
-                    self._store.put(known)
-                self._tell(known)
-            else:  # what a former run had no time for
-                self._queue.put((NEXT, next(self._number), known))
+                    self.store.put(known)
+                self._on_confirmed(known)
+                self._publish_once(known)
+            else:  # an earlier run had no time to reduce it
+                self._reduce(known)
             return
         limits = PATIENT if finding.oracle == Death.HANG else LIMITS
         violation = again(self._executor, finding, finding.module, limits=limits)
         if violation is None:
-            self.unconfirmed += 1
-            self._store.put(finding)
-            self._store.settle(finding.id)
+            self.unconfirmed.append(finding)
+            self.store.put(finding)
+            self.store.settle(finding.id)
             return
         confirmed = dataclasses.replace(
             fewer_passes(self._executor, finding),
@@ -228,8 +267,12 @@ class Triage:
             detail=violation.detail,
         )
         confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
-        self._store.put(confirmed)
-        self._queue.put((NEXT, next(self._number), confirmed))
+        self.store.put(confirmed)
+        self._reduce(confirmed)
+
+    def _reduce(self, confirmed: Finding) -> None:
+        self._queue.put((REDUCE, next(self._number), confirmed))
+        self._on_confirmed(confirmed)
 
     def _finish(self, finding: Finding) -> None:
         smaller = finding
@@ -237,32 +280,32 @@ class Triage:
             result = self._minimized(finding)
             if result is not None:
                 smaller = result.finding
-                if not smaller.reduced and self._put_off(smaller, result.state):
+                if not smaller.reduced and self._defer(smaller, result.state):
                     return
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
             if (text := reproducer.failing(candidate)) is not None:
-                self._tell(self._store.publish(self._shown(candidate), text))
+                self._publish_once(self.store.publish(self._shown(candidate), text))
                 return
-        # Without a reproducer that fails it is still seen again by `relaxfuzz replay`.
+        # `relaxfuzz replay` can check it without a reproducer, too.
         smaller = self._shown(smaller)
-        self._store.put(smaller)
-        self._tell(smaller)
+        self.store.put(smaller)
+        self._publish_once(smaller)
 
     def _shown(self, finding: Finding) -> Finding:
-        """With its exhibit: what is read later must not have to run a pass."""
+        """The finding with its exhibit, so that a reader need not run the pass."""
         try:
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         except Mistake as error:
             self.mistakes[str(error)] = None
             return finding
-        except Exception as error:  # it is a help, and the finding is no less true
+        except Exception as error:  # the finding is valid without it
             if is_lost(error):
                 raise
-            self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            self._fault(finding)
             return finding
 
     def _minimized(self, finding: Finding) -> Minimized | None:
-        """None where there is no time for it."""
+        """The reduced finding; None where no time is left."""
         deadline = time.monotonic() + self._reduction_time()
         if time.monotonic() >= deadline:
             return None
@@ -274,22 +317,22 @@ class Triage:
         )
         self.faults += result.faults
         for other in result.met:
-            # A pass may be entitled to what this module lacks, as no generated one does: it is
-            # kept for people to look at, and told by nobody.
-            self._store.put(other)
+            # The reduced module may lack what the pass may rely on, which no generated module
+            # does: it is kept unconfirmed, and not reported.
+            self.store.put(other)
         return result
 
-    def _put_off(self, finding: Finding, state: State) -> bool:
-        """Go on with it when the campaign is over; false if it is."""
+    def _defer(self, finding: Finding, state: State) -> bool:
+        """Reduce it further after the campaign; false if that is over."""
         with self._lock:
             if self._deadline is not None:
                 return False
-            self._later.append((finding, state))
-        self._store.put(finding)
+            self._deferred.append((finding, state))
+        self.store.put(finding)
         return True
 
     def _latest(self, deadline: float) -> float:
-        """The user may be in a hurry by now."""
+        """The deadline, unless `hurry` has set an earlier one."""
         return deadline if self._deadline is None else min(deadline, self._deadline)
 
     def _reduction_time(self) -> float:
@@ -298,22 +341,27 @@ class Triage:
         left = (self._deadline - time.monotonic()) * len(self._threads) / max(1, self.pending)
         return min(MOST_SECONDS, left)
 
-    def _tell(self, finding: Finding) -> None:
-        """Publish a bug once, whatever number of findings show it."""
+    def _publish_once(self, finding: Finding) -> None:
+        """Publish each bug once, however many findings show it."""
         try:
-            row = place(self._store, finding, self._executor)
+            row = place(self.store, finding, self._executor)
         except Mistake as error:
             self.mistakes[str(error)] = None
             row = finding.id
         except Exception as error:
             if is_lost(error):
                 raise
-            self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+            self._fault(finding)
             row = finding.id
         with self._lock:
             self.published.append(finding)
-            told = row in self._told
-            self._told.add(row)
-        if not told:
-            self._publish(finding)
-        self._store.settle(finding.id)
+            new = row not in self._rows
+            self._rows.add(row)
+        if new:
+            for publish in self.publishers:
+                publish(finding)
+        self.store.settle(finding.id)
+
+    def _fault(self, finding: Finding) -> None:
+        """Record the exception that is being handled."""
+        self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")

@@ -1,40 +1,38 @@
-"""The harness let loose on a pass of the zoo, until it finds something or its budget is used up."""
+"""A campaign on one pass of the zoo, until a finding is confirmed or the budget is used up."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...corpus.zoo import Family, Specimen
-from ...generators.tvm_api import load_json, versions
+from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.inspect import bindings_of, relax_functions
-from ..findings.confirm import again
 from ..findings.finding import Finding
 from ..findings.store import Store
-from ..process.executor import Executor
+from ..process.executor import Executor, ExecutorError
 from ..process.protocol import Target
 from .campaign import CampaignConfig
-from .campaign import run as campaign
-from .events import Event, Fault, Finished, Found
+from .events import Event, Found
+from .runner import CampaignRunner
 from .triage import Triage
 
 THOROUGH = 20
-"""A correct pass gets one module in so many on top that it has to stand all oracles on; else the
-dear ones are asked of a sample, as in any campaign."""
+"""A correct pass is also checked by all oracles, on one module in so many; as in any campaign, the
+expensive ones are otherwise sampled."""
 
 REDUCE_SECONDS = 30.0
-"""For the one finding of a specimen."""
+"""To reduce the one finding of a specimen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How long one specimen is hunted."""
+    """Of the campaign on one specimen."""
 
     seed: int
     seconds: float = 60.0
@@ -45,25 +43,25 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """What came of one hunt."""
+    """The result of one hunt."""
 
     specimen: Specimen
     finding: Finding | None
-    """The first that came out again in a fresh process; None: nothing was found."""
+    """The first that failed again in a fresh process; None: nothing was found."""
     modules: int
     """Generated until then."""
     seconds: float
     reproducer: Path | None = None
     unconfirmed: tuple[str, ...] = ()
-    """Titles of what did not come out again."""
+    """Oracles and titles of what did not fail again."""
     faults: tuple[str, ...] = ()
-    """What the harness itself did wrong."""
+    """Errors of the harness itself."""
     stopped: bool = False
-    """The user ended it before its time."""
+    """The user interrupted it."""
 
     @property
     def right(self) -> bool:
-        """A fault was found, or a correct pass was left in peace."""
+        """A faulty pass was found, or nothing was reported of a correct one."""
         return (self.finding is None) == (self.specimen.family is Family.CORRECT)
 
     @property
@@ -80,68 +78,111 @@ def hunt(
 ) -> Detection:
     """Let the harness find out whether a pass is faulty; the first confirmed finding ends it.
 
-    It stands in the store, reduced. What is blamed on others (TVM's printer, an operator) does not
-    count.
+    The finding is in the store, reduced. Violations that blame something else (TVM's printer, an
+    operator) do not count.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
     """
-    began = time.monotonic()
-    unconfirmed: list[str] = []
-    faults: list[str] = []
-    found: Finding | None = None
-    modules = 0
-    seconds = 0.0
-    with contextlib.closing(_events(specimen, budget, executor, stop)) as events:
-        for event in events:
-            seconds = time.monotonic() - began
-            match event:
-                case Found() if event.violation.pass_name == specimen.name:
-                    finding = event.finding(versions(), specimen.exempt)
-                    if again(executor, finding, finding.module) is not None:
-                        modules += event.origin.index + 1
-                        found = finding
-                        break
-                    unconfirmed.append(f"{finding.oracle}: {finding.title}")
-                case Fault():
-                    faults.append(event.text)
-                case Finished():
-                    modules += event.modules
-    if found is not None:
-        found = _reduced(found, executor, store, faults)
-    return Detection(
-        specimen=specimen,
-        finding=found,
-        modules=modules,
-        seconds=seconds,
-        reproducer=None if found is None else store.reproducer(found),
-        unconfirmed=tuple(unconfirmed),
-        faults=tuple(faults),
-        stopped=found is None and stop.is_set(),
-    )
+    return _Hunt(specimen, budget, executor, store, stop).run()
 
 
-def _events(
-    specimen: Specimen, budget: Budget, executor: Executor, stop: threading.Event
-) -> Generator[Event, None, None]:
-    config = CampaignConfig(
-        seed=budget.seed,
-        targets=(Target(specimen.name, specimen.call, specimen.stages, specimen.exempt),),
-        seconds=budget.seconds,
-        compositions=False,
-    )
-    if specimen.family is not Family.CORRECT:
-        yield from campaign(config, executor, stop)
-        return
-    few = max(1, budget.modules // THOROUGH)
-    for modules, oracles in ((budget.modules, None), (few, tuple(ORACLES))):
-        config = dataclasses.replace(config, seconds=None, modules=modules, oracles=oracles)
-        yield from campaign(config, executor, stop)
+class _Hunt:
+    def __init__(
+        self,
+        specimen: Specimen,
+        budget: Budget,
+        executor: Executor,
+        store: Store,
+        stop: threading.Event,
+    ) -> None:
+        self._specimen = specimen
+        self._budget = budget
+        self._executor = executor
+        self._stop = stop
+        self._end = threading.Event()
+        """The user wants to stop, or a finding is confirmed."""
+        self._confirmed: Finding | None = None
+        self._triage = Triage(store, executor, confirmed=self._on_confirmed)
+        self._began = time.monotonic()
+        self._modules = 0
+        self._index = 0
+        """Of the module of the violation that is being confirmed."""
+        self._seconds = 0.0
 
+    def run(self) -> Detection:
+        faults: list[str] = []
+        try:
+            for config in self._configs():
+                if not self._end.is_set():
+                    faults += self._fuzz(config)
+        finally:
+            self._triage.drain(REDUCE_SECONDS, lambda: None)
+        found = self._confirmed
+        if found is not None:
+            found = next(iter(self._triage.published), found)
+        return Detection(
+            specimen=self._specimen,
+            finding=found,
+            modules=self._modules,
+            seconds=self._seconds,
+            reproducer=None if found is None else self._triage.store.reproducer(found),
+            unconfirmed=tuple(f"{each.oracle}: {each.title}" for each in self._triage.unconfirmed),
+            faults=(*faults, *self._triage.faults),
+            stopped=found is None and self._stop.is_set(),
+        )
 
-def _reduced(finding: Finding, executor: Executor, store: Store, faults: list[str]) -> Finding:
-    triage = Triage(store, executor, lambda finding: None, seconds=REDUCE_SECONDS)
-    triage.add(finding)
-    triage.drain(REDUCE_SECONDS, lambda: None)
-    faults += triage.faults
-    return triage.published[0] if triage.published else finding
+    def _configs(self) -> Iterator[CampaignConfig]:
+        specimen, budget = self._specimen, self._budget
+        config = CampaignConfig(
+            seed=budget.seed,
+            targets=(Target(specimen.name, specimen.call, specimen.stages, specimen.exempt),),
+            seconds=budget.seconds,
+            compositions=False,
+        )
+        if specimen.family is not Family.CORRECT:
+            yield config
+            return
+        few = max(1, budget.modules // THOROUGH)
+        for modules, oracles in ((budget.modules, None), (few, tuple(ORACLES))):
+            yield dataclasses.replace(config, seconds=None, modules=modules, oracles=oracles)
+
+    def _fuzz(self, config: CampaignConfig) -> list[str]:
+        runner = CampaignRunner(
+            config,
+            self._executor,
+            self._triage,
+            stop=self._end,
+            listen=self._listen,
+            accept=self._accept,
+        )
+        finished = runner.run()
+        if (lost := runner.result().lost) is not None:
+            raise ExecutorError(lost)
+        if self._confirmed is None:
+            self._modules += finished.modules
+        return runner.faults
+
+    def _accept(self, finding: Finding) -> bool:
+        if finding.pass_name != self._specimen.name or self._end.is_set():
+            return False
+        assert finding.index is not None, "a campaign found it"
+        self._index = finding.index
+        return True
+
+    def _listen(self, event: Event) -> None:
+        """The campaign waits for each confirmation, so that a seed gives the same detection."""
+        while True:
+            if self._stop.is_set():
+                self._end.set()
+            if self._confirmed is None:
+                self._seconds = time.monotonic() - self._began
+            if not isinstance(event, Found) or not self._triage.pending or self._end.is_set():
+                return
+            self._end.wait(0.01)
+
+    def _on_confirmed(self, finding: Finding) -> None:
+        if self._confirmed is None:
+            self._modules += self._index + 1
+            self._confirmed = finding
+            self._end.set()

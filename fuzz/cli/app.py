@@ -7,14 +7,37 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import typer
+import typer.core
 
 from ..output.readable import message
 from ..system.disk_lost import watched
 from ..user_input.mistake import Mistake, Told
+from ..user_input.options import EXEMPT_INSTEAD
+
+REPLACED = {
+    **{f"--{old}": f"--exempt {oracle}" for old, oracle in EXEMPT_INSTEAD.items()},
+    "--known-prune": "`relaxfuzz known --prune`",
+}
+"""Former options, and what to write instead."""
+
+
+class _Commands(typer.core.TyperGroup):
+    """The commands; a former option gets an error that names its successor."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] in ("run", "check", "known"):
+            for old in args:
+                if old in REPLACED:
+                    print(f"error: {old} is now {REPLACED[old]}", file=sys.stderr)
+                    raise typer.Exit(2)
+        return super().parse_args(ctx, args)
+
 
 app = typer.Typer(
+    cls=_Commands,
     name="relaxfuzz",
     no_args_is_help=True,
     add_completion=False,

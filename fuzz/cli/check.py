@@ -9,17 +9,13 @@ import typer
 from .app import app, cores, finish
 from .options import (
     OUT,
-    ChangesAttributes,
-    ChangesFunctions,
-    ChangesSignature,
-    ChangesValues,
+    Exempt,
     Json,
     KnownFolders,
     KnownUpdate,
     Like,
     Module,
     NoKnown,
-    NotIdempotent,
     Oracles,
     Out,
     Passes,
@@ -59,18 +55,14 @@ def check(
     no_known: NoKnown = False,
     known_update: KnownUpdate = False,
     like: Like = None,
-    not_idempotent: NotIdempotent = False,
-    changes_functions: ChangesFunctions = False,
-    changes_signature: ChangesSignature = False,
-    changes_attributes: ChangesAttributes = False,
-    changes_values: ChangesValues = False,
+    exempt: Exempt = None,
 ) -> None:
     """Check passes, or a pipeline, on a module of yours."""
 
     def command() -> int:
         from ..commands import check as command
         from ..findings.known import Choice
-        from ..user_input.targets import Relaxations
+        from ..user_input.options import Relaxations
 
         return command.run(
             command.Request(
@@ -87,11 +79,7 @@ def check(
                 ),
                 relaxations=Relaxations(
                     like=like,
-                    not_idempotent=not_idempotent,
-                    changes_functions=changes_functions,
-                    changes_signature=changes_signature,
-                    changes_attributes=changes_attributes,
-                    changes_values=changes_values,
+                    exempt=tuple(exempt or ()),
                 ),
             )
         )

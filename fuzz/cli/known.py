@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from .app import app, cores, finish
-from .options import Json, KnownFolders, KnownPrune, NoKnown, Workers
+from .options import Json, KnownFolders, NoKnown, Workers
 
 
 @app.command(
     epilog="Examples:\n\n"
     "  relaxfuzz known\n\n"
     "  relaxfuzz known LiftTransformParams --verify\n\n"
-    "  relaxfuzz known --known-prune"
+    "  relaxfuzz known --prune"
 )
 def known(
     passes: Annotated[
@@ -30,7 +30,10 @@ def known(
     ] = False,
     known: KnownFolders = None,
     no_known: NoKnown = False,
-    known_prune: KnownPrune = False,
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="Mark those of DIR that do not fail any more as fixed."),
+    ] = False,
     workers: Workers = None,
     json: Json = False,
 ) -> None:
@@ -43,8 +46,8 @@ def known(
         from ..commands import known as command
         from ..findings.known import Choice
 
-        choice = Choice(folders=tuple(known or ()), shipped=not no_known, prune=known_prune)
-        verified = verify or known_prune
+        choice = Choice(folders=tuple(known or ()), shipped=not no_known, prune=prune)
+        verified = verify or prune
         return command.run(passes or (), choice, workers or cores(), verified=verified, json=json)
 
     finish(command)

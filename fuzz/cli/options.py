@@ -82,10 +82,6 @@ KnownUpdate = Annotated[
     bool,
     typer.Option("--known-update", help="What is found is known from now on, in the first DIR."),
 ]
-KnownPrune = Annotated[
-    bool,
-    typer.Option("--known-prune", help="Take knowns of yours out that do not fail any more."),
-]
 Stages = Annotated[
     list[str] | None,
     typer.Option(
@@ -103,20 +99,15 @@ Like = Annotated[
         "contract of a pass that nobody described.",
     ),
 ]
-NotIdempotent = Annotated[
-    bool, typer.Option("--not-idempotent", help="Your own pass may change its own result.")
-]
-ChangesFunctions = Annotated[
-    bool, typer.Option("--changes-functions", help="It may add or remove public functions.")
-]
-ChangesSignature = Annotated[
-    bool, typer.Option("--changes-signature", help="It may change public signatures.")
-]
-ChangesAttributes = Annotated[
-    bool, typer.Option("--changes-attributes", help="It may change attributes.")
-]
-ChangesValues = Annotated[
-    bool, typer.Option("--changes-values", help="It may change what is computed.")
+Exempt = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ORACLE",
+        help="Your own pass does not make the promise of this oracle: idempotent (it may change "
+        "its own result), functions, signature, attributes (what callers see), values (all that "
+        "compare values), ...; may be repeated.",
+        show_default=False,
+    ),
 ]
 
 OUT = Path("relaxfuzz-out")

@@ -10,18 +10,13 @@ from .app import app, cores, finish
 from .options import (
     OUT,
     Block,
-    ChangesAttributes,
-    ChangesFunctions,
-    ChangesSignature,
-    ChangesValues,
     Cluster,
+    Exempt,
     Json,
     KnownFolders,
-    KnownPrune,
     KnownUpdate,
     Like,
     NoKnown,
-    NotIdempotent,
     Oracles,
     Out,
     Passes,
@@ -36,7 +31,7 @@ from .options import (
     "  relaxfuzz run\n\n"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
     "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
-    "  relaxfuzz run my_passes.py:make_pass --stage legalized --not-idempotent\n\n"
+    "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
     "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h"
 )
 def run(
@@ -59,14 +54,9 @@ def run(
     known: KnownFolders = None,
     no_known: NoKnown = False,
     known_update: KnownUpdate = False,
-    known_prune: KnownPrune = False,
     like: Like = None,
     stage: Stages = None,
-    not_idempotent: NotIdempotent = False,
-    changes_functions: ChangesFunctions = False,
-    changes_signature: ChangesSignature = False,
-    changes_attributes: ChangesAttributes = False,
-    changes_values: ChangesValues = False,
+    exempt: Exempt = None,
 ) -> None:
     """Generate modules and check passes on them until the budget is used up."""
 
@@ -74,7 +64,7 @@ def run(
         from ..cluster.where import asked
         from ..commands import run as command
         from ..findings.known import Choice
-        from ..user_input.targets import Relaxations
+        from ..user_input.options import Relaxations
 
         return command.run(
             command.Request(
@@ -92,16 +82,11 @@ def run(
                     folders=tuple(known or ()),
                     shipped=not no_known,
                     update=known_update,
-                    prune=known_prune,
                 ),
                 relaxations=Relaxations(
                     like=like,
                     stages=tuple(stage or ()),
-                    not_idempotent=not_idempotent,
-                    changes_functions=changes_functions,
-                    changes_signature=changes_signature,
-                    changes_attributes=changes_attributes,
-                    changes_values=changes_values,
+                    exempt=tuple(exempt or ()),
                 ),
             )
         )

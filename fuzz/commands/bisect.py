@@ -16,8 +16,8 @@ from ..bisect.environments import choices
 from ..findings.store import Store
 from ..output.readable import sentence
 from ..output.terminal import columns, display, results
+from ..session.interrupt import Interrupt
 from ..system.subprocesses import Stopped, Subprocesses
-from .session import Interrupt
 
 
 def run(

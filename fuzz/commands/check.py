@@ -23,10 +23,11 @@ from ..findings.known import Choice
 from ..process.executor import check
 from ..process.local_pool import LocalPool
 from ..process.protocol import Check
+from ..session.session import Session, session
 from ..user_input.mistake import Mistake, near
+from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
-from ..user_input.targets import Relaxations, calls_of, oracles_of, stage_of
-from .session import Session, session
+from ..user_input.targets import calls_of, check_names, oracles_of, stage_of
 
 VARIANTS = 6
 """Draws of arguments for each pass of the catalogue; equal ones are checked once."""
@@ -61,6 +62,7 @@ def run(request: Request) -> int:
         raise Mistake(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
     oracles = oracles_of(request.oracles)
     stage = stage_of(request.stage)
+    check_names(request.relaxations)
     calls = calls_of(request.passes, request.relaxations.like)
     inspect(request.module)
     with LocalPool(request.workers) as pool:
@@ -138,7 +140,7 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
                 session.fault(f"{_label(futures[future])}: {error}")
             else:
                 for finding in future.result():
-                    session.report(finding)
+                    session.triage.report(finding)
             done += 1
             session.display.progress(f"{done} of {len(jobs)} checks  {_label(futures[future])}")
     seconds = time.monotonic() - began

@@ -12,12 +12,12 @@ from ..minimize.subject import given
 from ..output.readable import sentence
 from ..output.terminal import display
 from ..reproducer import Form
+from ..session.interrupt import Interrupt
 from ..user_input.mistake import Mistake, near
 from ..user_input.targets import calls_of, oracles_of
 from .minimizing.finding import by_finding
 from .minimizing.predicate import by_predicate
 from .minimizing.work import Request, Work
-from .session import Interrupt
 
 __all__ = ["Request", "form_of", "run"]
 

@@ -26,12 +26,12 @@ from ..nightly.origin import first_bad, over_after
 from ..output.terminal import counted, duration, findings_table
 from ..process.serialize import plain
 from ..report.data import Entry, Report, State, gather
+from ..session.fuzzing import fuzz
+from ..session.session import Session, session
 from ..system.disk import prune
 from ..system.files import write_whole
 from ..user_input.mistake import Mistake
-from .fuzzing import fuzz
 from .report import PAGE, writer
-from .session import Session, session
 
 COMMAND = "nightly"
 
@@ -347,7 +347,7 @@ class _Phases:
                 "seed": self._night.seed,
                 "faults": len(run.faults),
                 "over": self._night.over,
-                **made.ending(),
+                **made.workers_summary(),
             }
             print(jsonlib.dumps(summary), flush=True)
         else:

@@ -5,34 +5,28 @@ from __future__ import annotations
 import dataclasses
 import random
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
 from ..cluster.where import Where
 from ..findings.known import Choice
-from ..user_input.mistake import parse_budget
-from ..user_input.targets import Relaxations, oracles_of, targets
-from .fuzzing import fuzz
-from .session import session
+from ..session.fuzzing import fuzz
+from ..session.session import session
+from ..user_input.options import CampaignOptions, Relaxations
+from ..user_input.targets import oracles_of, targets
 
-BUDGET = 60.0
-"""Seconds, where neither --budget nor --modules says otherwise."""
+BUDGET = "60s"
+"""Where neither --budget nor --modules is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(CampaignOptions):
     """The command line of `run`."""
 
-    passes: tuple[str, ...]
-    budget: str | None
-    modules: int | None
-    seed: int | None
     workers: int
     block: int | None
     where: Where | None
     oracles: tuple[str, ...] | None
-    out: Path
     json: bool
     knowns: Choice
     relaxations: Relaxations
@@ -45,9 +39,7 @@ def run(request: Request) -> int:
         Mistake: the request cannot be met.
         ExecutorError: the workers cannot be kept alive.
     """
-    seconds = None if request.budget is None else parse_budget(request.budget)
-    if seconds is None and request.modules is None:
-        seconds = BUDGET
+    seconds = request.time_budget(BUDGET)
     chosen = targets(request.passes, request.relaxations)
     config = CampaignConfig(
         seed=random.SystemRandom().randrange(2**31) if request.seed is None else request.seed,

@@ -26,9 +26,9 @@ from ..output.terminal import counted, findings_table
 from ..process import death
 from ..process.executor import ExecutorError, check
 from ..process.protocol import Check, Death, Died
+from ..session.session import Session, session
 from ..user_input.mistake import Mistake
 from ..user_input.unnamed_pass import Held
-from .session import Session, session
 
 TRIAGE_SECONDS = 60.0
 """For seeing again and reducing what was found, when the program is over."""
@@ -117,11 +117,11 @@ def _report(out: Path, told: Sequence[Told], died: Sequence[Told]) -> int:
                 continue
             new.append(each)
             if _can_be_made(each.finding):
-                made.report(each.finding)
+                made.triage.report(each.finding)
         for each in died:
             _say(f"{each.place}: {each.finding.title}")
             again = _died_again(each, made)
-            if again is None or not made.report(again.finding):
+            if again is None or not made.triage.report(again.finding):
                 new.append(again or each)
         made.drain(TRIAGE_SECONDS)
         published = {finding.id: finding for finding in made.triage.published}

@@ -22,8 +22,8 @@ from ..campaign.zoo import Budget, Detection, hunt
 from ..findings.store import Store
 from ..output.terminal import display, duration
 from ..process.local_pool import LocalPool
+from ..session.interrupt import Interrupt
 from ..user_input.mistake import Mistake, near
-from .session import Interrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...corpus.reading import read_text
@@ -19,8 +19,9 @@ from ..findings.replay import items
 from ..process.protocol import Target
 from ..system.disk import parse_size
 from ..user_input.mistake import Mistake, parse_budget
+from ..user_input.options import CampaignOptions, Relaxations
 from ..user_input.settings import read
-from ..user_input.targets import Relaxations, oracles_of, targets
+from ..user_input.targets import oracles_of, targets
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 
@@ -45,23 +46,16 @@ class Reports:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nightly:
+class Nightly(CampaignOptions):
     """The settings, as they are written."""
 
-    out: Path = Path("relaxfuzz-out")
-    passes: tuple[str, ...] = ()
-    promises: Mapping[str, Relaxations] = field(default_factory=dict)
     oracles: tuple[str, ...] = ()
-    budget: str | None = None
-    modules: int | None = None
-    seed: int | None = None
     workers: int | None = None
     block: int | None = None
     scheduler: str | None = None
     cluster: str | None = None
     until_first: bool = False
     corpus: tuple[Path, ...] = ()
-    known: tuple[Path, ...] = ()
     shipped_knowns: bool = True
     bisect: tuple[str, ...] = ()
     bisect_budget: str = "15m"
@@ -158,15 +152,10 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
         )
     with nullcontext() if named else _at(where):
         cluster = asked(settings.scheduler, settings.cluster)
-    seconds = None
-    if settings.budget is not None or settings.modules is None:
-        with nullcontext() if "budget" in given else _at(where):
-            option = "--budget" if "budget" in given else "budget ="
-            seconds = parse_budget(BUDGET if settings.budget is None else settings.budget, option)
-    for name, least in (("modules", 1), ("seed", 0), ("workers", 1), ("block", 1)):
-        value = getattr(written, name)
-        if value is not None and value < least:
-            raise Mistake(f"{where}: expected {name} to be {least} or more but got {value}")
+    with nullcontext() if "budget" in given else _at(where):
+        seconds = settings.time_budget(BUDGET, "--budget" if "budget" in given else "budget =")
+    with _at(where):
+        written.check_numbers(workers=written.workers, block=written.block)
     with _at(f"{where}, promises"):
         for spelling in settings.promises:
             if spelling not in settings.passes:

@@ -123,9 +123,9 @@ def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | 
     console.print(table)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 finding`, `2 findings`."""
-    return f"{number} {noun}{'s' * (number != 1)}"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 finding`, `2 findings`; the plural where it is irregular."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def duration(seconds: float) -> str:

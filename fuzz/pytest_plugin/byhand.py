@@ -9,15 +9,15 @@ from typing import Any
 
 import tvm
 
-from ...oracles.catalogue import catalogue
 from ..findings.store import Store
 from ..property_tests.check_pass import called, check_pass
 from ..user_input.mistake import Mistake, near, parse_budget
+from ..user_input.options import EXEMPT_INSTEAD, Relaxations
 from ..user_input.settings import read
-from ..user_input.targets import Relaxations, oracles_of, stage_of, targets
+from ..user_input.targets import check_names, oracles_of, targets
 from ..user_input.unnamed_pass import Held
 from .byhand_campaign import Campaign
-from .options import TABLE, Settings
+from .options import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ def options(given: Mapping[str, Any]) -> Options:
     """
     names = [field.name for field in dataclasses.fields(_Marker)]
     for name in given:
+        if (instead := EXEMPT_INSTEAD.get(name.replace("_", "-"))) is not None:
+            raise Mistake(f"{name} is now exempt=[{instead!r}]")
         if name not in names:
             raise Mistake(f"no option {name!r}{near(name, names)}")
     table = {
@@ -50,28 +52,21 @@ def options(given: Mapping[str, Any]) -> Options:
     }
     said = read(table, _Marker, "options")
     oracles_of(said.oracles)
-    _names(said)
+    check_names(said)
     relaxations = {name: getattr(said, name) for name in given if name != "oracles"}
     return Options(said.oracles, relaxations)
-
-
-def _names(said: Relaxations) -> None:
-    if said.like is not None and said.like not in catalogue:
-        raise Mistake(f"no pass {said.like!r} in the catalogue{near(said.like, catalogue)}")
-    for stage in said.stages:
-        stage_of(stage)
 
 
 def check(
     pass_: tvm.transform.Pass | str,
     mod: tvm.IRModule,
     options: Options | None,
-    promises: Mapping[str, Any],
+    promises: Relaxations | None,
 ) -> None:
     """See `RelaxFuzz.check`."""
     __tracebackhide__ = True
     call = called(pass_)
-    relaxations = _relaxations(pass_, options, promises)
+    relaxations = _relaxations(options, promises)
     if relaxations != Relaxations():
         if call.factory is None and not isinstance(call, Held):
             raise Mistake(
@@ -87,7 +82,7 @@ def fuzz(
     pass_: str,
     settings: Settings,
     options: Options | None,
-    promises: Mapping[str, Any],
+    promises: Relaxations | None,
     *,
     budget: str | None,
     modules: int | None,
@@ -105,7 +100,7 @@ def fuzz(
     if modules is not None and modules < 1:
         raise Mistake(f"expected at least one module but got modules={modules!r}")
     seconds = None if budget is None else parse_budget(budget, "budget =")
-    relaxations = _relaxations(pass_, options, promises)
+    relaxations = _relaxations(options, promises)
     own = {} if relaxations == Relaxations() else {pass_: relaxations}
     (target,) = targets([pass_], Relaxations(), own)
     with Store(settings.out) as store:
@@ -116,9 +111,7 @@ def fuzz(
         raise done
 
 
-def _relaxations(
-    pass_: object, options: Options | None, promises: Mapping[str, Any]
-) -> Relaxations:
-    """What a marker says is nearer than what pyproject.toml says."""
-    general = read(promises, Relaxations, f"{TABLE}, promises of {pass_!r}")
+def _relaxations(options: Options | None, promises: Relaxations | None) -> Relaxations:
+    """A marker wins over pyproject.toml."""
+    general = promises or Relaxations()
     return general if options is None else dataclasses.replace(general, **options.relaxations)

@@ -170,7 +170,7 @@ class _OfKnown(_Again):
                 f"[XPASS(strict)] fixed: {reason(said)}\n"
                 f"{near(said.reproducer)} does not fail any more on TVM {version}: change "
                 f"{near(self.path)}, or let "
-                f"`relaxfuzz known --known {near(self.path.parent)} --known-prune` do it"
+                f"`relaxfuzz known --known {near(self.path.parent)} --prune` do it"
             )
         if not gone:
             raise Told(f"{outcome.status}: {outcome.said}\n\n{_again(said.reproducer)}")

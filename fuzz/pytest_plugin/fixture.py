@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,13 +12,13 @@ from .options import SETTINGS
 if TYPE_CHECKING:
     import tvm
 
+    from ..user_input.options import Relaxations
     from .byhand import Options
 
 MARKER = (
-    "relaxfuzz(oracles=[...], like='FuseOps', stages=[...], not_idempotent=True, "
-    "changes_functions=True, changes_signature=True, changes_attributes=True, "
-    "changes_values=True): what the fixture relaxfuzz asks in this test, and what the passes that "
-    "are checked in it do not promise."
+    "relaxfuzz(oracles=[...], like='FuseOps', stages=[...], exempt=['idempotent', ...]): the "
+    "oracles that the fixture relaxfuzz asks in this test, and the contract of the passes that are "
+    "checked in it."
 )
 
 _ITEM = pytest.StashKey[pytest.Item]()
@@ -127,10 +126,10 @@ class RelaxFuzz:
     def _options(self) -> Options | None:
         return self._config.stash[_ITEM].stash.get(_OPTIONS, None)
 
-    def _promises(self, pass_: object) -> Mapping[str, Any]:
-        """What pyproject.toml says that this pass promises."""
+    def _promises(self, pass_: object) -> Relaxations | None:
+        """The pass's relaxations in pyproject.toml."""
         table = self._config.stash[SETTINGS].promises
-        return table.get(pass_, {}) if isinstance(pass_, str) else {}
+        return table.get(pass_) if isinstance(pass_, str) else None
 
 
 @pytest.fixture(scope="session")  # so that a test of Hypothesis may use it

@@ -236,7 +236,7 @@ class _Fuzzing:
             found=tuple({finding.id: None for finding in self._triage.published}),
             waiting=tuple(self._waiting),
             knowns={known.name: n for known, n in self._expected.reports.items()},
-            unconfirmed=self._triage.unconfirmed,
+            unconfirmed=len(self._triage.unconfirmed),
             faults=tuple(self._faults),
         )
         self._place.parts.write(self._part)

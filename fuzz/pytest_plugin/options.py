@@ -10,13 +10,14 @@ import os
 import random
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ..user_input.mistake import Mistake, parse_budget
+from ..user_input.mistake import Mistake
+from ..user_input.options import CampaignOptions
 from ..user_input.settings import read
 
 BUDGET = "60s"
@@ -26,28 +27,19 @@ TABLE = "[tool.relaxfuzz]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What was asked for; paths are absolute."""
+class Settings(CampaignOptions):
+    """What was asked for; paths are absolute.
 
-    passes: tuple[str, ...] = ()
-    """The spellings of passes to fuzz; none: nothing is fuzzed."""
-    budget: str | None = None
-    """Of the session, for all passes."""
-    modules: int | None = None
-    """For each pass."""
-    seed: int | None = None
-    out: Path = Path("relaxfuzz-out")
-    known: tuple[Path, ...] = ()
+    No passes: nothing is fuzzed. The budget is that of the session for all passes, `modules` is for
+    each pass.
+    """
+
     corpus: tuple[Path, ...] = ()
-    promises: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By spelling of a pass: a table of `Relaxations`, not read yet, because that needs TVM."""
 
     @property
     def seconds(self) -> float | None:
         """The session's budget; None: the number of modules ends it."""
-        if self.budget is None and self.modules is not None:
-            return None
-        return parse_budget(self.budget or BUDGET, "--relaxfuzz-budget")
+        return self.time_budget(BUDGET, "--relaxfuzz-budget")
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -141,17 +133,11 @@ def _pyproject(root: Path) -> Settings:
     where = f"{path}, {TABLE}"
     if not isinstance(table, Mapping):
         raise Mistake(f"{path}: expected {TABLE} to be a table but got {table!r}")
-    promises = table.get("promises", {})
-    if not isinstance(promises, Mapping) or not all(
-        isinstance(each, Mapping) for each in promises.values()
-    ):
-        raise Mistake(f"{where}: expected promises to be tables by pass but got {promises!r}")
-    rest = {key: value for key, value in table.items() if key != "promises"}
-    found = read(rest, Settings, where)
+    found = read(table, Settings, where)
     return dataclasses.replace(
         found,
         passes=tuple(_spelled(each, root) for each in found.passes),
-        promises={_spelled(each, root): table for each, table in promises.items()},
+        promises={_spelled(each, root): said for each, said in found.promises.items()},
         out=root / found.out,
         known=_under(root, found.known),
         corpus=_under(root, found.corpus),
@@ -186,7 +172,4 @@ def _under(folder: Path, paths: Iterable[str | Path]) -> tuple[Path, ...]:
 
 def _check(chosen: Settings) -> None:
     _ = chosen.seconds
-    if chosen.modules is not None and chosen.modules < 1:
-        raise Mistake(f"expected at least one module but got --relaxfuzz-modules {chosen.modules}")
-    if chosen.seed is not None and chosen.seed < 0:
-        raise Mistake(f"expected a seed of 0 or more but got --relaxfuzz-seed {chosen.seed}")
+    chosen.check_numbers("--relaxfuzz-{}")

@@ -15,9 +15,8 @@ import pytest
 from ..output.terminal import counted
 from ..process.serialize import plain, typed
 from ..user_input.mistake import Mistake
-from ..user_input.settings import read
 from .items import WITHOUT_SHARDS
-from .options import BUDGET, SETTINGS, TABLE, Settings
+from .options import BUDGET, SETTINGS, Settings
 
 if TYPE_CHECKING:
     from ..process.protocol import Target
@@ -151,14 +150,11 @@ def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> Non
 
 def _targets(passes: Collection[str], settings: Settings) -> Mapping[str, Target]:
     from ...generators.tvm_api import TVMUnsupported, require_tvm
-    from ..user_input.targets import Relaxations, by_spelling
+    from ..user_input.options import Relaxations
+    from ..user_input.targets import by_spelling
 
     try:
         require_tvm()
     except TVMUnsupported as error:
         raise Mistake(str(error)) from None
-    own = {
-        spelling: read(table, Relaxations, f"{TABLE}, promises of {spelling!r}")
-        for spelling, table in settings.promises.items()
-    }
-    return by_spelling(tuple(passes), Relaxations(), own)
+    return by_spelling(tuple(passes), Relaxations(), settings.promises)

@@ -25,7 +25,7 @@ def read(table: Mapping[str, Any], kind: type[T], where: str) -> T:
 
     Fields may be `str`, `int`, `float`, `bool`, `Path`, an enum of strings, `X | None`,
     `tuple[X, ...]`, `Mapping[str, X]`, or dataclasses themselves. What is not there gets the
-    field's default.
+    field's default. A mapping `REPLACED` of the dataclass names the successors of former keys.
 
     Args:
         where: the table's place, for messages: "pyproject.toml, [tool.relaxfuzz]".
@@ -35,7 +35,10 @@ def read(table: Mapping[str, Any], kind: type[T], where: str) -> T:
             that is not there.
     """
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    replaced: Mapping[str, str] = getattr(kind, "REPLACED", {})
     for key in table:
+        if key in replaced:
+            raise Mistake(f"{where}: {key} is now {replaced[key]}")
         if key not in fields:
             raise Mistake(f"{where}: no setting {key!r:.200}{near(key, fields)}")
     hints = typing.get_type_hints(kind)

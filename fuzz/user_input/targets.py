@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue
@@ -12,40 +11,11 @@ from ...oracles.check import ORACLES
 from ...oracles.passcall import BadSpelling, PassCall, parse
 from ..process.protocol import Target
 from .mistake import Mistake, near
+from .options import Relaxations
 from .probe import probe
 
-RELAXES: Mapping[str, tuple[str, ...]] = {
-    "not_idempotent": ("idempotent",),
-    "changes_functions": ("functions",),
-    "changes_signature": ("signature",),
-    "changes_attributes": ("attributes",),
-    "changes_values": ("values",),
-}
-"""What each option keeps silent, by the name of its field in `Relaxations`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxations:
-    """What a user's own pass promises, and what it does not."""
-
-    like: str | None = None
-    """The pass of the catalogue whose contract it keeps."""
-    stages: tuple[str, ...] = ()
-    not_idempotent: bool = False
-    changes_functions: bool = False
-    changes_signature: bool = False
-    changes_attributes: bool = False
-    changes_values: bool = False
-
-    @property
-    def exempt(self) -> tuple[str, ...]:
-        """The oracles that are silent."""
-        return tuple(
-            oracle
-            for field, oracles in RELAXES.items()
-            if getattr(self, field)
-            for oracle in oracles
-        )
+VALUES = "values"
+"""Exempts a pass from all oracles that compare values."""
 
 
 def targets(
@@ -62,11 +32,12 @@ def targets(
             promises for a pass of TVM, whose contract is in the catalogue.
     """
     if not spellings:
-        _stages_of((relaxations, *own.values()))
+        for each in (relaxations, *own.values()):
+            check_names(each)
         if relaxations != Relaxations():
             raise Mistake(
-                "--like, --stage and --not-... say what a pass of your own promises: "
-                "name the pass as path/to/file.py:factory"
+                "--like, --stage and --exempt describe a pass of your own: "
+                "name it as path/to/file.py:factory"
             )
         return tuple(Target(name) for name in catalogue)
     named: dict[str, Target] = {}
@@ -87,8 +58,9 @@ def by_spelling(
     Raises:
         Mistake: see `targets`.
     """
+    for each in (relaxations, *own.values()):
+        check_names(each)
     promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
-    stages = _stages_of((relaxations, *own.values()))
     likes = {spelling: each.like for spelling, each in promised.items()}
     found = {}
     for spelling, call in _built(likes).items():
@@ -101,14 +73,27 @@ def by_spelling(
         found[spelling] = Target(
             call.name,
             None if plain else call,
-            stages[promised[spelling]],
+            tuple(map(Stage, promised[spelling].stages)),
             promised[spelling].exempt if mine else (),
         )
     return found
 
 
-def _stages_of(all_: Iterable[Relaxations]) -> dict[Relaxations, tuple[Stage, ...]]:
-    return {each: tuple(stage_of(name) for name in each.stages) for each in all_}
+def check_names(relaxations: Relaxations) -> None:
+    """Check the names of a pass, stages and oracles in relaxations.
+
+    Raises:
+        Mistake: there is none of that name.
+    """
+    if relaxations.like is not None and relaxations.like not in catalogue:
+        raise Mistake(
+            f"no pass {relaxations.like!r} in the catalogue{near(relaxations.like, catalogue)}"
+        )
+    for stage in relaxations.stages:
+        stage_of(stage)
+    for name in relaxations.exempt:
+        if name not in ORACLES and name != VALUES:
+            raise Mistake(f"no oracle {name!r} to exempt from{near(name, (*ORACLES, VALUES))}")
 
 
 def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, PassCall]:

@@ -20,9 +20,9 @@ from ...output.terminal import Display, duration
 from ...process.executor import Executor
 from ...reproducer import Form
 from ...reproducer.module_text import as_script, as_source
+from ...session.interrupt import Interrupt
 from ...user_input.mistake import Mistake
 from ...user_input.read_module import BadModule
-from ..session import Interrupt
 from .events import printed
 
 MORE = 2

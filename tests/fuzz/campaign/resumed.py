@@ -11,9 +11,9 @@ from pathlib import Path
 
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.events import Finished
-from relaxfuzz.fuzz.commands.fuzzing import fuzz
-from relaxfuzz.fuzz.commands.session import Session, session
 from relaxfuzz.fuzz.findings.known import Choice
+from relaxfuzz.fuzz.session.fuzzing import fuzz
+from relaxfuzz.fuzz.session.session import Session, session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 
 

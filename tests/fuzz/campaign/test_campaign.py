@@ -225,10 +225,10 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
 
 def test_a_fault_says_where_it_is() -> None:
     place = Place(41, Stage.FUSED, 3, "FoldConstant", (PassCall("FoldConstant()"),))
-    assert Fault("Oh.\n", place).said(7) == (
+    assert Fault("Oh.\n", place).describe(7) == (
         "Oh.\nwhile at module 41 of seed 7, stage fused, FoldConstant()"
     )
-    assert Fault("Oh.", None).said(7) == "Oh."
+    assert Fault("Oh.", None).describe(7) == "Oh."
 
 
 def test_another_seed_is_another_campaign(pool: LocalPool, faulty: Faulty) -> None:

@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from relaxfuzz.fuzz.commands import fuzzing
-from relaxfuzz.fuzz.commands.session import Session
-from relaxfuzz.fuzz.commands.voice import Voice
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import PassStats
+from relaxfuzz.fuzz.session import fuzzing
+from relaxfuzz.fuzz.session.output import Output
+from relaxfuzz.fuzz.session.session import Session
 from relaxfuzz.generators.tvm_api import versions
 
 HERE = Path(__file__).parents[1]
@@ -48,7 +48,7 @@ def in_a_hurry() -> Iterator[None]:
 def opened(out: Path, pool: LocalPool) -> Iterator[Session]:
     expected = Choice(shipped=False).load(versions()["tvm"])
     with Store(out) as store:
-        made = Session(store, pool, Choice(), expected, Voice(as_json=False))
+        made = Session(store, pool, Choice(), expected, Output(as_json=False))
         try:
             yield made
         finally:
@@ -147,9 +147,9 @@ def test_what_is_asked_for_has_to_be_the_same(
     assert not any(run.finished for run in runs)
     said = [line for line in capsys.readouterr().err.splitlines() if "a new campaign" in line]
     assert said == [
-        "a new campaign: the last one was asked otherwise: the seed",
-        "a new campaign: the last one was asked otherwise: the passes, the number of modules, "
-        "whether passes are put together",
+        "a new campaign: the last one had other settings: the seed",
+        "a new campaign: the last one had other settings: the passes, the number of modules, "
+        "whether sequences of passes are fuzzed",
     ]
 
 
@@ -158,7 +158,7 @@ def test_the_first_new_bug_may_end_it(tmp_path: Path, pool: LocalPool) -> None:
     with opened(tmp_path / "out", pool) as made:
         finished = go_on(made, SEED, 10_000, PASSES[:1], stop_at_first=True)
         assert finished.stopped
-        assert made.triage.told
+        assert made.triage.bugs
     (first,) = runs_of(tmp_path / "out")
     assert first.finished
     assert first.found
@@ -166,7 +166,7 @@ def test_the_first_new_bug_may_end_it(tmp_path: Path, pool: LocalPool) -> None:
     with opened(tmp_path / "out", pool) as made:  # nothing is new the second time
         finished = go_on(made, SEED, 16, PASSES[:1], stop_at_first=True)
         assert not finished.stopped
-        assert made.triage.told
+        assert made.triage.bugs
 
 
 FAULTY = (

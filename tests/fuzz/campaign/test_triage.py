@@ -85,7 +85,7 @@ def test_what_takes_long_is_no_hang(
     slow = Finding.of(violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__})
     worker, told = work(slow)
     assert given == [confirm.PATIENT]
-    assert (worker.unconfirmed, told) == (1, [])
+    assert (len(worker.unconfirmed), told) == (1, [])
 
 
 def test_a_finding_is_confirmed_reduced_and_reproduced(
@@ -120,7 +120,7 @@ def test_what_does_not_come_again_is_only_counted(
 ) -> None:
     worker, told = work(dataclasses.replace(finding, key=("not this",)))
     assert told == []
-    assert worker.unconfirmed == 1
+    assert len(worker.unconfirmed) == 1
     assert store.pending() == []
     assert list(store.findings()) == []
     assert len(list(store.findings(confirmed=False))) == 1
@@ -167,7 +167,7 @@ def test_what_a_former_process_has_told_is_not_told_again(
 ) -> None:
     told: list[Finding] = []
     worker = Triage(store, pool, told.append)
-    worker.recall(finding, told=True, done=True)
+    worker.restore(finding, published=True, done=True)
     worker.add(finding)
     worker.drain(60, lambda: None)
     assert told == []
@@ -182,7 +182,7 @@ def test_what_was_told_before_its_process_died_is_told_once(
     told: list[Finding] = []
     store.put(dataclasses.replace(finding, confirmed=True))
     worker = Triage(store, pool, told.append)
-    worker.recall(finding, told=True, done=False)
+    worker.restore(finding, published=True, done=False)
     worker.add(finding)
     worker.drain(60, lambda: None)
     assert told == []
@@ -241,9 +241,9 @@ def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
     worker.add(finding)
     end = time.monotonic() + 60
     # Until it is put off, it is in the queue, and for a moment in both.
-    while not (worker._later and worker.pending == 1) and time.monotonic() < end:
+    while not (worker._deferred and worker.pending == 1) and time.monotonic() < end:
         time.sleep(0.01)
-    assert worker._later
+    assert worker._deferred
     assert told == []
     assert store.pending() == [finding]
     kept = store.get(finding.id)

@@ -17,13 +17,9 @@ from typer.testing import CliRunner
 
 from bench.dask_processes import Processes
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
-from relaxfuzz.fuzz.campaign.members import Roster, headcount, line, lines
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cli.app import finish
 from relaxfuzz.fuzz.cluster.where import Where
-from relaxfuzz.fuzz.commands import fuzzing
-from relaxfuzz.fuzz.commands.session import Session
-from relaxfuzz.fuzz.commands.voice import Voice
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.config import Options, Plan, load, plan
@@ -32,6 +28,10 @@ from relaxfuzz.fuzz.output.terminal import display
 from relaxfuzz.fuzz.process.executor import ExecutorError, Member, Sink
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import LIMITS, Job, Limits
+from relaxfuzz.fuzz.session import fuzzing
+from relaxfuzz.fuzz.session.members import Roster, headcount, line, lines
+from relaxfuzz.fuzz.session.output import Output
+from relaxfuzz.fuzz.session.session import Session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 from relaxfuzz.generators.tvm_api import versions
 
@@ -203,7 +203,7 @@ class _Lost:
 def session(tmp_path: Path, pool: LocalPool) -> Iterator[Session]:
     with Store(tmp_path / "out") as store:
         expected = Choice(shipped=False).load(versions()["tvm"])
-        made = Session(store, pool, Choice(), expected, Voice(as_json=False))
+        made = Session(store, pool, Choice(), expected, Output(as_json=False))
         try:
             yield made
         finally:

@@ -266,7 +266,7 @@ def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     told = [json.loads(line) for line in run.stdout.splitlines()]
     assert [each["name"] for each in told if each["event"] == "known-fixed"] == ["gone"]
-    relaxfuzz(*command, *folder, "--known-prune", cwd=tmp_path)
+    relaxfuzz("known", "ToNonDataflow", *folder, "--prune", cwd=tmp_path)
     assert not known(tmp_path / "gone.toml").tvm.expects_failure(tvm.__version__)
     assert not (tmp_path / "certain.toml").exists(), "asked for, it is verified as well"
     assert known(tmp_path / "another.toml").tvm.expects_failure(tvm.__version__)
@@ -281,7 +281,7 @@ def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
     wrong = relaxfuzz("known", "AdjustMatmulOrdr", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "'AdjustMatmulOrder'" in wrong.stderr
-    own = ("known", "--no-known", "--known", tmp_path, "--known-prune", "--workers", 1)
+    own = ("known", "--no-known", "--known", tmp_path, "--prune", "--workers", 1)
     assert relaxfuzz(*own, cwd=tmp_path).returncode == 1
     assert "fixed in" in (tmp_path / "gone.toml").read_text()
     again = relaxfuzz(*own, cwd=tmp_path)

@@ -178,13 +178,13 @@ def test_what_is_told_before_its_block_is_written_does_not_count_the_block(
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"seed": 4}, "the last one was asked otherwise: the seed"),
+        ({"seed": 4}, "the last one had other settings: the seed"),
         (
             {"modules": None, "seconds": 9.0},
-            "the last one was asked otherwise: the time, the number of modules",
+            "the last one had other settings: the time budget, the number of modules",
         ),
-        ({"oracles": ("crash",)}, "the last one was asked otherwise: the oracles"),
-        ({"targets": (Target("FuseOps"),)}, "the last one was asked otherwise: the passes"),
+        ({"oracles": ("crash",)}, "the last one had other settings: the oracles"),
+        ({"targets": (Target("FuseOps"),)}, "the last one had other settings: the passes"),
     ],
 )
 def test_another_campaign_begins_anew(store: Store, changes: dict[str, object], why: str) -> None:

@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.nightly.config import (
     within,
 )
 from relaxfuzz.fuzz.user_input.mistake import Mistake
-from relaxfuzz.fuzz.user_input.targets import Relaxations
+from relaxfuzz.fuzz.user_input.options import Relaxations
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -95,7 +95,8 @@ def test_paths_begin_at_the_folder_of_the_file() -> None:
 def test_promises_reach_the_pass(tmp_path: Path) -> None:
     spelling = f"{USER}:marks"
     text = (
-        f'passes = ["{spelling}"]\n[promises."{spelling}"]\nnot-idempotent = true\nstages = ["raw"]'
+        f'passes = ["{spelling}"]\n[promises."{spelling}"]\n'
+        'exempt = ["idempotent"]\nstages = ["raw"]'
     )
     (target,) = planned(text, tmp_path).targets
     assert target.exempt == ("idempotent",)

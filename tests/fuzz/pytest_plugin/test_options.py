@@ -8,6 +8,7 @@ import pytest
 
 from relaxfuzz.fuzz.pytest_plugin.options import Settings, settings
 from relaxfuzz.fuzz.pytest_plugin.session import PLAN, given, prepare, told
+from relaxfuzz.fuzz.user_input.options import Relaxations
 
 pytest_plugins = ["pytester"]
 
@@ -65,7 +66,7 @@ def test_a_file_is_named_from_where_pyproject_is(
     table = 'passes = ["my/passes.py:make"]\n[tool.relaxfuzz.promises."my/passes.py:make"]\n'
     found = read(f'{table}stages = ["raw"]')
     assert found.passes == ("../my/passes.py:make",)
-    assert found.promises == {"../my/passes.py:make": {"stages": ["raw"]}}
+    assert found.promises == {"../my/passes.py:make": Relaxations(stages=("raw",))}
 
 
 @pytest.mark.parametrize(
@@ -74,11 +75,11 @@ def test_a_file_is_named_from_where_pyproject_is(
         ("pass = 'FuseOps'", (), r"\[tool.relaxfuzz\]: no setting 'pass'. Did you mean 'passes'"),
         ("passes = 'FuseOps'", (), "expected passes to be a list but got 'FuseOps'"),
         ("budget = 60", (), "expected budget to be a string but got 60"),
-        ("promises = 1", (), "expected promises to be tables by pass but got 1"),
+        ("promises = 1", (), "expected promises to be a table but got 1"),
         ("seed = ", (), "pyproject.toml"),
         ("", ("--relaxfuzz-budget=3x",), "but got --relaxfuzz-budget '3x'"),
-        ("", ("--relaxfuzz-modules=0",), "at least one module but got --relaxfuzz-modules 0"),
-        ("", ("--relaxfuzz-seed=-1",), "0 or more but got --relaxfuzz-seed -1"),
+        ("", ("--relaxfuzz-modules=0",), "expected --relaxfuzz-modules to be 1 or more but got 0"),
+        ("", ("--relaxfuzz-seed=-1",), "expected --relaxfuzz-seed to be 0 or more but got -1"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(

@@ -74,7 +74,7 @@ class TestMarked:
     def test_only_what_is_asked(self, relaxfuzz):
         relaxfuzz.check("my_pkg.passes:Counts", module(1))
 
-    @pytest.mark.relaxfuzz(not_idempotent=True)
+    @pytest.mark.relaxfuzz(exempt=["idempotent"])
     def test_what_is_not_promised(self, relaxfuzz):
         relaxfuzz.check("my_pkg.passes:Counts", module(1))
 
@@ -83,8 +83,18 @@ def test_promises_of_pyproject(relaxfuzz):
     relaxfuzz.check("my_pkg.passes:Promised", module(1))
 
 
-@pytest.mark.relaxfuzz(not_idempotnt=True)
+@pytest.mark.relaxfuzz(exmpt=["idempotent"])
 def test_no_option(relaxfuzz):
+    pass
+
+
+@pytest.mark.relaxfuzz(not_idempotent=True)
+def test_former_option(relaxfuzz):
+    pass
+
+
+@pytest.mark.relaxfuzz(exempt=["idempotency"])
+def test_no_promise(relaxfuzz):
     pass
 
 
@@ -142,8 +152,7 @@ pythonpath = ["."]
 corpus = ["regressions"]
 known = ["known"]
 [tool.relaxfuzz.promises."my_pkg.passes:Promised"]
-not-idempotent = true
-changes-attributes = true
+exempt = ["idempotent", "attributes"]
 """
 
 CORPUS = {
@@ -255,6 +264,8 @@ def test_own_tests(outcomes: dict[str, str]) -> None:
         "TestMarked::test_what_is_not_promised": "PASSED",
         "test_promises_of_pyproject": "PASSED",
         "test_no_option": "ERROR",
+        "test_former_option": "ERROR",
+        "test_no_promise": "ERROR",
         "test_no_oracle": "ERROR",
         "test_no_name": "ERROR",
         "test_a_pass_of_tvm": "FAILED",
@@ -289,7 +300,9 @@ def test_a_bug_on_generated_modules_is_minimized(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("test_no_option", "no option 'not_idempotnt'. Did you mean 'not_idempotent'?"),
+        ("test_no_option", "no option 'exmpt'. Did you mean 'exempt'?"),
+        ("test_former_option", "not_idempotent is now exempt=['idempotent']"),
+        ("test_no_promise", "no oracle 'idempotency' to exempt from. Did you mean 'idempotent'?"),
         ("test_no_oracle", "no oracle 'idempotency'. Did you mean 'idempotent'?"),
         ("test_no_name", "expected options by name but got 'idempotent'"),
         ("test_a_pass_of_tvm", "'FuseOps' is a pass of TVM, whose contract is in the catalogue"),

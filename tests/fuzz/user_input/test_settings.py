@@ -7,14 +7,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from relaxfuzz.fuzz.pytest_plugin import options
 from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.settings import read
-from relaxfuzz.fuzz.user_input.targets import Relaxations
 
 
 class Color(enum.StrEnum):
@@ -126,14 +125,14 @@ def test_the_table_of_pyproject(tmp_path: Path) -> None:
     corpus = ["tests/corpus"]
     [tool.relaxfuzz.promises."my_pkg.passes:MyPass"]
     like = "FuseOps"
-    not-idempotent = true
+    exempt = ["idempotent"]
     """
     found = in_pyproject(tmp_path, text)
     assert (found.passes, found.seconds) == (("FuseOps",), 120.0)
     assert found.corpus == (tmp_path / "tests/corpus",)
     assert found.out == tmp_path / "relaxfuzz-out"
-    table = found.promises["my_pkg.passes:MyPass"]
-    assert read(table, Relaxations, "") == Relaxations(like="FuseOps", not_idempotent=True)
+    own = Relaxations(like="FuseOps", exempt=("idempotent",))
+    assert found.promises == {"my_pkg.passes:MyPass": own}
 
 
 def test_without_a_table_nothing_is_asked_for(tmp_path: Path) -> None:
@@ -151,8 +150,10 @@ PROMISES = '[tool.relaxfuzz.promises."a:B"]\n'
         ("[tool.relaxfuzz]\npases = []", "[tool.relaxfuzz]: no setting 'pases'. Did you mean"),
         ("[tool.relaxfuzz]\npasses = 'a'", "expected passes to be a list but got 'a'"),
         ("[tool]\nrelaxfuzz = 1", "expected [tool.relaxfuzz] to be a table but got 1"),
-        ("[tool.relaxfuzz]\npromises = [1]", "expected promises to be tables by pass but got [1]"),
-        ("[tool.relaxfuzz]\npromises = {a = 1}", "tables by pass but got {'a': 1}"),
+        ("[tool.relaxfuzz]\npromises = [1]", "expected promises to be a table but got [1]"),
+        ("[tool.relaxfuzz]\npromises = {a = 1}", "expected promises.a to be a table but got 1"),
+        (f"{PROMISES}exmpt = []", "promises.a:B: no setting 'exmpt'. Did you mean 'exempt'?"),
+        (f"{PROMISES}not-idempotent = true", 'not-idempotent is now exempt = ["idempotent"]'),
         ("[tool.relaxfuzz", "pyproject.toml: "),
     ],
 )
@@ -161,9 +162,3 @@ def test_a_mistake_in_pyproject(tmp_path: Path, text: str, said: str) -> None:
         in_pyproject(tmp_path, text)
     assert said in str(raised.value)
     assert str(raised.value).startswith(str(tmp_path / "pyproject.toml"))
-
-
-def test_a_promise_that_there_is_not(tmp_path: Path) -> None:
-    table: Mapping[str, Any] = in_pyproject(tmp_path, f"{PROMISES}not-idempotnt = true").promises
-    with pytest.raises(Mistake, match=r"no setting 'not-idempotnt'. Did you mean 'not-idempotent'"):
-        read(table["a:B"], Relaxations, "promises")

@@ -1,25 +1,20 @@
-"""What `run` and `check` share: the store, the workers, the triage, and what the user is told."""
+"""What `run`, `check`, `watch` and `nightly` share: store, workers, triage and report."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
-import signal
-import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
 from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
 from ...oracles.passcall import PassCall
-from ..campaign.members import Roster
 from ..campaign.triage import Triage
 from ..cluster.connection import connect
 from ..cluster.scripts import ClusterScripts
@@ -45,127 +40,67 @@ from ..process.local_pool import LocalPool
 from ..reproducer import Here, Scripts
 from ..system.files import sweep
 from ..system.lock import alone
-from .voice import Voice
+from .interrupt import Interrupt
+from .members import Roster
+from .output import Output
 
 MANY = 0.05
-"""A pass is named whose checks ended in a known as often."""
-
-
-class Interrupt:
-    """Ctrl-C, counted: the first asks to stop, a second one to stop at once."""
-
-    def __init__(self) -> None:
-        self.stop = threading.Event()
-        self.now = threading.Event()
-
-    def __call__(self, signum: int, frame: FrameType | None) -> None:
-        """The signal handler."""
-        if signum == signal.SIGHUP:
-            _let_go_of_terminal()
-        (self.now if self.stop.is_set() else self.stop).set()
-
-    @contextmanager
-    def caught(self) -> Iterator[None]:
-        """Ctrl-C, SIGTERM and SIGHUP come here; afterwards they go where they went before."""
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
-            numbers.append(signal.SIGHUP)
-        handlers = {n: signal.signal(n, self) for n in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-
-def _let_go_of_terminal() -> None:
-    """What is written to a terminal that is gone fails; what is written to a file goes on."""
-    for end in (1, 2):
-        if stat.S_ISCHR(os.fstat(end).st_mode) and not os.isatty(end):
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, end)
-            os.close(null)
+"""A pass is listed if at least this share of its checks ended in a known bug."""
 
 
 class Session:
-    """One run of `run` or `check`."""
+    """One run of a command."""
 
     def __init__(
-        self, store: Store, pool: LocalPool, choice: Choice, expected: Expected, voice: Voice
+        self, store: Store, pool: LocalPool, choice: Choice, expected: Expected, output: Output
     ) -> None:
         self.store = store
         self.pool = pool
         """The processes of this machine that confirm and reduce."""
         self.executor: Executor = pool
-        """What campaigns run on."""
+        """Runs campaigns."""
         self.scripts: Scripts = Here(pool.workers)
-        """What executes the reproducers of old bugs."""
+        """Runs the reproducers of old bugs."""
         self.lost: str | None = None
-        """Why the workers of the campaign are gone for good."""
+        """Why the workers of the campaign could not be kept alive."""
         self.roster = Roster()
         self.expected = expected
-        self._choice = choice
         self.faults: list[str] = []
+        """Errors of the harness itself."""
         self.mistakes: dict[str, None] = {}
-        """What passes of the user's cannot be had any more for."""
+        """Why passes of the user's can no longer be loaded."""
         self.versions = versions()
         self.interrupt = Interrupt()
-        self._json = voice.as_json
-        self._print = voice.event
-        self.display = voice.display
-        self.triage = Triage(store, pool, self._tell)
-        self.on_told: Callable[[Finding], None] = lambda finding: None
-        """Called with each bug that the user is told, in a thread of the triage."""
+        self.output = output
+        self.display = output.display
+        self.triage = Triage(store, pool, self._print_finding, expected=expected)
         self.is_new: Callable[[Finding], bool] = lambda finding: True
-        """Whether no other run in this folder has told a bug."""
+        """Whether no earlier run in this folder has reported the bug."""
+        self._choice = choice
 
     @property
     def stopped(self) -> bool:
-        """Nothing new is begun: the user said so, or the workers are gone."""
+        """Nothing new is started: the user wants to stop, or the workers are gone."""
         return self.interrupt.stop.is_set() or self.lost is not None
 
-    def take_up(self) -> None:
-        """Go on with what former sessions in this folder found and did not come to the end with.
-
-        What was found by another TVM waits for that.
-        """
-        for finding in self.store.pending():
-            if finding.versions["tvm"] != self.versions["tvm"]:
-                continue
-            if self.expected.of(finding):  # since then
-                self.store.settle(finding.id)
-            else:
-                self.triage.add(finding)
-
-    def report(self, finding: Finding) -> bool:
-        """Take what an oracle said: what is known is counted, what is new goes to the triage.
-
-        Returns:
-            It is known.
-        """
-        known = self.expected.take(finding)
-        if not known:
-            self.triage.add(finding)
-        return known
-
     def fault(self, text: str) -> None:
-        """The harness failed: say it at once, go on."""
+        """Print an error of the harness; the session continues."""
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
 
     def mistake(self, text: str) -> None:
-        """A pass of the user's, which could be had before, cannot be any more: say it once."""
+        """Print, once, why a pass of the user's can no longer be loaded."""
         if text not in self.mistakes:
             self.mistakes[text] = None
             self.display.line(text, style="bold red")
 
     def lose(self, text: str) -> None:
-        """The workers are gone for good: say it at once, end well."""
+        """The workers of the campaign are gone: print why; the session ends in order."""
         self.lost = text
         self.display.line(text, style="bold red")
 
     def drain(self, seconds: float) -> None:
-        """Let the triage finish; say how far it is."""
+        """Let the triage finish, and show its progress."""
         if self.interrupt.stop.is_set():
             seconds = 0.0
         if self.triage.pending:
@@ -190,10 +125,10 @@ class Session:
             self.mistake(text)
 
     def review(self, passes: Sequence[str] | None, seconds: float) -> tuple[str, ...]:
-        """Say which knowns of these passes (None: of all) do not fail any more; their names.
+        """Print which known bugs of these passes (None: of all) no longer fail; their names.
 
-        Those that were met do. The others are asked by their reproducers, as far as the time goes,
-        unless it is known that they fail on this very TVM.
+        Those that were found do fail. Of the others the reproducers are run while time is left,
+        unless the bug is recorded to fail on exactly this TVM.
         """
         fixed: list[str] = []
         version = self.expected.version
@@ -208,39 +143,39 @@ class Session:
         timer.start()
         try:
             for done, (known, outcome) in enumerate(verify(todo, self.scripts, stop), 1):
-                self.display.progress(f"{done} of {len(todo)} knowns seen again  {known.name}")
+                self.display.progress(f"{done} of {len(todo)} known bugs checked  {known.name}")
                 if outcome.status in NO_LONGER:
                     fixed.append(known.name)
-                    self._tell_fixed(known)
-        except ExecutorError as error:  # those of a cluster: what was found is told all the same
+                    self._print_fixed(known)
+        except ExecutorError as error:  # of a cluster: what was found is reported all the same
             self.lose(str(error))
         timer.cancel()
         return tuple(fixed)
 
-    def _tell_fixed(self, known: Known) -> None:
-        version, said = self.expected.version, ""
+    def _print_fixed(self, known: Known) -> None:
+        version, done = self.expected.version, ""
         if self._choice.prune and known in self.expected.own:
-            said = f" ({prune(known, version)})"
-        if self._json:
-            event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
-            self._print({**event, "what": known.what, "tvm": version})
-        else:
-            self.display.line(f"no longer fails: {known.name}: {known.what}{said}")
+            done = f" ({prune(known, version)})"
+        event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
+        self.output.line(
+            f"no longer fails: {known.name}: {known.what}{done}",
+            {**event, "what": known.what, "tvm": version},
+        )
 
-    def tell_shares(self, shares: Mapping[str, Share]) -> None:
-        """Say of which passes many checks show nothing but what is known."""
-        if self._json:
+    def print_shares(self, shares: Mapping[str, Share]) -> None:
+        """Print the passes of which many checks ended in a known bug."""
+        if self.output.as_json:
             for name, share in shares.items():
-                self._print({"event": "pass", "pass": name, **dataclasses.asdict(share)})
+                self.output.emit({"event": "pass", "pass": name, **dataclasses.asdict(share)})
             return
         hidden = {name: min(1.0, s.known / s.checks) for name, s in shares.items() if s.checks}
         many = sorted((n for n, part in hidden.items() if part >= MANY), key=lambda n: -hidden[n])
         if many:
-            told = ", ".join(f"{name} {hidden[name]:.0%}" for name in many)
-            self.display.line(f"checks that ended in a known: {told}")
+            listed = ", ".join(f"{name} {hidden[name]:.0%}" for name in many)
+            self.display.line(f"checks that ended in a known bug: {listed}")
 
     def remember(self) -> None:
-        """Write what was found and confirmed as knowns of the user's, if that was asked for."""
+        """Write confirmed findings as known bugs of the user's, with `--known-update`."""
         if not self._choice.update:
             return
         folder = (self._choice.folders or (USERS,))[0]
@@ -250,16 +185,16 @@ class Session:
                 self.display.line(f"known from now on: {path}")
 
     def conclude(self, modules: int, checks: int, seconds: float) -> int:
-        """The table, the summary, the exit code."""
+        """Print the table and the summary; the exit code."""
         self.display.close()
         for text in self.triage.faults:
             self.fault(text)
         findings = {finding.id: finding for finding in self.triage.published}
         rows = by_row(self.store, findings.values())
-        if self._json:
+        if self.output.as_json:
             for known, reports in self.expected.reports.items():
                 event = {"event": "known", "name": known.name, "what": known.what}
-                self._print({**event, "reports": reports, "file": str(known.path)})
+                self.output.emit({**event, "reports": reports, "file": str(known.path)})
             summary = {
                 "event": "summary",
                 "modules": modules,
@@ -269,9 +204,9 @@ class Session:
                 "reports": len(findings),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
-                **self.ending(),
+                **self.workers_summary(),
             }
-            self._print(summary)
+            self.output.emit(summary)
         else:
             console = Console(width=None if sys.stdout.isatty() else 160)
             if rows:
@@ -287,8 +222,8 @@ class Session:
             return 2
         return 1 if rows else 0
 
-    def ending(self) -> dict[str, object]:
-        """What summaries tell of the workers."""
+    def workers_summary(self) -> dict[str, object]:
+        """The part of the JSON summary about the workers."""
         workers = [
             {
                 "name": member.name,
@@ -302,7 +237,7 @@ class Session:
         return {"workers": workers, "lost": self.lost}
 
     def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
-        """A row of the table: one finding stands for all of them."""
+        """A row of the table: one finding represents all of them."""
         more = f" ({counted(len(others) + 1, 'report')})" if others else ""
         return shown.pass_name, shown.oracle, shown.title + more, self.store.reproducer(shown)
 
@@ -313,32 +248,31 @@ class Session:
         if self.expected.total:
             reports, knowns = self.expected.total, len(self.expected.reports)
             text += f" Known: {counted(reports, 'report')} of {counted(knowns, 'known')}."
-        if unconfirmed := self.triage.unconfirmed:
+        if unconfirmed := len(self.triage.unconfirmed):
             are = "is" if unconfirmed == 1 else "are"
-            text += f" {counted(unconfirmed, 'report')} did not come out again and {are} not shown."
+            text += f" {counted(unconfirmed, 'report')} did not fail again and {are} not shown."
         if self.faults:
             text += f" {counted(len(self.faults), 'fault')} of relaxfuzz, see above."
         if self.lost is not None:
             text += " The workers were lost before the end, see above."
         return text
 
-    def _tell(self, finding: Finding) -> None:
-        self.on_told(finding)
-        path = self.store.reproducer(finding)
-        if self._json:
-            self._print(event_of(finding, self.store))
+    def _print_finding(self, finding: Finding) -> None:
+        if self.output.as_json:
+            self.output.emit(event_of(finding, self.store))
+            return
+        text = f"{finding.pass_name}: {finding.title} ({finding.oracle})"
+        if self.is_new(finding):
+            self.display.line(text, "bold")
         else:
-            told = f"{finding.pass_name}: {finding.title} ({finding.oracle})"
-            if self.is_new(finding):
-                self.display.line(told, "bold")
-            else:
-                self.display.line(f"{told}, seen before")
-            if path is not None:
-                self.display.line(f"  {path}")
+            self.display.line(f"{text}, found before")
+        path = self.store.reproducer(finding)
+        if path is not None:
+            self.display.line(f"  {path}")
 
 
 def event_of(finding: Finding, store: Store) -> dict[str, object]:
-    """A finding as the JSON protocol tells it."""
+    """A finding as a JSON event."""
     reproducer = store.reproducer(finding)
     return {
         "event": "finding",
@@ -369,36 +303,36 @@ def session(
     campaign: str | None = None,
     pool: LocalPool | None = None,
 ) -> Iterator[Session]:
-    """Open the store and start the workers; nothing is left behind at the end.
+    """Open the store and start the workers; both are closed at the end.
 
     Args:
-        campaign: what to call the campaign that goes on here: it has the folder for itself, as its
-            runs and what is pending are its own. None: there is none, and others may work there.
+        campaign: the name of the campaign that runs in this session. It locks the folder, because
+            its runs and pending findings are its own. None: other sessions may use the folder.
         where: the cluster that campaigns run on; None: they run here.
-        calls: passes that the workers of a cluster have to find.
-        corpora: reproducers, or folders of them, that they have to find besides those of knowns.
-        pool: workers that have been started, and go on when the session is over.
+        calls: passes that the workers of a cluster must be able to import.
+        corpora: reproducers, or folders of them, that they need besides those of known bugs.
+        pool: workers that are running already, and stay when the session ends.
 
     Raises:
-        Mistake: the folder cannot serve as a store, or somebody else's campaign goes on there; or
-            another one holds no knowns; or the cluster is not there, or not fit.
-        ExecutorError: the workers do not come up.
+        Mistake: the folder cannot serve as a store, or another campaign runs there; a folder of
+            known bugs is none; the cluster cannot be reached or is not fit.
+        ExecutorError: the workers cannot be started.
     """
     expected = choice.load(versions()["tvm"])
     with ExitStack() as stack:
-        voice = Voice(as_json=as_json)
-        stack.enter_context(contextlib.closing(voice.display))
+        output = Output(as_json=as_json)
+        stack.enter_context(contextlib.closing(output.display))
         cluster = None
         if where is not None:  # before anything is written
             known = (each.reproducer for each in expected.knowns if each.reproducer is not None)
             shipment = Shipment.of(calls, [*corpora, *known])
-            cluster = stack.enter_context(_cluster(where, workers, shipment, voice))
+            cluster = stack.enter_context(_cluster(where, workers, shipment, output))
         store = stack.enter_context(Store(out))
         if campaign is not None:
             stack.enter_context(alone(out, campaign))
             sweep(out)
         pool = pool or stack.enter_context(LocalPool(workers))
-        made = Session(store, pool, choice, expected, voice)
+        made = Session(store, pool, choice, expected, output)
         stack.callback(made.triage.stop)
         if cluster is not None:
             made.executor, made.scripts = cluster
@@ -408,9 +342,9 @@ def session(
 
 @contextmanager
 def _cluster(
-    where: Where, workers: int, shipment: Shipment, voice: Voice
+    where: Where, workers: int, shipment: Shipment, output: Output
 ) -> Iterator[tuple[Executor, Scripts]]:
-    """The workers of a cluster, of which the first has come.
+    """The workers of a cluster, once the first has joined.
 
     Raises:
         Mistake: see `session`.
@@ -418,6 +352,6 @@ def _cluster(
     with connect(where, workers) as connection:
         from ..cluster.executor import ClusterExecutor
 
-        voice.display.progress(f"waiting for the first worker of {where}")
-        with ClusterExecutor(connection, shipment=shipment, tell=voice.news) as executor:
+        output.display.progress(f"waiting for the first worker of {where}")
+        with ClusterExecutor(connection, shipment=shipment, tell=output.news) as executor:
             yield executor, ClusterScripts(executor, shipment)

@@ -1,4 +1,4 @@
-"""What the user hears while a session goes on: progress and lines, or events as JSON."""
+"""The output of a session: lines and progress on stderr, JSON events on stdout."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ from ..output.terminal import Display, display
 from ..process.executor import News
 
 
-class Voice:
+class Output:
     """Any thread may use it."""
 
     def __init__(self, *, as_json: bool) -> None:
         """
         Args:
-            as_json: results are events, one a line, on stdout.
+            as_json: print results as JSON events, one a line.
         """
         self.as_json = as_json
         self.display: Display = display(Console(stderr=True))
         self._lock = threading.Lock()
 
-    def event(self, event: Mapping[str, object]) -> None:
+    def line(self, text: str, event: Mapping[str, object] | None = None, style: str = "") -> None:
+        """A line for people; where JSON is wanted, the event instead, if there is one."""
+        if self.as_json and event is not None:
+            self.emit(event)
+        else:
+            self.display.line(text, style)
+
+    def emit(self, event: Mapping[str, object]) -> None:
         """One line of JSON."""
         with self._lock:
             print(json.dumps(event), flush=True)
 
     def news(self, news: News) -> None:
         """Something happened to the workers of a cluster."""
-        if self.as_json:
-            self.event({"event": "cluster", **dataclasses.asdict(news)})
-        else:
-            self.display.line(news.text)
+        self.line(news.text, {"event": "cluster", **dataclasses.asdict(news)})

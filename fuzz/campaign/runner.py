@@ -1,0 +1,203 @@
+"""One campaign from its first block to its last finding: run, record, confirm, reduce, report.
+
+`relaxfuzz run`, `nightly`, the pytest plugin and the zoo use it. They differ in how they show its
+events, and in what ends it early.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...generators.tvm_api import versions
+from ..findings.finding import Finding, id_of
+from ..findings.runs import Run
+from ..process.executor import Executor, ExecutorError
+from ..process.protocol import Identity
+from ..user_input.mistake import Mistake
+from .campaign import CampaignConfig
+from .campaign import run as campaign
+from .events import BlockDone, Event, Fault, Finished, Found
+from .recorder import Recorder, begin
+from .state import State
+from .triage import Triage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignResult:
+    """What a campaign did and found."""
+
+    finished: Finished
+    known: frozenset[Identity]
+    """The violations that are known bugs."""
+    faults: tuple[str, ...]
+    """Errors of the harness itself."""
+    mistakes: tuple[str, ...]
+    """Why passes of the user's could no longer be loaded."""
+    lost: str | None
+    """Why the workers of the campaign could not be kept alive."""
+
+
+def _ignore(event: Event) -> None:
+    """The listener of a caller that waits for the end."""
+
+
+def _accept(finding: Finding) -> bool:
+    return True
+
+
+class CampaignRunner:
+    """Runs one campaign; the triage confirms and reduces what it finds while it runs.
+
+    Known bugs are counted and not confirmed. Findings that earlier sessions left pending are taken
+    up by the caller, with `Triage.take_up`.
+    """
+
+    def __init__(
+        self,
+        config: CampaignConfig,
+        executor: Executor,
+        triage: Triage,
+        *,
+        stop: threading.Event | None = None,
+        listen: Callable[[Event], None] = _ignore,
+        accept: Callable[[Finding], bool] = _accept,
+        command: str | None = None,
+        resume: bool = False,
+    ) -> None:
+        """
+        Args:
+            executor: runs the blocks; the triage has its own.
+            stop: set it to end the campaign soon.
+            listen: called with each event, in the thread of `run`.
+            accept: whether a violation counts; others are dropped.
+            command: record a run of this command in the store; None: record nothing.
+            resume: continue the last run of the command if it was interrupted and was started with
+                the same settings; `why_new` is the reason if it is not continued.
+        """
+        self.config = config
+        self.state = State()
+        """After the last committed block."""
+        self.why_new: str | None = None
+        self.recorder: Recorder | None = None
+        self._executor = executor
+        self._triage = triage
+        self._stop = stop or threading.Event()
+        self._listen = listen
+        self._accept = accept
+        self._known: set[str] = set()
+        """Ids of the violations that are known bugs."""
+        self.faults: list[str] = []
+        """Of the campaign; the triage has its own."""
+        self._mistakes: dict[str, None] = {}
+        self._lost: str | None = None
+        self._finished: Finished | None = None
+        self._versions = versions()
+        self._exempt = {target.name: target.exempt for target in config.targets}
+        if command is not None:
+            self._record(command, resume=resume)
+
+    def _record(self, command: str, *, resume: bool) -> None:
+        run = Run(
+            command=command,
+            started=time.time(),
+            seed=self.config.seed,
+            workers=self._executor.workers,
+            versions=self._versions,
+            passes=tuple(target.label for target in self.config.targets),
+        )
+        begun = begin(self._triage.store.runs, run, self.config, resume=resume)
+        self.config, self.state, self.why_new = begun.config, begun.state, begun.why_new
+        self.recorder = begun.recorder
+        self._known = begun.recorder.known
+        self.faults += begun.recorder.run.faults
+        self._triage.publishers.insert(0, begun.recorder.found)
+        self._restore(begun.recorder.run)
+
+    def _restore(self, run: Run) -> None:
+        """Continue with what the run reported before it was interrupted."""
+        triage = self._triage
+        if triage.expected is not None:
+            triage.expected.recall(run.knowns, self._known)
+        pending = {finding.id for finding in triage.store.pending()}
+        for id in dict.fromkeys([*run.found, *map(id_of, self.state.occurrences)]):
+            finding = triage.store.get(id)
+            if finding is not None and finding.confirmed and id not in self._known:
+                triage.restore(finding, published=id in run.found, done=id not in pending)
+
+    def run(self) -> Finished:
+        """Fuzz until the budget is used up, or `stop` is set.
+
+        If the workers are lost, or a pass can no longer be loaded, the campaign ends, and `result`
+        has the reason.
+
+        Raises:
+            DiskLost: findings can no longer be written.
+        """
+        events = campaign(self.config, self._executor, self._stop, self.state)
+        with contextlib.closing(events):
+            try:
+                for event in events:
+                    self._triage.check()
+                    self._take(event)
+                    self._listen(event)
+            except ExecutorError as error:
+                self._lost = str(error)
+            except Mistake as error:
+                self._mistakes[str(error)] = None
+        if self.recorder is not None:
+            self.recorder.checkpoint(self.state)
+        return self._done()
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Found():
+                finding = self._finding(event)
+                if self._accept(finding) and self._triage.report(finding):
+                    self._known.add(finding.id)
+            case Fault():
+                self.faults.append(event.describe(self.config.seed))
+            case BlockDone(state=state):
+                self.state = state
+                if self.recorder is not None:
+                    self.recorder.block(state, self._knowns, self.faults)
+            case Finished():
+                self._finished = event
+
+    def result(self) -> CampaignResult:
+        """What came of it so far: findings may still be in the triage."""
+        finished = self._done()
+        return CampaignResult(
+            finished=finished,
+            known=frozenset(each for each in finished.occurrences if id_of(each) in self._known),
+            faults=(*self.faults, *self._triage.faults),
+            mistakes=tuple({**self._mistakes, **self._triage.mistakes}),
+            lost=self._lost,
+        )
+
+    def end(self, *, interrupted: bool = False, fixed: Sequence[str] = ()) -> None:
+        """Record the end of the run, when the triage is done.
+
+        Args:
+            interrupted: the run can be continued.
+            fixed: names of known bugs that no longer fail.
+        """
+        assert self.recorder is not None, "the run is recorded"
+        left = self.state if interrupted else None
+        self.recorder.end(self._done(), left, fixed, self.result().faults)
+
+    def _done(self) -> Finished:
+        assert self._finished is not None, "a campaign ends with Finished"
+        return self._finished
+
+    @property
+    def _knowns(self) -> Mapping[str, int]:
+        expected = self._triage.expected
+        return {} if expected is None else {k.name: n for k, n in expected.reports.items()}
+
+    def _finding(self, found: Found) -> Finding:
+        exempt = (name for call in found.calls for name in self._exempt.get(call.name, ()))
+        return found.finding(self._versions, tuple(exempt))

@@ -1,0 +1,170 @@
+"""A campaign as `run` and `nightly` do it: in a session, with progress on its display."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from ..campaign.campaign import CampaignConfig
+from ..campaign.events import Event, Fault, Finished, Progress
+from ..campaign.runner import CampaignRunner
+from ..findings.finding import Finding
+from ..findings.known import shares
+from ..output.terminal import counted, duration
+from .members import headcount, line, lines
+from .session import Session
+
+LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
+"""Confirming and reducing findings may take as long as the budget, within these bounds."""
+
+
+def fuzz(
+    config: CampaignConfig,
+    session: Session,
+    *,
+    command: str,
+    named: Sequence[str] | None,
+    resume: bool = False,
+    stop_at_first: bool = False,
+) -> Finished:
+    """Run a campaign to its end, and record it in the store.
+
+    Findings that earlier sessions left unconfirmed are taken up. If the workers are lost,
+    `session.lost` has the reason; what was found until then is confirmed, and the run can be
+    resumed.
+
+    Args:
+        command: of the record.
+        named: the passes that the user named, whose known bugs are checked at the end; None: all.
+        resume: resume the last run of the folder if it was interrupted and had the same settings.
+        stop_at_first: end as soon as a bug is reported that no other run has reported.
+
+    Raises:
+        DiskLost: findings can no longer be written.
+    """
+    return _Fuzzing(config, session, command, resume=resume, stop_at_first=stop_at_first).run(named)
+
+
+class _Fuzzing:
+    def __init__(
+        self,
+        config: CampaignConfig,
+        session: Session,
+        command: str,
+        *,
+        resume: bool,
+        stop_at_first: bool,
+    ) -> None:
+        self._session = session
+        self._stop = threading.Event()
+        self._stop_at_first = stop_at_first
+        self._first = threading.Event()
+        """A bug was reported that no other run has reported."""
+        triage = session.triage
+        self._runner = runner = CampaignRunner(
+            config,
+            session.executor,
+            triage,
+            stop=self._stop,
+            listen=self._show,
+            command=command,
+            resume=resume,
+        )
+        assert runner.recorder is not None, "the run is recorded"
+        self._earlier = {
+            finding
+            for id, run in session.store.runs.all().items()
+            if id != runner.recorder.id
+            for finding in run.found
+        }
+        """Ids of what other runs have reported."""
+        session.faults += runner.recorder.run.faults
+        session.is_new = self._is_new
+        triage.publishers.append(self._published)
+        for id in runner.recorder.run.found:
+            if (finding := session.store.get(id)) is not None:
+                self._published(finding)
+        self._greet()
+        triage.take_up()
+
+    def run(self, named: Sequence[str] | None) -> Finished:
+        session, runner = self._session, self._runner
+        finished = runner.run()
+        result = runner.result()
+        session.display.below((), "")
+        session.roster.see(session.executor.members())
+        if result.lost is not None:
+            session.lose(result.lost)
+        for text in result.mistakes:
+            session.mistake(text)
+        if session.interrupt.stop.is_set():
+            session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
+        seconds = min(MOST_DRAIN, max(LEAST_DRAIN, runner.config.seconds or 0.0))
+        until = time.monotonic() + seconds
+        session.drain(seconds)
+        session.remember()
+        fixed: tuple[str, ...] = ()
+        if session.lost is None:
+            fixed = session.review(named, until - time.monotonic())
+        session.print_shares(shares(finished, result.known))
+        runner.end(interrupted=finished.stopped and not self._is_enough, fixed=fixed)
+        return finished
+
+    def _show(self, event: Event) -> None:
+        session = self._session
+        match event:
+            case Progress(members=members):
+                session.roster.see(members)
+                session.display.below(lines(members), line(members))
+                session.display.progress(_progress_line(event, session))
+            case Fault():
+                session.fault(event.describe(self._runner.config.seed))
+        if session.interrupt.stop.is_set() or self._is_enough:
+            self._stop.set()
+
+    def _greet(self) -> None:
+        session, runner = self._session, self._runner
+        config, done = runner.config, runner.state
+        if runner.why_new is not None:
+            session.display.line(f"a new campaign: {runner.why_new}")
+        if config.seconds:
+            budget = f"for {duration(config.seconds)}"
+        else:
+            budget = f"on {counted(config.modules or 0, 'module')}"
+        members = session.executor.members()
+        workers = headcount(members) if members else counted(session.executor.workers, "worker")
+        resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
+        passes = counted(len(config.targets), "pass", "passes")
+        session.display.line(
+            f"relaxfuzz on TVM {session.versions['tvm']}: {passes} {budget}, seed {config.seed}, "
+            f"{workers}{resumed}"
+        )
+
+    @property
+    def _is_enough(self) -> bool:
+        return self._stop_at_first and self._first.is_set()
+
+    def _published(self, finding: Finding) -> None:
+        if self._is_new(finding):
+            self._first.set()
+
+    def _is_new(self, finding: Finding) -> bool:
+        rows = self._session.store.rows
+        row = rows.of(finding.id)
+        return finding.id not in self._earlier and (
+            row is None or all(rows.of(id) != row for id in self._earlier)
+        )
+
+
+def _progress_line(progress: Progress, session: Session) -> str:
+    rate = progress.checks / progress.seconds if progress.seconds else 0.0
+    findings = counted(session.triage.bugs, "finding")
+    pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
+    # What each worker of a cluster does is in its own line.
+    alone = session.executor is session.pool
+    rest = " ".join(progress.current) if alone else headcount(progress.members)
+    return (
+        f"{duration(progress.seconds)}  {counted(progress.modules, 'module')}  "
+        f"{rate:.0f} checks/s  {findings}{pending}  {rest}"
+    )

@@ -1,0 +1,49 @@
+"""Ctrl-C, SIGTERM and SIGHUP: the first one asks a command to stop, the second to stop at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupt:
+    """A signal handler that counts."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        """Start nothing new."""
+        self.now = threading.Event()
+        """Do not wait for what is running."""
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        """The signal handler."""
+        if signum == signal.SIGHUP:
+            _detach_from_terminal()
+        (self.now if self.stop.is_set() else self.stop).set()
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Handle the signals inside; the former handlers come back afterwards."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+            numbers.append(signal.SIGHUP)
+        handlers = {n: signal.signal(n, self) for n in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+def _detach_from_terminal() -> None:
+    """Writing to a terminal that is gone would fail; output to a file continues."""
+    for end in (1, 2):
+        if stat.S_ISCHR(os.fstat(end).st_mode) and not os.isatty(end):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, end)
+            os.close(null)

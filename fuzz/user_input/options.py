@@ -1,0 +1,87 @@
+"""Options that `run`, `check`, `nightly` and the pytest plugin have in common.
+
+They come from the command line, from a TOML file of `nightly`, from pyproject.toml or from a pytest
+marker, and mean the same everywhere. Nothing here imports TVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from .mistake import Mistake, parse_budget
+
+EXEMPT_INSTEAD = {
+    "not-idempotent": "idempotent",
+    "changes-functions": "functions",
+    "changes-signature": "signature",
+    "changes-attributes": "attributes",
+    "changes-values": "values",
+}
+"""Former options and settings, and the name that --exempt takes instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxations:
+    """The contract of a user's own pass, where it is not the strict default."""
+
+    REPLACED: ClassVar[Mapping[str, str]] = {
+        old: f'exempt = ["{oracle}"]' for old, oracle in EXEMPT_INSTEAD.items()
+    }
+    """Former settings; see `settings.read`."""
+
+    like: str | None = None
+    """The pass of the catalogue whose contract it keeps."""
+    stages: tuple[str, ...] = ()
+    """The stages of the modules that it takes; none: those of its contract."""
+    exempt: tuple[str, ...] = ()
+    """Oracles whose promise it does not make; "values" for all that compare values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignOptions:
+    """The options of a campaign; every consumer adds its own."""
+
+    passes: tuple[str, ...] = ()
+    """Spellings of passes; none: the consumer's default."""
+    promises: Mapping[str, Relaxations] = field(default_factory=dict)
+    """By the spelling of a user's own pass."""
+    budget: str | None = None
+    modules: int | None = None
+    seed: int | None = None
+    out: Path = Path("relaxfuzz-out")
+    known: tuple[Path, ...] = ()
+    """Folders of the user's known bugs."""
+
+    def time_budget(self, default: str, spelling: str = "--budget") -> float | None:
+        """The time budget; None: the number of modules ends the campaign.
+
+        Args:
+            default: the budget where neither a time nor a number of modules is given.
+            spelling: the option, for the message.
+
+        Raises:
+            Mistake: the budget is no time.
+        """
+        if self.budget is None and self.modules is not None:
+            return None
+        return parse_budget(default if self.budget is None else self.budget, spelling)
+
+    def check_numbers(self, spelling: str = "{}", **more: int | None) -> None:
+        """Check the numbers that TOML files and pytest's options do not check themselves.
+
+        Args:
+            spelling: the option, for the message; {} stands for its name.
+            more: further numbers of the consumer that are 1 at least.
+
+        Raises:
+            Mistake: a number is too small.
+        """
+        least = {"modules": (self.modules, 1), "seed": (self.seed, 0)}
+        least |= {name: (value, 1) for name, value in more.items()}
+        for name, (value, lowest) in least.items():
+            if value is not None and value < lowest:
+                option = spelling.format(name)
+                raise Mistake(f"expected {option} to be {lowest} or more but got {value}")
