@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
@@ -16,14 +15,12 @@ from . import functions, tensorir
 from .bindings import Callee
 from .chains import chain
 from .choices import Choices
+from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
 from .scope import DEFAULT_DTYPE, ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
-
-FORMAT = 4
-"""Raised whenever the same draws give other modules than before."""
 
 HEADER = 62
 SPECIAL = 112
@@ -252,10 +249,9 @@ def _named(argument: str, name: str, kind: type[E]) -> E:
         return kind(name)
     except ValueError:
         known = [str(member.value) for member in kind]
-        near = difflib.get_close_matches(str(name), known, n=3)
-        hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
+        hint = did_you_mean(name, known) or f". Known: {', '.join(known)}."
         raise InvalidArgument(
-            f"Expected a {kind.__name__.lower()} in {argument}, got {name!r}.{hint}"
+            f"Expected a {kind.__name__.lower()} in {argument}, got {name!r}{hint}"
         ) from None
 
 
@@ -269,8 +265,8 @@ def _ops(names: Collection[str | Sequence[str]] | None) -> list[Op]:
 
 def _op(name: str) -> Op:
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=3)
-        raise InvalidArgument(f"Expected operators of the table in ops, got {name!r}. Near: {near}")
+        hint = did_you_mean(name, table)
+        raise InvalidArgument(f"Expected operators of the table in ops, got {name!r}{hint}")
     return table[name]
 
 

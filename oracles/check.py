@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
 from .contract import PassContract
 from .metamorphic.pairs import oracles as pairs
@@ -172,9 +172,8 @@ def narrow(case: Case, violation: Violation) -> Case:
 def _chosen(names: Collection[str]) -> tuple[Oracle, ...]:
     for name in names:
         if name not in ORACLES:
-            near = difflib.get_close_matches(name, ORACLES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
             raise UnknownOracle(
-                f"Expected oracles among {', '.join(ORACLES)} but got {name!r}{hint}"
+                f"Expected oracles among {', '.join(ORACLES)} but got {name!r}"
+                f"{did_you_mean(name, ORACLES)}"
             )
     return tuple(oracle for name, oracle in ORACLES.items() if name in names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import importlib.machinery
 import importlib.util
@@ -11,7 +10,7 @@ import inspect
 import os
 import runpy
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,8 @@ from typing import Any, NoReturn
 import numpy as np
 import tvm
 from tvm import relax
+
+from ..generators.near import did_you_mean
 
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
 """Passes of `tvm.relax.backend` that every CPU build runs."""
@@ -168,7 +169,7 @@ def _parse_factory(text: str, place: str, factory: str) -> PassCall:
     if place.endswith(".py"):
         path = Path(place)
         if not path.is_file():
-            near = _near(path.name, (p.name for p in path.absolute().parent.glob("*.py")))
+            near = did_you_mean(path.name, (p.name for p in path.absolute().parent.glob("*.py")))
             raise BadSpelling(f"No file {place!r} for the pass {text!r}{near}")
         return PassCall(f"{factory}()", factory=f"{path.resolve()}:{factory}")
     if not all(part.isidentifier() for part in place.split(".")):
@@ -183,7 +184,7 @@ def _known(name: str, text: str) -> str:
         name = name.removeprefix("tvm.").removeprefix(module)
     passes = public_passes()
     if name not in passes:
-        raise BadSpelling(f"No pass {name!r} in tvm.relax.transform{_near(name, passes)}")
+        raise BadSpelling(f"No pass {name!r} in tvm.relax.transform{did_you_mean(name, passes)}")
     return passes[name]
 
 
@@ -207,14 +208,8 @@ def _check_arguments(
         signature.bind(*args, **{str(key): value for key, value in kwargs.items()})
     except TypeError as error:
         unknown = [str(key) for key in kwargs if key not in signature.parameters]
-        near = _near(unknown[0], signature.parameters) if unknown else ""
+        near = did_you_mean(unknown[0], signature.parameters) if unknown else ""
         raise BadSpelling(f"{text!r}: {error}; the signature is {signature}{near}") from None
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    lower = {other.lower(): other for other in known}
-    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
-    return f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 @functools.cache
@@ -269,7 +264,7 @@ def _load(spelling: str) -> object:
     except Exception as error:
         _fail(spelling, "cannot be loaded: importing it raised", error)
     if name not in names:
-        raise BadPass(f"No {name!r} in {place}{_near(name, names)}")
+        raise BadPass(f"No {name!r} in {place}{did_you_mean(name, names)}")
     return names[name]
 
 

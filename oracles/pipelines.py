@@ -6,7 +6,6 @@ under a pass instrument.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ import tvm
 from tvm import relax
 from tvm.ir.instrument import pass_instrument
 
+from ..generators.near import did_you_mean
 from .passcall import PassCall, public_passes
 
 PIPELINES: Mapping[str, Callable[[], tvm.transform.Pass]] = {
@@ -65,9 +65,9 @@ def run(name: str, mod: tvm.IRModule) -> tvm.IRModule:
 
 def _pipeline(name: str) -> tvm.transform.Pass:
     if name not in PIPELINES:
-        near = difflib.get_close_matches(name, PIPELINES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownPipeline(f"No pipeline {name!r} among {', '.join(PIPELINES)}{hint}")
+        raise UnknownPipeline(
+            f"No pipeline {name!r} among {', '.join(PIPELINES)}{did_you_mean(name, PIPELINES)}"
+        )
     return PIPELINES[name]()
 
 

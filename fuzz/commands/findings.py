@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json as jsonlib
 import re
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from rich.text import Text
 
 from ...corpus.reading import LONGEST_GENERATED, read_text
+from ...generators.near import did_you_mean
 from ...generators.tvm_api import versions
 from .. import reproducer
 from ..findings import executable_text
@@ -277,8 +277,7 @@ def _found(rows: Sequence[Listed], id: str) -> tuple[Listed, Finding]:
         return by_id[found[0]]
     if found:
         raise Mistake(f"several findings begin with {id!r}: {', '.join(sorted(found))}")
-    matches = difflib.get_close_matches(id, by_id, n=3)
-    hint = f". Did you mean {' or '.join(map(repr, matches))}?" if matches else ""
+    hint = did_you_mean(id, by_id)
     raise Mistake(f"no finding begins with {id!r}{hint or '; `relaxfuzz findings` lists them'}")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
+
+from ...generators.near import did_you_mean
 
 
 class Told(Exception):
@@ -43,8 +44,4 @@ def parse_budget(text: str, setting: str = "--budget") -> float:
 def near(name: str, known: Iterable[str]) -> str:
     """ ". Did you mean 'a' or 'b'?", or all that is known where nothing is near."""
     known = [str(each) for each in known]  # the name, of a member of an enum
-    lower = {other.lower(): other for other in known}
-    matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3)]
-    if matches:
-        return f". Did you mean {' or '.join(map(repr, matches))}?"
-    return f". Known: {', '.join(known)}"
+    return did_you_mean(name, known) or f". Known: {', '.join(known)}"

@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope, Value
+from . import batching, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
 
@@ -32,6 +33,7 @@ class Row(NamedTuple):
     reference: Callable[[Any, Any], Any]
     dtypes: tuple[str, ...] = (*NUMBERS, *BRAIN)
     nonfinite: bool = True
+    rule: undefined.Rule | None = None
 
 
 ROWS = (
@@ -40,9 +42,9 @@ ROWS = (
     Row("subtract", np.subtract),
     Row("maximum", _maximum, nonfinite=False),
     Row("minimum", _minimum, nonfinite=False),
-    Row("power", np.power, FLOATS),
-    Row("atan2", np.arctan2, (*WIDE, *BRAIN)),
-    Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False),
+    Row("power", np.power, FLOATS, rule=undefined.pole),
+    Row("atan2", np.arctan2, (*WIDE, *BRAIN), rule=undefined.angle_of_signed_zero),
+    Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False, rule=undefined.exp_overflow),
     Row("equal", np.equal),
     Row("not_equal", np.not_equal),
     Row("less", np.less),
@@ -65,6 +67,8 @@ def _op(row: Row) -> Op:
         reference=quiet(in_single(lambda args, attrs: row.reference(args[0], args[1]))),
         dtypes=row.dtypes,
         nonfinite=row.nonfinite,
+        batching=batching.elementwise,
+        undefined=row.rule,
     )
 
 
@@ -111,6 +115,8 @@ def _division(
         reference=quiet(evaluate),
         dtypes=dtypes,
         nonfinite=nonfinite,
+        batching=batching.elementwise,
+        undefined=undefined.zero_divisor,
     )
 
 
@@ -147,6 +153,8 @@ def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
         build=build,
         reference=lambda args, attrs: reference(args[0], args[1]),
         dtypes=INTEGERS,
+        batching=batching.elementwise,
+        undefined=undefined.too_wide_shift,
     )
 
 
@@ -177,5 +185,6 @@ OPS = (
         dtypes=FLOATS,
         legalizes=False,
         executes=False,
+        batching=batching.elementwise,
     ),
 )

@@ -11,6 +11,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching, undefined
 from .operands import HALVES
 from .record import FLOATS, Op
 
@@ -173,7 +174,14 @@ def _conv(n: int) -> Op:
         out = out.reshape(out.shape[0], -1, *out_dims).astype(dtype)
         return from_layout(out, "NC" + letters, str(attrs.out_layout))
 
-    return Op(name=name, build=build, reference=evaluate, dtypes=DTYPES)
+    return Op(
+        name=name,
+        build=build,
+        reference=evaluate,
+        dtypes=DTYPES,
+        batching=batching.images,
+        undefined=undefined.sum_overflow,
+    )
 
 
 def _result_dtype(x: Any, attrs: Any) -> Any:
@@ -244,7 +252,14 @@ def _transpose(n: int) -> Op:
         cut: list[Any] = [slice(b, f - a) for b, a, f in zip(before, after, full, strict=True)]
         return from_layout(out[(..., *cut)].astype(dtype), "NC" + letters, str(attrs.out_layout))
 
-    return Op(name=name, build=build, reference=evaluate, dtypes=DTYPES)
+    return Op(
+        name=name,
+        build=build,
+        reference=evaluate,
+        dtypes=DTYPES,
+        batching=batching.images,
+        undefined=undefined.sum_overflow,
+    )
 
 
 OPS = (

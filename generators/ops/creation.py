@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
+from . import batching
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 
 __all__ = ["OPS"]
@@ -47,7 +48,14 @@ def _filled_like(name: str, value: int) -> Op:
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         return np.full(args[0].shape, value, _dtype(attrs, args[0].dtype))
 
-    return Op(name=name, build=build, reference=evaluate, dtypes=ALL, nonfinite=True)
+    return Op(
+        name=name,
+        build=build,
+        reference=evaluate,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.elementwise,
+    )
 
 
 def _fill_value(c: Choices, s: Scope, dtype: str) -> relax.Expr:
@@ -123,6 +131,7 @@ def _triangle(name: str, reference: Callable[..., Any]) -> Op:
         reference=lambda args, attrs: reference(args[0], int(args[1])),
         dtypes=(*ALL, *BRAIN),
         nonfinite=True,
+        batching=batching.triangle,
     )
 
 
@@ -160,7 +169,14 @@ OPS = (
     Op(name="full", build=_build_full, reference=_full, dtypes=NUMBERS, nonfinite=True),
     _filled("zeros", 0),
     _filled("ones", 1),
-    Op(name="full_like", build=_build_full_like, reference=_full_like, dtypes=ALL, nonfinite=True),
+    Op(
+        name="full_like",
+        build=_build_full_like,
+        reference=_full_like,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.elementwise,
+    ),
     _filled_like("zeros_like", 0),
     _filled_like("ones_like", 1),
     Op(

@@ -11,6 +11,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching
 from .convolution import SPATIAL, from_layout, to_layout
 from .operands import some_dim
 from .record import FLOATS, WIDE, Op, Tolerance
@@ -198,6 +199,7 @@ def _resize_op(n: int) -> Op:
         reference=_resize,
         dtypes=(*FLOATS, "uint8"),
         tolerance=SINGLE,
+        batching=batching.images,
     )
 
 

@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching, undefined
 from .operands import broadcast_shape, ints, nonempty_tensor, one_axis
 from .record import ALL as USUAL
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, Op
@@ -346,14 +347,24 @@ OPS = (
         reference=lambda args, attrs: np.where(*args),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.elementwise,
     ),
-    Op(name="take", build=_build_take, reference=_take, dtypes=ALL, nonfinite=True),
+    Op(
+        name="take",
+        build=_build_take,
+        reference=_take,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.take,
+        undefined=undefined.negative_take,
+    ),
     Op(
         name="strided_slice",
         build=_build_strided_slice,
         reference=_strided_slice,
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.strided_slice,
     ),
     Op(
         name="dynamic_strided_slice",
@@ -375,28 +386,51 @@ OPS = (
         reference=_gather_elements,
         dtypes=ALL,
         nonfinite=True,
+        undefined=undefined.negative_index,
     ),
-    Op(name="gather_nd", build=_build_gather_nd, reference=_gather_nd, dtypes=ALL, nonfinite=True),
+    Op(
+        name="gather_nd",
+        build=_build_gather_nd,
+        reference=_gather_nd,
+        dtypes=ALL,
+        nonfinite=True,
+        undefined=undefined.negative_index,
+    ),
     Op(
         name="index_tensor",
         build=_build_index_tensor,
         reference=lambda args, attrs: args[0][tuple(args[1])],
         dtypes=ALL,
         nonfinite=True,
+        undefined=undefined.negative_index,
     ),
     Op(
         name="scatter_elements",
         build=_build_scatter_elements,
         reference=_scatter_elements,
         dtypes=NUMBERS,
+        undefined=undefined.repeated_element,
     ),
-    Op(name="scatter_nd", build=_build_scatter_nd, reference=_scatter_nd, dtypes=NUMBERS),
-    Op(name="index_put", build=_build_index_put, reference=_index_put, dtypes=NUMBERS),
+    Op(
+        name="scatter_nd",
+        build=_build_scatter_nd,
+        reference=_scatter_nd,
+        dtypes=NUMBERS,
+        undefined=undefined.repeated_row,
+    ),
+    Op(
+        name="index_put",
+        build=_build_index_put,
+        reference=_index_put,
+        dtypes=NUMBERS,
+        undefined=undefined.repeated_place,
+    ),
     Op(
         name="reverse_sequence",
         build=_build_reverse_sequence,
         reference=_reverse_sequence,
         dtypes=ALL,
         nonfinite=True,
+        undefined=undefined.length_out_of_range,
     ),
 )

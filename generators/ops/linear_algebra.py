@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching, undefined
 from .operands import positive, quiet, single
 from .record import BRAIN, FLOATS, INTEGERS, Op
 
@@ -95,12 +96,21 @@ def _build_outer(c: Choices, s: Scope) -> relax.Expr:
 
 
 OPS = (
-    Op(name="matmul", build=_build_matmul, reference=quiet(_matmul), dtypes=DTYPES, nonfinite=True),
+    Op(
+        name="matmul",
+        build=_build_matmul,
+        reference=quiet(_matmul),
+        dtypes=DTYPES,
+        nonfinite=True,
+        batching=batching.matmul,
+        undefined=undefined.sum_overflow,
+    ),
     Op(
         name="einsum",
         build=_build_einsum,
         reference=_einsum,
         dtypes=EINSUM_DTYPES,
+        undefined=undefined.average,
     ),
     Op(
         name="outer",

@@ -11,6 +11,7 @@ from tvm import relax, tirx
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching, undefined
 from .operands import in_single, ints, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL as USUAL
 from .record import BRAIN, NUMBERS, Op
@@ -266,6 +267,7 @@ OPS = (
         reference=lambda args, attrs: args[0].reshape(args[1]),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.reshape,
     ),
     Op(
         name="permute_dims",
@@ -273,16 +275,39 @@ OPS = (
         reference=_permute_dims,
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.permute_dims,
     ),
-    Op(name="concat", build=_build_concat, reference=_concat, dtypes=ALL, nonfinite=True),
-    Op(name="split", build=_build_split, reference=_split, dtypes=ALL, nonfinite=True),
-    Op(name="squeeze", build=_build_squeeze, reference=_squeeze, dtypes=ALL, nonfinite=True),
+    Op(
+        name="concat",
+        build=_build_concat,
+        reference=_concat,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.concat,
+    ),
+    Op(
+        name="split",
+        build=_build_split,
+        reference=_split,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.along_axis("axis"),
+    ),
+    Op(
+        name="squeeze",
+        build=_build_squeeze,
+        reference=_squeeze,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.squeeze,
+    ),
     Op(
         name="expand_dims",
         build=_build_expand_dims,
         reference=lambda args, attrs: np.expand_dims(args[0], [int(a) for a in attrs.axis]),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.expand_dims,
     ),
     Op(
         name="flatten",
@@ -290,6 +315,7 @@ OPS = (
         reference=lambda args, attrs: args[0].reshape(-1),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.reshape,
     ),
     Op(
         name="broadcast_to",
@@ -297,18 +323,21 @@ OPS = (
         reference=lambda args, attrs: np.broadcast_to(args[0], args[1]),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.broadcast_to,
     ),
     Op(
         name="collapse_sum_to",
         build=_build_collapse_sum_to,
         reference=quiet(in_single(_collapse_sum)),
         dtypes=NUMBERS,
+        undefined=undefined.sum_overflow,
     ),
     Op(
         name="collapse_sum_like",
         build=_build_collapse_sum_like,
         reference=quiet(in_single(_collapse_sum)),
         dtypes=NUMBERS,
+        undefined=undefined.sum_overflow,
     ),
     Op(
         name="tile",
@@ -317,13 +346,21 @@ OPS = (
         dtypes=ALL,
         nonfinite=True,
     ),
-    Op(name="repeat", build=_build_repeat, reference=_repeat, dtypes=ALL, nonfinite=True),
+    Op(
+        name="repeat",
+        build=_build_repeat,
+        reference=_repeat,
+        dtypes=ALL,
+        nonfinite=True,
+        batching=batching.along_axis("axis"),
+    ),
     Op(
         name="flip",
         build=_build_flip,
         reference=lambda args, attrs: np.flip(args[0], int(attrs.axis)),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.along_axis("axis"),
     ),
     Op(
         name="stack",
@@ -331,6 +368,7 @@ OPS = (
         reference=lambda args, attrs: np.stack(args[0], int(attrs.axis)),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.stack,
     ),
     Op(name="meshgrid", build=_build_meshgrid, reference=_meshgrid, dtypes=ALL, nonfinite=True),
     Op(

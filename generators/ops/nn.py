@@ -11,6 +11,7 @@ from tvm import relax, tirx
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching, undefined
 from .operands import build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 from .unary import erf
@@ -66,6 +67,7 @@ def _activation(row: Row) -> Op:
         build=build_unary(getattr(nn, row.name), row.dtypes),
         reference=quiet(in_single(evaluate)),
         dtypes=row.dtypes,
+        batching=batching.elementwise,
     )
 
 
@@ -124,7 +126,13 @@ def _softmax(name: str, log: bool) -> Op:
         total = np.sum(np.exp(shifted), axis=axis, keepdims=True)
         return shifted - np.log(total) if log else np.exp(shifted) / total
 
-    return Op(name=f"nn.{name}", build=build, reference=quiet(in_single(evaluate)), dtypes=FLOATS)
+    return Op(
+        name=f"nn.{name}",
+        build=build,
+        reference=quiet(in_single(evaluate)),
+        dtypes=FLOATS,
+        batching=batching.along_axis("axis"),
+    )
 
 
 # Normalizations
@@ -423,12 +431,15 @@ OPS = (
         build=_build_leakyrelu,
         reference=quiet(in_single(_leakyrelu)),
         dtypes=FLOATS,
+        batching=batching.elementwise,
     ),
     Op(
         name="nn.softplus",
         build=_build_softplus,
         reference=quiet(in_single(_softplus)),
         dtypes=FLOATS,
+        batching=batching.elementwise,
+        undefined=undefined.softplus_overflow,
     ),
     Op(
         name="nn.prelu",
@@ -436,6 +447,7 @@ OPS = (
         reference=quiet(in_single(_prelu)),
         dtypes=FLOATS,
         nonfinite=True,
+        batching=batching.along_axis("axis"),
     ),
     Op(
         name="nn.dropout",
@@ -450,54 +462,70 @@ OPS = (
         build=_build_layer_norm,
         reference=quiet(in_single(_layer_norm)),
         dtypes=NARROW,
+        batching=batching.along_axis("axes"),
+        undefined=undefined.average,
     ),
     Op(
         name="nn.rms_norm",
         build=_build_rms_norm,
         reference=quiet(in_single(_rms_norm)),
         dtypes=FLOATS,
+        batching=batching.along_axis("axes"),
+        undefined=undefined.average,
     ),
     Op(
         name="nn.group_norm",
         build=_build_group_norm,
         reference=quiet(in_single(_group_norm)),
         dtypes=NARROW,
+        batching=batching.along_axis("axes", "channel_axis"),
+        undefined=undefined.average,
     ),
     Op(
         name="nn.instance_norm",
         build=_build_instance_norm,
         reference=quiet(in_single(_instance_norm)),
         dtypes=NARROW,
+        batching=batching.along_axis("axes", "channel_axis"),
+        undefined=undefined.average,
     ),
     Op(
         name="nn.batch_norm",
         build=_build_batch_norm,
         reference=quiet(in_single(_batch_norm)),
         dtypes=FLOATS,
+        batching=batching.batch_norm,
+        undefined=undefined.average,
     ),
     Op(
         name="nn.attention",
         build=lambda c, s: _build_attention(c, s, bias=False),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
+        batching=batching.attention,
+        undefined=undefined.sum_overflow,
     ),
     Op(
         name="nn.attention_bias",
         build=lambda c, s: _build_attention(c, s, bias=True),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
+        batching=batching.attention,
+        undefined=undefined.sum_overflow,
     ),
     Op(
         name="nn.cross_entropy_with_logits",
         build=_build_cross_entropy,
         reference=quiet(in_single(_cross_entropy)),
         dtypes=FLOATS,
+        undefined=undefined.average,
     ),
     Op(
         name="nn.nll_loss",
         build=_build_nll_loss,
         reference=quiet(in_single(_nll_loss)),
         dtypes=FLOATS,
+        undefined=undefined.negative_class,
     ),
     Op(
         name="nn.pad",
@@ -505,6 +533,7 @@ OPS = (
         reference=quiet(_pad),
         dtypes=(*ALL, *BRAIN),
         nonfinite=True,
+        batching=batching.pad,
     ),
     Op(
         name="nn.batch_flatten",
@@ -512,6 +541,7 @@ OPS = (
         reference=lambda args, attrs: args[0].reshape(args[0].shape[0], -1),
         dtypes=NUMBERS,
         nonfinite=True,
+        batching=batching.reshape,
     ),
     Op(
         name="nn.pixel_shuffle",

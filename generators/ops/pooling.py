@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import batching, undefined
 from .convolution import SPATIAL, from_layout, to_layout, windows
 from .operands import HALVES
 from .record import FLOATS, Op
@@ -111,7 +112,14 @@ def _pool(n: int, kind: str) -> Op:
             out = out / counts
         return from_layout(np.asarray(out).astype(dtype), "NC" + letters, str(attrs.out_layout))
 
-    return Op(name=f"nn.{kind}_pool{n}d", build=build, reference=evaluate, dtypes=dtypes)
+    return Op(
+        name=f"nn.{kind}_pool{n}d",
+        build=build,
+        reference=evaluate,
+        dtypes=dtypes,
+        batching=batching.images,
+        undefined=undefined.average if kind == "avg" else None,
+    )
 
 
 def _out_size(
@@ -152,7 +160,14 @@ def _adaptive(n: int) -> Op:
             out = np.stack([part.mean(axis=axis) for part in bins], axis=axis)
         return from_layout(out.astype(dtype), "NC" + letters, str(attrs.out_layout))
 
-    return Op(name=f"nn.adaptive_avg_pool{n}d", build=build, reference=evaluate, dtypes=FLOATS)
+    return Op(
+        name=f"nn.adaptive_avg_pool{n}d",
+        build=build,
+        reference=evaluate,
+        dtypes=FLOATS,
+        batching=batching.images,
+        undefined=undefined.average,
+    )
 
 
 OPS = (

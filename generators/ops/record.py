@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
+from .batching import Rule as Batching
+from .undefined import Rule as Undefined
+from .undefined import arrays, is_float, may_have_overflowed
 
 FLOATS = ("float32", "float16", "float64")
 WIDE = ("float32", "float64")
@@ -76,6 +80,12 @@ class Op:
     code agrees; not where the documentation leaves it open (a maximum, a sort, an activation).
     """
 
+    undefined: Undefined | None = None
+    """For which other operands the result is undefined; see `undefined.py`."""
+
+    batching: Batching | None = None
+    """How a batch passes through the operator; see `batching.py`. None: nothing is known."""
+
     legalizes: bool = True
     """False where the operator has no FLegalize; then `lowered_by` names what lowers it, if any."""
 
@@ -87,3 +97,22 @@ class Op:
 
     executes: bool = True
     """False where no CPU build of the operator is expected to run."""
+
+    def is_undefined(self, args: Sequence[Any], result: Any, attrs: Any = None) -> bool:
+        """The operator promises nothing for these operands, or its result may have overflowed.
+
+        Args:
+            args: the operands, as for the reference.
+            result: what the reference gives for them.
+            attrs: the call's attributes. Without them, what is undefined for some is for all.
+        """
+        if self.undefined is not None and self.undefined(args, attrs, result):
+            return True
+        low, high = self.domain
+        for tensor in filter(is_float, arrays(args)):
+            finite = tensor[np.isfinite(tensor)]
+            if finite.size < tensor.size and not self.nonfinite:
+                return True
+            if finite.size and not (low <= finite.min() and finite.max() <= high):
+                return True
+        return any(map(may_have_overflowed, result if isinstance(result, tuple) else (result,)))

@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
+from . import batching, undefined
 from .operands import in_single, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 
@@ -33,12 +34,14 @@ def _reduce(
     *,
     of_nothing: bool = False,
     nonfinite: bool = False,
+    rule: undefined.Rule | None = None,
 ) -> Op:
     """One reduction.
 
     Args:
         of_nothing: it is defined over zero elements too.
         nonfinite: a NaN is never passed over, and infinities have one sum in every order.
+        rule: for which operands it is undefined.
     """
     call = getattr(relax.op, name)
 
@@ -60,6 +63,8 @@ def _reduce(
         reference=quiet(in_single(evaluate)),
         dtypes=dtypes,
         nonfinite=nonfinite,
+        batching=batching.reduced,
+        undefined=rule,
     )
 
 
@@ -92,17 +97,26 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
         result = reference(args[0], axis=axis, keepdims=bool(attrs.keepdims))
         return np.asarray(result).astype("int64")
 
-    return Op(name=name, build=build, reference=evaluate, dtypes=NUMBERS)
+    return Op(name=name, build=build, reference=evaluate, dtypes=NUMBERS, batching=batching.reduced)
 
 
 OPS = (
-    _reduce("sum", _wrapping(np.sum), (*ALL, *BRAIN), of_nothing=True, nonfinite=True),
-    _reduce("mean", _of_floats(np.mean), (*FLOATS, *BRAIN), nonfinite=True),
+    _reduce(
+        "sum",
+        _wrapping(np.sum),
+        (*ALL, *BRAIN),
+        of_nothing=True,
+        nonfinite=True,
+        rule=undefined.sum_overflow,
+    ),
+    _reduce("mean", _of_floats(np.mean), (*FLOATS, *BRAIN), nonfinite=True, rule=undefined.average),
     _reduce("max", np.max, (*NUMBERS, *BRAIN)),
     _reduce("min", np.min, (*NUMBERS, *BRAIN)),
-    _reduce("prod", _wrapping(np.prod), (*ALL, *BRAIN), of_nothing=True),
-    _reduce("variance", _of_floats(np.var), FLOATS),
-    _reduce("std", _of_floats(np.std), FLOATS),
+    _reduce(
+        "prod", _wrapping(np.prod), (*ALL, *BRAIN), of_nothing=True, rule=undefined.sum_overflow
+    ),
+    _reduce("variance", _of_floats(np.var), FLOATS, rule=undefined.average),
+    _reduce("std", _of_floats(np.std), FLOATS, rule=undefined.average),
     _arg_reduce("argmax", np.argmax),
     _arg_reduce("argmin", np.argmin),
 )

@@ -11,6 +11,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
+from . import batching
 from .operands import ints, nonempty_tensor
 from .record import ALL, FLOATS, Build, Op
 
@@ -96,6 +97,7 @@ OPS = (
         nonfinite=True,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
+        batching=batching.independent,
     ),
     Op(
         name="shape_to_tensor",
@@ -117,6 +119,7 @@ OPS = (
         reference=lambda args, attrs: np.asarray(args[0].size, "int64"),
         dtypes=ALL,
         nonfinite=True,
+        batching=batching.independent,
     ),
     Op(
         name="memory.view",

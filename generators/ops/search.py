@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
+from . import batching, undefined
 from .operands import nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, Op
 
@@ -110,6 +111,8 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         dtypes=(*SCANNED, "bool"),
         legalizes=False,
         lowered_by="DispatchSortScan",
+        batching=batching.along_axis("axis"),
+        undefined=undefined.sum_overflow,
     )
 
 
@@ -208,6 +211,7 @@ OPS = (
         dtypes=DTYPES,
         legalizes=False,
         lowered_by="DispatchSortScan",
+        batching=batching.along_axis("axis"),
     ),
     Op(
         name="argsort",
@@ -216,6 +220,7 @@ OPS = (
         dtypes=DTYPES,
         legalizes=False,
         lowered_by="DispatchSortScan",
+        batching=batching.along_axis("axis"),
     ),
     Op(
         name="topk",
@@ -224,9 +229,16 @@ OPS = (
         dtypes=DTYPES,
         legalizes=False,
         lowered_by="DispatchSortScan",
+        batching=batching.along_axis("axis"),
     ),
     Op(name="median", build=_build_median, reference=_median, dtypes=DTYPES),
-    Op(name="bucketize", build=_build_bucketize, reference=_bucketize, dtypes=SCANNED),
+    Op(
+        name="bucketize",
+        build=_build_bucketize,
+        reference=_bucketize,
+        dtypes=SCANNED,
+        undefined=undefined.boundaries_not_increasing,
+    ),
     Op(
         name="multinomial_from_uniform",
         build=_build_multinomial,

@@ -12,6 +12,7 @@ from tvm import relax
 
 from ..choices import Choices
 from ..scope import Scope
+from . import batching, undefined
 from .operands import build_unary, in_single, quiet
 from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
@@ -34,6 +35,7 @@ class Row(NamedTuple):
     low: float = -math.inf
     high: float = math.inf
     nonfinite: bool = True
+    rule: undefined.Rule | None = None
 
 
 SINGLE = (*WIDE, *BRAIN)
@@ -64,7 +66,7 @@ ROWS = (
     Row("log", np.log),
     # "Nearest integer" leaves halves open; generated code takes the even one, as NumPy.
     Row("round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), (*FLOATS, *INTEGERS, *BRAIN)),
-    Row("rsqrt", lambda x: 1 / np.sqrt(x)),
+    Row("rsqrt", lambda x: 1 / np.sqrt(x), rule=undefined.zero_operand),
     # "An indication of the sign" says nothing of NaN, for which generated code gives 0.
     Row("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
     Row("sin", np.sin),
@@ -86,6 +88,8 @@ def _op(row: Row) -> Op:
         dtypes=row.dtypes,
         domain=(row.low, row.high),
         nonfinite=row.nonfinite,
+        batching=batching.elementwise,
+        undefined=row.rule,
     )
 
 
@@ -142,12 +146,15 @@ OPS = (
         dtypes=CASTS,
         nonfinite=True,
         tolerance=Tolerance(reason="a half-way case may be rounded to either neighbour"),
+        batching=batching.elementwise,
+        undefined=undefined.unrepresentable,
     ),
     Op(
         name="clip",
         build=_build_clip,
         reference=quiet(in_single(_clip_reference)),
         dtypes=(*NUMBERS, *BRAIN),
+        batching=batching.elementwise,
     ),
     Op(
         name="wrap_param",
@@ -157,5 +164,6 @@ OPS = (
         nonfinite=True,
         legalizes=False,
         executes=False,
+        undefined=undefined.unrepresentable,
     ),
 )

@@ -1,4 +1,4 @@
-"""Operators of the op table: their NumPy references say what they give."""
+"""Operators of the op table, evaluated by their NumPy references."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tvm.ir import Call
 
 from ...generators.ops import table
 from ..errors import Unsupported
-from ..values.undefined import undefined
 from .frame import Frame
 
 VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
@@ -17,10 +16,10 @@ VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
 
 
 def operator(frame: Frame, call: Call, name: str) -> Any:
-    """What an operator of the table gives.
+    """The result of an operator of the table.
 
     Raises:
-        Unsupported: no such operator, or operands for which nobody says what it gives.
+        Unsupported: no such operator, or operands for which its result is not defined.
     """
     record = table.get(name.removeprefix("relax."))
     if record is None:
@@ -33,7 +32,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
         raise Unsupported(f"operands that {name} is not defined for: {error}") from error
     evaluator = frame.evaluator
     if evaluator.perturb is None:
-        if undefined(record, args, result, attrs):
+        if record.is_undefined(args, result, attrs):
             raise Unsupported(f"operands that {name} is not defined for")
     else:
         result = evaluator.perturb(result)

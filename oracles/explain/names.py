@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import tvm
 from tvm import relax
 from tvm.ir import Op
 
+from ...generators.near import near
 from ..inspect import attr, calls_of, nodes, prim_funcs, relax_functions
 from .lowering import later
 from .spelling import operator
@@ -283,9 +283,8 @@ def _near(name: str, known: Iterable[str], prefix: str) -> Iterator[str]:
             f"`system_lib_prefix` (`{prefix}`) before every name, but not into calls by name."
         )
         return
-    near = difflib.get_close_matches(name, [*known, *tvm_ffi_names()], n=3, cutoff=0.75)
-    if near:
-        yield f"Names that exist are near: {', '.join(f'`{other}`' for other in near)}."
+    if others := near(name, [*known, *tvm_ffi_names()], likeness=0.75):
+        yield f"Known names near it: {', '.join(f'`{other}`' for other in others)}."
 
 
 def _advice(name: str, known: set[str], prefix: str, *, by_user: bool) -> Iterator[str]:

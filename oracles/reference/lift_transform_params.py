@@ -22,7 +22,6 @@ the function takes: there is nothing to compose.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -82,10 +81,9 @@ def _by_transform(mod: tvm.IRModule, shared: bool | list[str]) -> dict[str, list
     if isinstance(shared, list) and shared:
         for name in shared:
             if name not in weighted:
-                near = difflib.get_close_matches(name, weighted, n=3)
                 raise ValueError(
-                    f"Expected functions with the attribute num_input but got {name!r}"
-                    f"{f'; did you mean {near}?' if near else ''}"
+                    f"Expected functions with the attribute num_input, which are "
+                    f"{', '.join(weighted)}, but got {name!r}"
                 )
         targets = [weighted[name] for name in sorted(set(shared))]
     for target in targets:

@@ -74,7 +74,7 @@ def test_only_allows_what_is_forced_and_what_that_needs() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(InvalidArgument, match=r"only, got 'tupels'\. Did you mean tuples"):
+    with pytest.raises(InvalidArgument, match=r"only, got 'tupels'\. Did you mean 'tuples'"):
         ir_modules(only=["tupels"])
     with pytest.raises(InvalidArgument, match=r"'matmull'.*matmul"):
         ir_modules(ops=[("matmull", "add")])

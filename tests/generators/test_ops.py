@@ -18,6 +18,7 @@ from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.modules import _suits
 from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, table
 from relaxfuzz.generators.ops.record import Op
+from relaxfuzz.generators.ops.undefined import LARGE
 from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.errors import Unsupported
@@ -26,7 +27,6 @@ from relaxfuzz.oracles.execute import Failure, Plan, execute, fork
 from relaxfuzz.oracles.values.comparison import difference as first_difference
 from relaxfuzz.oracles.values.comparison import perturbed
 from relaxfuzz.oracles.values.inputs import arguments
-from relaxfuzz.oracles.values.undefined import LARGE
 
 EXAMPLES = 16
 BATCH = 24

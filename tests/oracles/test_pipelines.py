@@ -53,7 +53,7 @@ def test_known_steps_are_there() -> None:
 
 
 def test_typo() -> None:
-    with pytest.raises(UnknownPipeline, match="did you mean 'default'"):
+    with pytest.raises(UnknownPipeline, match="Did you mean 'default'"):
         steps("defualt")
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from .batch_rules import FIXED, RULES, UNKNOWN, Along
+from ....generators.ops import table
+from ....generators.ops.batching import FIXED, UNKNOWN, Along
 
 DEPTH = 4
 """Calls of functions inside one another that are followed."""
@@ -100,18 +101,20 @@ class _Flow:
             if self._depth and isinstance(callee, relax.Function):
                 return _Flow(self._mod, self._depth - 1).function(callee, along)
             return UNKNOWN
-        if not isinstance(call.op, tvm.ir.Op) or not all(map(_told, along)):
+        if not isinstance(call.op, tvm.ir.Op) or not all(map(_known, along)):
             return UNKNOWN
-        rule = RULES.get(call.op.name.removeprefix("relax."))
-        return UNKNOWN if rule is None else rule(call, along)
+        record = table.get(call.op.name.removeprefix("relax."))
+        if record is None or record.batching is None:
+            return UNKNOWN
+        return record.batching(call, along)
 
 
 def _fixed(along: Along) -> bool:
     return all(map(_fixed, along)) if isinstance(along, tuple) else along == FIXED
 
 
-def _told(along: Along) -> bool:
-    return all(map(_told, along)) if isinstance(along, tuple) else along is not UNKNOWN
+def _known(along: Along) -> bool:
+    return all(map(_known, along)) if isinstance(along, tuple) else along is not UNKNOWN
 
 
 def followed(value: Any, along: Any, order: Any = None) -> list[Any]:

@@ -10,6 +10,7 @@ import tvm
 from tvm import relax
 
 from ....generators.ops import table
+from ....generators.ops.batching import Along
 from ....generators.ops.record import Tolerance
 from ...errors import Mismatch, Undefined, Unsupported
 from ...evaluate import Evaluator
@@ -19,7 +20,6 @@ from ...values.comparison import difference, perturbed
 from ...values.expectation import Expectation, Expectations, copies, executes
 from ...values.inputs import Draw, Kind, drawn
 from .batch import followed
-from .batch_rules import Along
 
 BLIND = (Kind.WHOLE, Kind.POSITIVE)
 """Numbers for functions that the evaluator does not know: nothing unusual comes of them."""

@@ -625,5 +625,5 @@ def test_what_is_not_understood_is_not_explained_away() -> None:
 
 
 def test_an_unknown_pipeline() -> None:
-    with pytest.raises(UnknownPipeline, match="did you mean 'default'"):
+    with pytest.raises(UnknownPipeline, match="Did you mean 'default'"):
         explain(Correct, "defautl")

@@ -110,7 +110,7 @@ def test_a_new_signature_is_the_purpose_of_some_passes() -> None:
 
 
 def test_an_unknown_oracle_is_refused_with_a_near_name() -> None:
-    with pytest.raises(UnknownOracle, match="did you mean 'idempotent'"):
+    with pytest.raises(UnknownOracle, match="Did you mean 'idempotent'"):
         check(Case(module(), (user("copies"),)), oracles=["idempotence"])
 
 
@@ -247,5 +247,5 @@ def test_the_step_of_a_pipeline_that_fails_is_blamed(monkeypatch: pytest.MonkeyP
 
 
 def test_an_unknown_pipeline_is_refused() -> None:
-    with pytest.raises(UnknownPipeline, match="did you mean 'default'"):
+    with pytest.raises(UnknownPipeline, match="Did you mean 'default'"):
         check(Case(module(), pipeline="defualt"))

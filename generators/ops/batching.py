@@ -1,14 +1,14 @@
-"""How the order along one axis of an operand comes out in an operator's result.
+"""Batching rules: the axis of an operator's result along which a batch lies.
 
-What is known of a value when the elements along an axis of some input change places: `FIXED`, it
-stays as it is; a number `k`, its elements along axis k change places in the same way; `UNKNOWN`,
-anything; a tuple for a tuple. An operator without a rule gives UNKNOWN, unless all operands are
-FIXED.
+`Along` is the effect on a value of reordering the batch. `FIXED`: none. A number `k`: its elements
+along axis k are reordered in the same way. `UNKNOWN`: anything. A tuple: one for each field.
+
+The rules are for the field `batching` of the operators' records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import tvm_ffi
@@ -20,7 +20,7 @@ FIXED = -1
 UNKNOWN = None
 
 Rule = Callable[[relax.Call, Sequence[Along]], Along]
-"""From a call, and what is known of its operands, of which one at least is not FIXED."""
+"""From a call and its operands, at least one of which is not FIXED, to its result."""
 
 
 def _dims(expr: relax.Expr) -> list[Any] | None:
@@ -72,7 +72,7 @@ def _broadcast(dims: Sequence[list[Any]], along: Sequence[Along], rank: int) -> 
     return result
 
 
-def _elementwise(call: relax.Call, along: Sequence[Along]) -> Along:
+def elementwise(call: relax.Call, along: Sequence[Along]) -> Along:
     tensors = [
         (_dims(arg), axis)
         for arg, axis in zip(call.args, along, strict=True)
@@ -84,7 +84,7 @@ def _elementwise(call: relax.Call, along: Sequence[Along]) -> Along:
     return _broadcast(shapes, [axis for _, axis in tensors], max(map(len, shapes)))
 
 
-def _matmul(call: relax.Call, along: Sequence[Along]) -> Along:
+def matmul(call: relax.Call, along: Sequence[Along]) -> Along:
     a, b = map(_dims, call.args)
     if not a or not b:
         return UNKNOWN
@@ -106,7 +106,7 @@ def _rest_fixed(along: Sequence[Along]) -> bool:
     return all(axis == FIXED for axis in along[1:])
 
 
-def _first_of_layout(call: relax.Call, along: Sequence[Along]) -> Along:
+def images(call: relax.Call, along: Sequence[Along]) -> Along:
     """Images in a batch: each on its own."""
     names = ("data_layout", "layout", "out_layout")
     layouts = [str(getattr(call.attrs, name)) for name in names if hasattr(call.attrs, name)]
@@ -114,7 +114,7 @@ def _first_of_layout(call: relax.Call, along: Sequence[Along]) -> Along:
     return 0 if layouts and alone and along[0] == 0 and _rest_fixed(along) else UNKNOWN
 
 
-def _reduced(call: relax.Call, along: Sequence[Along]) -> Along:
+def reduced(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, axis = _dims(call.args[0]), along[0]
     if dims is None or not isinstance(axis, int) or call.attrs.axis is None:
         return UNKNOWN
@@ -124,7 +124,7 @@ def _reduced(call: relax.Call, along: Sequence[Along]) -> Along:
     return axis if call.attrs.keepdims else axis - sum(i < axis for i in gone)
 
 
-def _except(*attributes: str) -> Rule:
+def along_axis(*attributes: str) -> Rule:
     """Each place along the axis is treated alone, unless the axis is one of the attributes'."""
 
     def rule(call: relax.Call, along: Sequence[Along]) -> Along:
@@ -140,14 +140,14 @@ def _except(*attributes: str) -> Rule:
     return rule
 
 
-def _batch_norm(call: relax.Call, along: Sequence[Along]) -> Along:
+def batch_norm(call: relax.Call, along: Sequence[Along]) -> Along:
     if bool(call.attrs.training) or along[0] in (UNKNOWN, int(call.attrs.axis)):
         return UNKNOWN
     axis = along[0]
     return (axis, FIXED, FIXED) if isinstance(axis, int) and _rest_fixed(along) else UNKNOWN
 
 
-def _permute_dims(call: relax.Call, along: Sequence[Along]) -> Along:
+def permute_dims(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, axis = _dims(call.args[0]), along[0]
     if dims is None or not isinstance(axis, int):
         return UNKNOWN
@@ -156,7 +156,7 @@ def _permute_dims(call: relax.Call, along: Sequence[Along]) -> Along:
     return [_at(i, len(dims)) for i in _ints(call.attrs.axes)].index(axis)
 
 
-def _reshape(call: relax.Call, along: Sequence[Along]) -> Along:
+def reshape(call: relax.Call, along: Sequence[Along]) -> Along:
     """The axis is the same where all dimensions up to it are."""
     before, after, axis = _dims(call.args[0]), _dims(call), along[0]
     if before is None or after is None or not isinstance(axis, int) or len(after) <= axis:
@@ -165,7 +165,7 @@ def _reshape(call: relax.Call, along: Sequence[Along]) -> Along:
     return axis if all(_same_dim(a, b) for a, b in pairs) else UNKNOWN
 
 
-def _expand_dims(call: relax.Call, along: Sequence[Along]) -> Along:
+def expand_dims(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, axis = _dims(call.args[0]), along[0]
     if dims is None or not isinstance(axis, int):
         return UNKNOWN
@@ -175,7 +175,7 @@ def _expand_dims(call: relax.Call, along: Sequence[Along]) -> Along:
     return [i for i in range(rank) if i not in added][axis]
 
 
-def _squeeze(call: relax.Call, along: Sequence[Along]) -> Along:
+def squeeze(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, axis = _dims(call.args[0]), along[0]
     if dims is None or not isinstance(axis, int):
         return UNKNOWN
@@ -197,7 +197,7 @@ def _all_alike(along: Sequence[Along]) -> int | None:
     return axis if isinstance(axis, int) else None
 
 
-def _concat(call: relax.Call, along: Sequence[Along]) -> Along:
+def concat(call: relax.Call, along: Sequence[Along]) -> Along:
     axis, dims = _all_alike(along), _dims(call)
     own = call.attrs.axis
     if axis is None or dims is None or own is None:
@@ -205,7 +205,7 @@ def _concat(call: relax.Call, along: Sequence[Along]) -> Along:
     return UNKNOWN if _at(int(own), len(dims)) == axis else axis
 
 
-def _stack(call: relax.Call, along: Sequence[Along]) -> Along:
+def stack(call: relax.Call, along: Sequence[Along]) -> Along:
     axis, dims = _all_alike(along), _dims(call)
     if axis is None or dims is None:
         return UNKNOWN
@@ -213,7 +213,7 @@ def _stack(call: relax.Call, along: Sequence[Along]) -> Along:
     return axis + (own <= axis)
 
 
-def _strided_slice(call: relax.Call, along: Sequence[Along]) -> Along:
+def strided_slice(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, axis = _dims(call.args[0]), along[0]
     fields = call.args[1].fields if isinstance(call.args[1], relax.Tuple) else [None]
     if (
@@ -225,7 +225,7 @@ def _strided_slice(call: relax.Call, along: Sequence[Along]) -> Along:
     return UNKNOWN if axis in [_at(i, len(dims)) for i in _ints(call.args[1])] else axis
 
 
-def _take(call: relax.Call, along: Sequence[Along]) -> Along:
+def take(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, indices = map(_dims, call.args)
     if dims is None or indices is None or call.attrs.axis is None:
         return UNKNOWN
@@ -238,79 +238,32 @@ def _take(call: relax.Call, along: Sequence[Along]) -> Along:
     return data if data < own else data + len(indices) - 1
 
 
-def _broadcast_to(call: relax.Call, along: Sequence[Along]) -> Along:
+def broadcast_to(call: relax.Call, along: Sequence[Along]) -> Along:
     before, after, axis = _dims(call.args[0]), _dims(call), along[0]
     if before is None or after is None or not isinstance(axis, int):
         return UNKNOWN
     return axis + len(after) - len(before)
 
 
-def _pad(call: relax.Call, along: Sequence[Along]) -> Along:
+def pad(call: relax.Call, along: Sequence[Along]) -> Along:
     axis, width = along[0], _ints(call.attrs.pad_width)
     if not isinstance(axis, int) or any(width[2 * axis : 2 * axis + 2]):
         return UNKNOWN
     return axis
 
 
-def _triangle(call: relax.Call, along: Sequence[Along]) -> Along:
+def triangle(call: relax.Call, along: Sequence[Along]) -> Along:
     dims, axis = _dims(call.args[0]), along[0]
     if dims is None or not isinstance(axis, int) or axis >= len(dims) - 2:
         return UNKNOWN
     return axis if _rest_fixed(along) else UNKNOWN
 
 
-def _attention(call: relax.Call, along: Sequence[Along]) -> Along:
+def attention(call: relax.Call, along: Sequence[Along]) -> Along:
     """Queries, keys and values of each element of the batch; a bias of each, too."""
     return 0 if all(axis == 0 for axis in along) else UNKNOWN
 
 
-def _fixed(call: relax.Call, along: Sequence[Along]) -> Along:
+def independent(call: relax.Call, along: Sequence[Along]) -> Along:
+    """The result depends on shapes alone."""
     return FIXED
-
-
-_ELEMENTWISE = """
-abs acos acosh asin asinh astype atan atan2 atanh add bitwise_and bitwise_not bitwise_or bitwise_xor
-ceil clip cos cosh divide equal erf ewise_fma exp floor floor_divide floor_mod full_like greater
-greater_equal isfinite isinf isnan left_shift less less_equal log log_add_exp logical_and
-logical_not logical_or logical_xor maximum minimum mod multiply negative nn.gelu nn.gelu_tanh
-nn.leakyrelu nn.relu nn.selu nn.silu nn.softplus not_equal ones_like power right_shift round rsqrt
-sigmoid sign sin sinh sqrt square subtract tan tanh trunc where zeros_like
-"""
-
-_IMAGES = """
-nn.conv1d nn.conv2d nn.conv3d nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose
-nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.max_pool1d nn.max_pool2d nn.max_pool3d
-nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d image.resize2d
-"""
-
-_REDUCTIONS = "argmax argmin max mean min prod std sum variance"
-
-_ALONG_AN_AXIS = """
-argsort cumprod cumsum flip nn.log_softmax nn.prelu nn.softmax repeat sort split topk
-"""
-
-RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
-    **dict.fromkeys(_IMAGES.split(), _first_of_layout),
-    **dict.fromkeys(_REDUCTIONS.split(), _reduced),
-    **dict.fromkeys(_ALONG_AN_AXIS.split(), _except("axis")),
-    **dict.fromkeys(("nn.layer_norm", "nn.rms_norm"), _except("axes")),
-    **dict.fromkeys(("nn.group_norm", "nn.instance_norm"), _except("axes", "channel_axis")),
-    **dict.fromkeys(("flatten", "nn.batch_flatten", "reshape"), _reshape),
-    **dict.fromkeys(("tril", "triu"), _triangle),
-    **dict.fromkeys(("shape_of", "size"), _fixed),
-    "broadcast_to": _broadcast_to,
-    "concat": _concat,
-    "expand_dims": _expand_dims,
-    "matmul": _matmul,
-    "nn.attention": _attention,
-    "nn.attention_bias": _attention,
-    "nn.batch_norm": _batch_norm,
-    "nn.pad": _pad,
-    "permute_dims": _permute_dims,
-    "squeeze": _squeeze,
-    "stack": _stack,
-    "strided_slice": _strided_slice,
-    "take": _take,
-}
-"""Each operator's rule, by its name without "relax."."""

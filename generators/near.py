@@ -1,0 +1,19 @@
+"""Names near a misspelt one, for messages."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def near(name: str, known: Iterable[str], likeness: float = 0.6) -> list[str]:
+    """Up to three known names that are spelt like this one, whatever their case."""
+    lower = {str(other).lower(): str(other) for other in known}
+    found = difflib.get_close_matches(str(name).lower(), lower, n=3, cutoff=likeness)
+    return [lower[match] for match in found]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`. Did you mean 'a' or 'b'?`, to end a message with; nothing if no known name is near."""
+    names = near(name, known)
+    return f". Did you mean {' or '.join(map(repr, names))}?" if names else ""

@@ -1,0 +1,180 @@
+"""Operands for which an operator has no defined result: neither NumPy nor a VM is wrong there.
+
+The rules are for the field `undefined` of the operators' records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Rule = Callable[[Sequence[Any], Any, Any], bool]
+"""`rule(args, attrs, result)`: whether the result is undefined.
+
+The operands are as for the reference; `result` is what it gives for them. `attrs` may be None: then
+what is undefined for some attributes counts as undefined.
+"""
+
+
+def arrays(args: Sequence[Any]) -> list[Any]:
+    """The tensors among the operands, those in tuples too."""
+    found: list[Any] = []
+    for arg in args:
+        if isinstance(arg, np.ndarray):
+            found.append(arg)
+        elif isinstance(arg, tuple | list):
+            found += [item for item in arg if isinstance(item, np.ndarray)]
+    return found
+
+
+LARGE = {"int32": 1 << 15, "int64": 1 << 31}
+"""Beyond it a product may overflow. LLVM assumes that signed 32 and 64 bit integers do not."""
+
+
+def may_have_overflowed(value: Any) -> bool:
+    """A number of the result is so large that its computation may have overflowed."""
+    bound = LARGE.get(str(getattr(value, "dtype", "")))
+    return (
+        bound is not None and bool(value.size) and float(np.abs(value.astype("f8")).max()) > bound
+    )
+
+
+def is_float(value: Any) -> bool:
+    """A tensor of floats, bfloat16 among them."""
+    return isinstance(value, np.ndarray) and value.dtype.kind not in "iub"
+
+
+def zero_divisor(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Integers: x / 0, and a quotient that does not fit. Floats: the zero's sign is not defined."""
+    x, y = args[:2]
+    if bool((y == 0).any()):
+        return True
+    return y.dtype.kind == "i" and bool(((x == np.iinfo(x.dtype).min) & (y == -1)).any())
+
+
+def zero_operand(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """The sign of the infinity is that of the zero, which is not defined."""
+    return bool((args[0] == 0).any())
+
+
+def pole(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    x, y = args[:2]
+    return bool(((x == 0) & (y < 0)).any())
+
+
+def angle_of_signed_zero(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """On the negative half of the axis the result has the sign of a zero."""
+    y, x = args[:2]
+    return bool(((y == 0) & (x <= 0)).any())
+
+
+def too_wide_shift(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    count = args[1]
+    return bool(((count < 0) | (count >= 8 * count.dtype.itemsize)).any())
+
+
+def unrepresentable(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """A number that the integer cannot hold; NaN for integers and for bool."""
+    x = args[0]
+    if not is_float(x) or is_float(result):
+        return False
+    if result.dtype == np.bool_:
+        return bool(np.isnan(x).any())
+    info, whole = np.iinfo(result.dtype), np.trunc(x.astype("float64"))
+    return not bool(((info.min <= whole) & (whole <= info.max)).all())
+
+
+# Indices. For those past the end NumPy raises, which is as good as undefined.
+
+
+def _negative(tensor: Any) -> bool:
+    return bool(tensor.dtype.kind == "i" and (tensor < 0).any())
+
+
+def negative_index(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    return any(map(_negative, arrays(args[1:2])))
+
+
+def negative_take(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """The modes clip and wrap say what a negative index is."""
+    if attrs is not None and str(attrs.mode) in ("clip", "wrap"):
+        return False
+    return negative_index(args, attrs, result)
+
+
+def negative_class(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    targets = args[1]
+    return _negative(targets if attrs is None else targets[targets != int(attrs.ignore_index)])
+
+
+def length_out_of_range(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    x, lengths = args[:2]
+    size = min(x.shape) if attrs is None else x.shape[int(attrs.seq_axis)]
+    return bool(((lengths < 0) | (lengths > size)).any())
+
+
+def _updates(attrs: Any) -> bool:
+    """Of two updates of one place either may be the last."""
+    return attrs is None or str(attrs.reduction) == "update"
+
+
+def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    indices = args[1]
+    axes = range(indices.ndim) if attrs is None else (int(attrs.axis),)
+    again = any((np.diff(np.sort(indices, axis=axis), axis=axis) == 0).any() for axis in axes)
+    return _negative(indices) or (_updates(attrs) and again)
+
+
+def repeated_row(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    places = args[1].reshape(-1, args[1].shape[-1])
+    return _negative(places) or (_updates(attrs) and _repeated(places))
+
+
+def repeated_place(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    places = np.stack(np.broadcast_arrays(*arrays(args[1:2]))).reshape(len(args[1]), -1).T
+    return _negative(places) or (not getattr(attrs, "accumulate", False) and _repeated(places))
+
+
+def _repeated(rows: Any) -> bool:
+    return len(np.unique(rows, axis=0)) < len(rows)
+
+
+def boundaries_not_increasing(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """The documentation asks for strictly increasing boundaries."""
+    return not bool((np.diff(args[1]) > 0).all())
+
+
+# Sums
+
+
+def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """On the way, in whatever order, sums and squares may leave the range of the floats."""
+    for tensor in filter(is_float, arrays(args)):
+        finite = np.abs(tensor[np.isfinite(tensor)].astype("float64"))
+        if finite.size and finite.max() > float(ml_dtypes.finfo(tensor.dtype).max) ** 0.5 / 16:
+            return True
+    return False
+
+
+def average(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    return any(x.size == 0 for x in arrays(args)) or sum_overflow(args, attrs, result)
+
+
+def _limit(tensor: Any) -> float:
+    """About the largest x for which exp(x) is finite and exp(-x) has full precision."""
+    return 0.9 * float(np.log(float(ml_dtypes.finfo(tensor.dtype).max)))
+
+
+def exp_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """The exponentials may leave the range of the floats, though their logarithm is inside."""
+    return any(bool((np.abs(x.astype("float64")) > _limit(x)).any()) for x in args)
+
+
+def softplus_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """As above; beyond the threshold there is no exponential."""
+    scaled = args[0].astype("float64") * float(getattr(attrs, "beta", 1.0))
+    threshold = float(getattr(attrs, "threshold", np.inf))
+    return bool(((scaled > _limit(args[0])) & (scaled <= threshold)).any())
