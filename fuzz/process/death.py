@@ -51,8 +51,10 @@ def violation(died: Died) -> Violation:
     at = _function(died.stderr) if died.death in _WITH_STACK else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
     step = died.position.step if died.position is not None else "start"
-    _, fatal, stack = died.stderr.partition(_FATAL)  # before it: warnings of earlier modules
-    stderr = fatal + stack if fatal else died.stderr[-LONGEST:]
+    # Before the marker stand the warnings of earlier modules.
+    marker = _UNENCODABLE if _UNENCODABLE in died.stderr else _FATAL
+    _, found, stack = died.stderr.partition(marker)
+    stderr = found + stack if found else died.stderr[-LONGEST:]
     detail = visible(f"{title}\nstep: {step}\n{stderr[:LONGEST]}".rstrip())
     if died.death is Death.CHANGED:  # the last step names what was changed
         at = step
