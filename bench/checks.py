@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relaxfuzz.fuzz.campaign import schedule
+from relaxfuzz.fuzz.process import block as blocks
 from relaxfuzz.fuzz.process import worker
+from relaxfuzz.fuzz.process.block import Block, ModuleDone, StageDone
+from relaxfuzz.fuzz.process.jobs import Context
 from relaxfuzz.fuzz.process.journal import Journal
-from relaxfuzz.fuzz.process.protocol import Block, StageDone, Target
+from relaxfuzz.fuzz.process.protocol import FromChild, Result
+from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.oracles import check as checks
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.pass_runs import PassRuns
@@ -119,13 +123,14 @@ def _run(tell: Tell, part: Block, journal: Journal, prepare: Prepare) -> None:
     journal.adopt()
     prepare(tell)
 
-    def say(reply: object) -> None:
-        if isinstance(reply, StageDone):
-            tell(("stage", {name: stats.checks for name, stats in reply.stats.items()}))
-        elif type(reply).__name__ == "ModuleDone":
-            tell(("module", None))
+    def send(reply: FromChild) -> None:
+        match reply:
+            case Result(value=StageDone(stats=stats)):
+                tell(("stage", {name: each.checks for name, each in stats.items()}))
+            case Result(value=ModuleDone()):
+                tell(("module", None))
 
-    worker.run(0, part, journal, say)
+    worker.run(part, Context(0, journal, send))
     journal.finish()
 
 
@@ -139,7 +144,7 @@ def _watch(tell: Tell) -> None:
     _no_samples(tell)
     clock = Clock()
     bare: list[float] = []
-    attempt, check, module = PassRuns.attempt, worker._Block._check, worker._Block._module
+    attempt, check, module = PassRuns.attempt, blocks._Run._check, blocks._Run._module
 
     def watched_attempt(self: Any, step: str, *rest: Any) -> Any:
         begin = time.process_time()
@@ -163,12 +168,12 @@ def _watch(tell: Tell) -> None:
         clock.calls.clear()
 
     replace(PassRuns, "attempt", lambda original: watched_attempt)
-    replace(worker._Block, "_check", lambda original: watched_check)
-    replace(worker._Block, "_module", lambda original: watched_module)
-    replace(worker._Block, "_advance", functools.partial(clock.watch, "advance"))
-    replace(worker._Block, "_prepare", functools.partial(clock.watch, "choose"))
-    replace(worker._Block, "_report", functools.partial(clock.watch, "report"))
-    replace(worker, "example", functools.partial(clock.watch, "generate"))
+    replace(blocks._Run, "_check", lambda original: watched_check)
+    replace(blocks._Run, "_module", lambda original: watched_module)
+    replace(blocks._Run, "_advance", functools.partial(clock.watch, "advance"))
+    replace(blocks._Run, "_prepare", functools.partial(clock.watch, "choose"))
+    replace(blocks._Run, "_report", functools.partial(clock.watch, "report"))
+    replace(blocks, "example", functools.partial(clock.watch, "generate"))
     replace(
         checks,
         "STRUCTURAL",

@@ -9,7 +9,7 @@ from typing import Any
 
 from relaxfuzz.fuzz.campaign import schedule
 from relaxfuzz.fuzz.campaign.draw import entropy
-from relaxfuzz.fuzz.process import worker
+from relaxfuzz.fuzz.process import block
 from relaxfuzz.oracles.execute.kernels import folder
 from relaxfuzz.oracles.values import executed
 
@@ -71,6 +71,6 @@ def _executing_some(tell: Tell) -> None:
 
         return watched
 
-    replace(worker._Block, "_module", one_of_each)
+    replace(block._Run, "_module", one_of_each)
     replace(executed, "rule_of", sampled)
     replace(executed, "execute", twice)

@@ -13,7 +13,7 @@ import psutil
 from relaxfuzz.fuzz.campaign import campaign
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Target
+from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.oracles.catalogue import catalogue
 
 MEGABYTE = 1 << 20

@@ -15,7 +15,7 @@ import tvm_ffi
 from tvm import relax
 
 from relaxfuzz.fuzz.campaign.draw import entropy, example
-from relaxfuzz.fuzz.process import worker
+from relaxfuzz.fuzz.process import block
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
@@ -66,7 +66,7 @@ def some_calls(mod: tvm.IRModule, random: Random) -> Iterator[PassCall]:
         if made == NAIVE_PASSES:
             return
         if contract.requires(mod) is None:
-            call = contract.variants(Choices(random.randbytes(worker.CHOICES)), mod)
+            call = contract.variants(Choices(random.randbytes(block.CHOICES)), mod)
             if call is not None:
                 made += 1
                 yield call

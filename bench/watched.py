@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.campaign import run as campaign
@@ -16,10 +17,10 @@ from relaxfuzz.fuzz.campaign.events import BlockDone, Fault, Finished, Found
 from relaxfuzz.fuzz.campaign.recorder import begin
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.block import Block
 from relaxfuzz.fuzz.process.executor import Executor, Member, Sink
 from relaxfuzz.fuzz.process.protocol import (
     LIMITS,
-    Block,
     Died,
     Ended,
     Forked,
@@ -69,7 +70,7 @@ class Watched:
         """See `Executor`."""
         return self._executor.members()
 
-    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+    def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         """See `Executor`."""
         if not isinstance(job, Block):
             return self._executor.submit(job, sink, limits=limits)

@@ -15,25 +15,23 @@ from dataclasses import dataclass, field
 from ...generators.ops import table as operators
 from ...oracles.passcall import PassCall
 from ..process import death
-from ..process.executor import Executor, ExecutorError, regenerate
+from ..process.block import Block, ModuleDone, Regenerate, Violated
+from ..process.executor import Executor, ExecutorError, ask
 from ..process.protocol import (
     LIMITS,
-    Beat,
-    Block,
+    Broken,
     Died,
     Ended,
     Failed,
+    Heartbeat,
     Limits,
-    Lost,
-    ModuleDone,
-    Origin,
-    Place,
+    Position,
     Reply,
-    Target,
-    Violated,
+    Result,
     identity,
     mark,
 )
+from ..process.targets import Origin, Target
 from ..user_input.mistake import Mistake
 from . import focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
@@ -206,7 +204,7 @@ class _Campaign:
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,
-                told=tuple(map(mark, self._state.occurrences)),
+                reported=tuple(map(mark, self._state.occurrences)),
             )
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
@@ -226,12 +224,12 @@ class _Campaign:
         match reply:
             case None:
                 block.void()
-            case Beat():
-                block.place = reply.place
+            case Heartbeat(position=position):
+                block.position = position
             case Ended():
                 block.done = True
-            case Lost():
-                raise ExecutorError(reply.why)
+            case Broken(reason=reason):
+                raise ExecutorError(reason)
             case Died():
                 block.settle(reply)
                 rest = block.rest(reply)
@@ -255,7 +253,7 @@ class _Campaign:
                 if isinstance(reply, Died):
                     block.settle(reply)
                     block.done = True
-                elif isinstance(reply, Lost):
+                elif isinstance(reply, Broken):
                     block.done = True
                 else:
                     self._hear(block, reply)
@@ -263,19 +261,20 @@ class _Campaign:
     def _commit(self, block: InFlight) -> Iterator[Event]:
         for reply in block.replies:
             match reply:
-                case Violated(_, violation, origin, calls, pipeline, module):
+                case Result(value=Violated(violation, origin, calls, pipeline, module)):
                     item = self._item(calls, pipeline)
                     if self._tally.is_new(identity(violation), item):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed(mistake=False):
-                    yield from self._fault(reply.traceback, reply.place)
+                    yield from self._fault(reply.traceback, reply.position)
                 case Died():
                     yield from self._death(block, reply)
         stats = block.stats()
         self._tally.count(block.modules, stats)
         if self._tally is self._state:
-            done = (reply for reply in block.replies if isinstance(reply, ModuleDone))
+            results = (reply.value for reply in block.replies if isinstance(reply, Result))
+            done = (value for value in results if isinstance(value, ModuleDone))
             self._state.commit(done, self._seconds())
         elif not stats:  # the budget was used up before it began
             return
@@ -288,20 +287,23 @@ class _Campaign:
         return self._labels[calls[0].name] if len(calls) == 1 else "sequence"
 
     def _death(self, block: InFlight, died: Died) -> Iterator[Event]:
-        violation, place = death.violation(died), died.place
+        violation, place = death.violation(died), died.position
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
         elif self._tally.is_new(identity(violation), place.item):
             part = block.part
             origin = Origin(part.seed, place.index, place.stage, part.disabled, part.ops)
             try:
-                module = regenerate(self._executor, origin, limits=self._config.limits)
+                module = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:
-                yield from self._fault(f"Cannot make {origin} again: {error}", place)
+                yield from self._fault(f"Cannot generate {origin} again: {error}", place)
+                return
+            if isinstance(module, Died):
+                yield from self._fault(f"Cannot generate {origin} again: {module}", place)
             else:
                 yield Found(violation, module, origin, place.calls, place.pipeline)
 
-    def _fault(self, text: str, place: Place | None) -> Iterator[Event]:
+    def _fault(self, text: str, place: Position | None) -> Iterator[Event]:
         if self._tally.is_new_fault(text):
             yield Fault(text, place)
 
@@ -314,9 +316,9 @@ class _Campaign:
             violations=self._tally.occurrences.total() + sum(block.violations for block in blocks),
             distinct=len(self._tally.occurrences),
             current=tuple(
-                block.place.item or block.place.step
+                block.position.item or block.position.step
                 for block in blocks
-                if block.place is not None and not block.done
+                if block.position is not None and not block.done
             ),
             members=self._executor.members(),
         )

@@ -10,7 +10,8 @@ from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
 from ..findings.finding import Finding
 from ..process.executor import Member
-from ..process.protocol import Origin, PassStats, Place
+from ..process.protocol import Position
+from ..process.targets import Origin, PassStats
 from .state import State
 
 
@@ -90,7 +91,7 @@ class Fault:
     """The harness itself failed (never a pass); the campaign goes on behind that place."""
 
     text: str
-    place: Place | None
+    place: Position | None
 
     def describe(self, seed: int) -> str:
         """The text, and what reproduces it."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from ..process.protocol import ModuleDone
+from ..process.block import ModuleDone
 from ..process.serialize import typed
 from .draw import entropy
 

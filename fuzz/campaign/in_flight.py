@@ -6,18 +6,9 @@ import dataclasses
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from ..process.protocol import (
-    Block,
-    Death,
-    Died,
-    ModuleDone,
-    PassStats,
-    Place,
-    Reply,
-    Resume,
-    StageDone,
-    Violated,
-)
+from ..process.block import Block, ModuleDone, Resume, StageDone, Violated
+from ..process.protocol import Death, Died, Position, Reply, Result
+from ..process.targets import PassStats
 
 DEATHS = 5
 """An item that has killed so many processes of a block is left out of the rest of it; what
@@ -40,11 +31,11 @@ class _Said:
     def add(self, reply: Reply) -> None:
         self.replies.append(reply)
         match reply:
-            case StageDone():
-                self.checks += reply.checks
-            case Violated() | Died():
+            case Result(value=StageDone() as done):
+                self.checks += done.checks
+            case Result(value=Violated()) | Died():
                 self.violations += 1
-            case ModuleDone(index=index):
+            case Result(value=ModuleDone(index=index)):
                 self.modules.add(index)
 
 
@@ -57,7 +48,7 @@ class InFlight:
     """What runs now: all of it at first, after a death what is left."""
     end: int
     job: int = 0
-    place: Place | None = None
+    position: Position | None = None
     done: bool = False
     _settled: _Said = field(default_factory=_Said)
     """By processes that have ended."""
@@ -102,20 +93,20 @@ class InFlight:
         """By item of the schedule."""
         stats: dict[str, PassStats] = defaultdict(PassStats)
         for reply in self.replies:
-            if isinstance(reply, StageDone):
-                for name, more in reply.stats.items():
+            if isinstance(reply, Result) and isinstance(reply.value, StageDone):
+                for name, more in reply.value.stats.items():
                     stats[name] += more
         return stats
 
     def rest(self, died: Died) -> Block | None:
         """What is left of the block after a death; None where that is nothing."""
-        place = died.place
-        if place is None:
+        position = died.position
+        if position is None:
             return None
         resume = None
-        start = place.index + 1
-        if _checking(place):
-            start, resume = place.index, Resume(place.stage, place.ordinal + 1)
+        start = position.index + 1
+        if _checking(position):
+            start, resume = position.index, Resume(position.stage, position.ordinal + 1)
         if start == self.end:
             return None
         stats = self.stats()
@@ -134,11 +125,11 @@ class InFlight:
     def _banned(self) -> tuple[str, ...]:
         deaths: Counter[str] = Counter()
         for reply in self._settled.replies:
-            if isinstance(reply, Died) and reply.place is not None:
-                deaths[reply.place.item] += _WEIGHTS.get(reply.death, 1)
+            if isinstance(reply, Died) and reply.position is not None:
+                deaths[reply.position.item] += _WEIGHTS.get(reply.death, 1)
         return tuple(name for name, count in deaths.items() if count >= DEATHS)
 
 
-def _checking(place: Place) -> bool:
+def _checking(position: Position) -> bool:
     """The child was running a check; not making a module, or asking whether a pass applies."""
-    return place.ordinal >= 0 and not place.step.startswith("requires ")
+    return position.ordinal >= 0 and not position.step.startswith("requires ")

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..process.protocol import Identity, PassStats
+from ..process.protocol import Identity
+from ..process.targets import PassStats
 
 LEAST = 1 / 3
 MOST = 3.0

@@ -135,7 +135,7 @@ class CampaignRunner:
         has the reason.
 
         Raises:
-            DiskLost: findings can no longer be written.
+            DiskFailure: findings can no longer be written.
         """
         events = campaign(self.config, self._executor, self._stop, self.state)
         with contextlib.closing(events):

@@ -21,7 +21,7 @@ from ...oracles.contract import PassContract
 from ...oracles.oracle import Oracle
 from ...oracles.tiers import ORACLES
 from ...oracles.values import evaluated, executed
-from ..process.protocol import Target
+from ..process.targets import Target
 from . import plateau
 from .draw import entropy
 

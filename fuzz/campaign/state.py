@@ -12,8 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..process.protocol import Identity, ModuleDone, PassStats
+from ..process.block import ModuleDone
+from ..process.protocol import Identity
 from ..process.serialize import counted, parse, plain, typed
+from ..process.targets import PassStats
 from . import plateau
 from .focus import Learned, horizon
 

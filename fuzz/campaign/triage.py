@@ -25,7 +25,7 @@ from ..minimize.parallel import State
 from ..minimize.passlist import fewer_passes
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import LIMITS, Death
-from ..system.disk_lost import DiskLost, is_lost, watched
+from ..system.disk_failure import DiskFailure, is_lost, watched
 from ..user_input.mistake import Mistake
 
 REDUCE_SECONDS = 3.0
@@ -92,7 +92,7 @@ class Triage:
         self._deadline: float | None = None
         """Of all reduction; None while the campaign runs."""
         self._stop = False
-        self._disk_lost: DiskLost | None = None
+        self._disk_lost: DiskFailure | None = None
         self._threads: list[threading.Thread] = []
         # The rest of the machine belongs to the campaign until it ends.
         self._start_threads(max(1, executor.workers // 2))
@@ -161,7 +161,7 @@ class Triage:
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
         Raises:
-            DiskLost: see `check`.
+            DiskFailure: see `check`.
         """
         with self._lock:
             self._deadline = time.monotonic() + seconds
@@ -185,7 +185,7 @@ class Triage:
         """Raise what ended a thread.
 
         Raises:
-            DiskLost: a finding could not be written.
+            DiskFailure: a finding could not be written.
         """
         if self._disk_lost is not None:
             raise self._disk_lost
@@ -213,7 +213,7 @@ class Triage:
             try:
                 with watched(tempfile.gettempdir()):
                     self._process(priority, finding)
-            except DiskLost as error:
+            except DiskFailure as error:
                 self._disk_lost = error
             except Exception:
                 if not self._stop:

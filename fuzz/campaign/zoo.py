@@ -16,7 +16,7 @@ from ...oracles.inspect import bindings_of, relax_functions
 from ..findings.finding import Finding
 from ..findings.store import Store
 from ..process.executor import Executor, ExecutorError
-from ..process.protocol import Target
+from ..process.targets import Target
 from .campaign import CampaignConfig
 from .events import Event, Found
 from .runner import CampaignRunner

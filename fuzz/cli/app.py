@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 from ..output.readable import message
-from ..system.disk_lost import watched
+from ..system.disk_failure import watched
 from ..user_input.mistake import Mistake, Told
 from ..user_input.options import EXEMPT_INSTEAD
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...oracles.text.paths import VARIABLE
 from ..process.executor import ExecutorError
 from ..process.serialize import plain, typed
-from ..system.surroundings import Surroundings
+from ..system.environment import Environment
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -197,11 +197,11 @@ class Cargo:
                 shutil.rmtree(self._root, ignore_errors=True)
 
     @property
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> Environment:
         """Of processes that use it: as the driver's are."""
         theirs = (self._manifest.folder, *self._manifest.path)
         folder, *path = (self._root + each for each in theirs)
-        return Surroundings(Path(folder), tuple(map(Path, (folder, *path))), {VARIABLE: self._root})
+        return Environment(Path(folder), tuple(map(Path, (folder, *path))), {VARIABLE: self._root})
 
     def here(self, path: str) -> str:
         """The name of the driver's file on this worker."""

@@ -16,23 +16,24 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..process.block import Block, StageDone
 from ..process.executor import ExecutorError, Member, News, Sink
 from ..process.protocol import (
     LIMITS,
-    Beat,
-    Block,
+    Broken,
     Ended,
     Failed,
+    Heartbeat,
     Job,
     Limits,
-    Lost,
     Reply,
-    StageDone,
+    Result,
     Submit,
-    decode,
+    decode_reply,
     encode,
+    result_type,
 )
 from ..user_input.mistake import Mistake
 from . import fitness, remote
@@ -68,7 +69,7 @@ RETRIES = 3
 class _Entry:
     """A job that is not done."""
 
-    job: Job
+    job: Job[Any]
     sink: Sink
     limits: Limits
     future: Future[Answer] | None = None
@@ -143,8 +144,8 @@ class ClusterExecutor:
             signs = [entry.sign for entry in self._entries.values() if entry.sign is not None]
         return self._crew.members(signs)
 
-    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
-        """See `Executor`. All that is said about a job comes when it is done, but for `Beat`."""
+    def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
+        """See `Executor`. All replies but `Heartbeat` come when the job is done."""
         with self._lock:
             if self._broken is not None or self._closed.is_set():
                 raise ExecutorError(self._broken or "the executor is closed")
@@ -279,13 +280,14 @@ class ClusterExecutor:
             answer = self._answer(id, entry, future)
             if answer is None:
                 continue
-            replies = [_reply(line) for line in zlib.decompress(answer.lines).splitlines()]
+            replies = _replies(answer, entry.job)
             with self._lock:
                 if self._entries.pop(id, None) is None:
                     continue
             if isinstance(entry.job, Block):
-                done = (reply for reply in replies if isinstance(reply, StageDone))
-                self._crew.count(answer.worker, sum(reply.checks for reply in done))
+                results = (reply.value for reply in replies if isinstance(reply, Result))
+                done = (value for value in results if isinstance(value, StageDone))
+                self._crew.count(answer.worker, sum(value.checks for value in done))
             for reply in replies:
                 entry.sink(reply)
 
@@ -361,8 +363,8 @@ class ClusterExecutor:
                 return
             entry.sign = sign
         if sign.beat is not None:
-            beat = _reply(sign.beat.encode())
-            assert isinstance(beat, Beat), beat
+            beat = decode_reply(sign.beat.encode())
+            assert isinstance(beat, Heartbeat), beat
             entry.sink(beat)
 
     def _nobody(self, seconds: float) -> str:
@@ -379,9 +381,12 @@ class ClusterExecutor:
     def _give_up(self) -> None:
         """Tell those who wait that nothing more will come."""
         for id, entry in sorted(self._entries.items()):
-            entry.sink(Ended(id) if self._broken is None else Lost(id, self._broken))
+            entry.sink(Ended(id) if self._broken is None else Broken(id, self._broken))
         self._entries.clear()
 
 
-def _reply(line: bytes) -> Reply:
-    return decode(line)  # type: ignore[return-value]  # workers only reply
+def _replies(answer: Answer, job: Job[Any]) -> list[Reply]:
+    kind = result_type(job)
+    return [
+        decode_reply(line, lambda id: kind) for line in zlib.decompress(answer.lines).splitlines()
+    ]

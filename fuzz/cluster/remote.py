@@ -19,24 +19,25 @@ from typing import Any
 
 from distributed import get_worker
 
+from ..process.block import StageDone
 from ..process.executor import ExecutorError
+from ..process.jobs import Execute
 from ..process.local_pool import LocalPool
 from ..process.protocol import (
-    Beat,
+    Broken,
     Died,
     Ended,
-    Execute,
-    Executed,
     Forked,
-    Lost,
+    Heartbeat,
     Reply,
-    StageDone,
+    Result,
     Submit,
-    decode,
+    decode_request,
     encode,
 )
+from ..process.worker import HANDLERS
+from ..system.environment import HERE
 from ..system.script_runner import RunnerDied, Runners
-from ..system.surroundings import HERE
 from . import fitness
 from .cargo import Cargo
 
@@ -89,7 +90,7 @@ class Sign:
     item: str
     """The pass (or "sequence", or pipeline) that it is at; or the step."""
     beat: str | None
-    """`Beat` as a line of the protocol; None before the first."""
+    """`Heartbeat` as a line of the protocol; None before the first."""
 
 
 def work(order: Order) -> Answer:
@@ -118,7 +119,7 @@ def _done(order: Order, worker: Any) -> bytes:
         ExecutorError: the pool does not come up, or is broken.
     """
     with _pools.use(order.campaign, worker, order.cargo) as pool:
-        submit = decode(pool.inward(order.submit))
+        submit = decode_request(pool.inward(order.submit), (*HANDLERS, Execute))
         assert isinstance(submit, Submit), submit
         replies: list[Any]
         if isinstance(submit.job, Execute):
@@ -155,7 +156,7 @@ class _Job:
         self._worker = worker
         self._campaign = campaign
         self._pool = pool
-        self._beat: Beat | None = None
+        self._beat: Heartbeat | None = None
         self._told = 0.0
 
     def run(self) -> None:
@@ -185,10 +186,10 @@ class _Job:
     def _hear(self, reply: Reply | None) -> None:
         if reply is None:
             self.replies.clear()
-        elif isinstance(reply, Beat):
+        elif isinstance(reply, Heartbeat):
             self._beat = reply
-        elif isinstance(reply, Lost):
-            raise ExecutorError(reply.why)
+        elif isinstance(reply, Broken):
+            raise ExecutorError(reply.reason)
         elif not isinstance(reply, Forked):
             self.replies.append(reply)
 
@@ -199,8 +200,12 @@ class _Job:
         sign = Sign(
             id,
             self._worker.address,
-            sum(reply.checks for reply in self.replies if isinstance(reply, StageDone)),
-            "" if self._beat is None else self._beat.place.item or self._beat.place.step,
+            sum(
+                reply.value.checks
+                for reply in self.replies
+                if isinstance(reply, Result) and isinstance(reply.value, StageDone)
+            ),
+            "" if self._beat is None else self._beat.position.item or self._beat.position.step,
             None if beat is None else self._pool.outward(beat).decode(),
         )
         self._worker.log_event(self._campaign, dataclasses.asdict(sign))
@@ -244,7 +249,7 @@ class _Pool:
             raise ExecutorError(f"what executes scripts was killed again and again: {error}") from (
                 None
             )
-        return [Executed(0, code, stderr), Ended(0)]
+        return [Result(0, (code, stderr)), Ended(0)]
 
     def close(self) -> None:
         """End what runs in it."""
@@ -326,7 +331,7 @@ def _start(worker: Any, digest: str | None) -> _Pool:
     cargo = None if digest is None else Cargo.use(worker, digest)
     surroundings = HERE if cargo is None else cargo.surroundings
     try:
-        local = LocalPool(worker.state.nthreads, surroundings=surroundings)
+        local = LocalPool(worker.state.nthreads, environment=surroundings)
     except ExecutorError:
         if cargo is not None:
             cargo.leave()

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import reproducer
-from ..process.executor import Executor, execute
+from ..process.executor import Executor, ask
+from ..process.jobs import Execute
+from ..process.protocol import Died
 from ..reproducer.execution import SECONDS
 from .shipment import Shipment
 
@@ -27,4 +29,6 @@ class ClusterScripts:
         """See `Scripts`; a file that was written since then is executed here."""
         if not self.shipment.has(path):
             return reproducer.run(path)
-        return execute(self.executor, path, SECONDS)
+        answer = ask(self.executor, Execute(str(path), SECONDS))
+        assert not isinstance(answer, Died), answer
+        return answer

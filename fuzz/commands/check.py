@@ -21,8 +21,8 @@ from ...oracles.pipelines import PIPELINES
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..process.executor import check
+from ..process.jobs import Check
 from ..process.local_pool import LocalPool
-from ..process.protocol import Check
 from ..session.session import Session, session
 from ..user_input.mistake import Mistake, near
 from ..user_input.options import Relaxations

@@ -17,9 +17,10 @@ from ...oracles.explain import CHECK, PIPELINES, Excerpt, Explanation, Kind, Tro
 from ...oracles.passcall import BadSpelling, parse
 from ...oracles.pipelines import PIPELINES as CHECKED
 from ..process import death
-from ..process.executor import JobFailed, explain
+from ..process.executor import JobFailed, ask
+from ..process.jobs import Explain
 from ..process.local_pool import LocalPool
-from ..process.protocol import Died, Explain, Limits
+from ..process.protocol import Died, Limits
 from ..user_input.mistake import Mistake, near
 from ..user_input.probe import probe
 from ..user_input.read_module import inspect, load
@@ -46,15 +47,15 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
     with LocalPool(1) as pool:
         job = Explain(module=load(module, pool, well_formed=False), pipeline=chosen, file=file)
         try:
-            answer = explain(pool, job, limits=LIMITS)
+            answer = ask(pool, job, limits=LIMITS)
             if isinstance(answer, Died) and _step(answer).startswith(_LOCATE):
                 # The step fails without dying; a part of the module is what it does not survive.
                 job = dataclasses.replace(job, locate=False)
-                answer = explain(pool, job, limits=LIMITS)
+                answer = ask(pool, job, limits=LIMITS)
         except JobFailed:
             load(module, pool)  # an ill-formed module may be past explaining: that is told
             # Parts of one whose types lack something cannot always be made.
-            answer = explain(pool, dataclasses.replace(job, locate=False), limits=LIMITS)
+            answer = ask(pool, dataclasses.replace(job, locate=False), limits=LIMITS)
     if isinstance(answer, Died):
         answer = Explanation(chosen, (), (_death(answer),), built=False)
     troubles = tuple(_named(trouble, module, pipeline) for trouble in answer.troubles)
@@ -96,7 +97,7 @@ def _named(trouble: Trouble, module: Path, pipeline: str) -> Trouble:
 
 
 def _step(died: Died) -> str:
-    return "" if died.place is None else died.place.step
+    return "" if died.position is None else died.position.step
 
 
 def _death(died: Died) -> Trouble:

@@ -25,7 +25,8 @@ from ..findings.known import Choice
 from ..output.terminal import counted, findings_table
 from ..process import death
 from ..process.executor import ExecutorError, check
-from ..process.protocol import Check, Death, Died
+from ..process.jobs import Check
+from ..process.protocol import Death, Died
 from ..session.session import Session, session
 from ..user_input.mistake import Mistake
 from ..user_input.unnamed_pass import Held

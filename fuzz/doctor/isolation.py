@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-from ..system.prctl import adopt_orphans, die_with_parent
-from ..system.rlimit import lower
+from ..system.limits import adopt_orphans, die_with_parent, lower
 from .line import Line, Step, ok, problem, warning
 
 AT_ONCE = 4

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from ...oracles.oracle import Violation
 from ..process.executor import Executor, check
-from ..process.protocol import LIMITS, Check, Death, Limits
+from ..process.jobs import Check
+from ..process.protocol import LIMITS, Death, Limits
 from .finding import Finding
 
 PATIENT = replace(LIMITS, step_seconds=30.0)

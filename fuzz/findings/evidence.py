@@ -20,7 +20,7 @@ from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
 from ...oracles.structural.lowering_gaps import unknown
 from ..process.executor import Executor, check
-from ..process.protocol import Check
+from ..process.jobs import Check
 from .confirm import DEATHS
 from .finding import Finding
 from .pattern import pattern

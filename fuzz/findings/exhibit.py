@@ -7,8 +7,9 @@ from ...oracles.oracle import Case, Violation
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.text.exhibit import exhibit as of
 from ..process import death
-from ..process.executor import Executor, show
-from ..process.protocol import LIMITS, Died, Limits, Show
+from ..process.executor import Executor, ask
+from ..process.jobs import Show
+from ..process.protocol import LIMITS, Died, Limits
 from .confirm import DEATHS
 from .finding import Finding
 
@@ -24,11 +25,11 @@ def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) ->
     violation = finding.violation
     if finding.oracle not in DEATHS:
         job = Show(finding.module, violation, finding.calls, finding.pipeline)
-        shown = show(executor, job, limits=limits)
+        shown = ask(executor, job, limits=limits)
         if isinstance(shown, Exhibit):
             return shown
         violation = death.violation(shown)
-    shown = show(executor, Show(finding.module, violation), limits=limits)
+    shown = ask(executor, Show(finding.module, violation), limits=limits)
     return alone(finding.source, violation) if isinstance(shown, Died) else shown
 
 

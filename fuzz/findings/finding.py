@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
-from ..process.protocol import Identity, Origin
+from ..process.protocol import Identity
 from ..process.serialize import counted, parse, typed
+from ..process.targets import Origin
 from ..user_input.mistake import Mistake
 
 FORMAT = 1

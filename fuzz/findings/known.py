@@ -21,7 +21,8 @@ from ...corpus.versions import order
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.passcall import PassCall, public_passes
 from ..campaign.events import Finished
-from ..process.protocol import Identity, Target
+from ..process.protocol import Identity
+from ..process.targets import Target
 from ..reproducer import Scripts
 from ..system.files import write_whole
 from ..user_input.mistake import Mistake

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..system.disk_lost import transaction
+from ..system.disk_failure import transaction
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS members (

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..process.protocol import PassStats
 from ..process.serialize import counted, parse, plain, typed
+from ..process.targets import PassStats
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (

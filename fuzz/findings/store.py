@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..output.readable import sentence
 from ..system.database import BadDatabase, check, readable, tables, writable
-from ..system.disk_lost import transaction, watched
+from ..system.disk_failure import transaction, watched
 from ..system.files import write_whole
 from ..user_input.mistake import Mistake
 from . import rows, runs

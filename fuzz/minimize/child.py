@@ -1,60 +1,105 @@
-"""What a child does with the job `Reduce`: the search, with its oracle asked in process."""
+"""The job of the minimizer: the search, with its oracle asked in process."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-
-import tvm
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from ...generators.stages import Stage
 from ...generators.tvm_api import load_json
 from ...oracles.oracle import Violation
-from ..process.journal import Journal
-from ..process.protocol import Exhausted, Failed, FromChild, Met, Reduce, Shrunk, Tried, identity
-from .reduction import Spot
+from ..process.jobs import Check, Context, violations_of
+from ..process.process_state import Watch
+from ..process.protocol import Death, Identity, Job, identity
+from .reduction import FIRST, Spot
 from .search import Candidate, Search, search
 
 MAKING = "edit"
-"""The step in which a candidate is made: a death there is no fault of a pass."""
+"""The step in which a candidate is made: a death there is not the fault of a pass."""
 
-SIGN_SECONDS = 0.1
-"""Between two signs of life."""
+HEARTBEAT_SECONDS = 0.1
+"""Between two reports of the number of candidates."""
 
 
-def reduce(
-    id: int,
-    job: Reduce,
-    check: Callable[[tvm.IRModule], list[Violation]],
-    journal: Journal,
-    say: Callable[[FromChild], None],
-) -> None:
-    """Look for smaller modules until there are none; say each at once.
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A smaller module shows the violation; the search goes on from it."""
 
-    Args:
-        check: gives the violations of a module under the job's passes and oracles.
+    module: str
+    """TVM JSON."""
+    spot: Spot
+    tried: int
+    """Candidates since the job began."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherViolation:
+    """A candidate shows another violation, which this job has not reported before."""
+
+    violation: Violation
+    module: str
+    """TVM JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The number of candidates since the job began."""
+
+    tried: int
+    exhausted: bool = False
+    """No edit of a whole cycle leads to a smaller module: the end of the job."""
+
+
+ReduceResult: TypeAlias = Shrunk | OtherViolation | Tried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduce(Job[ReduceResult]):
+    """Search for ever smaller modules that show a violation; see `search`.
+
+    Its positions are edits: the index is the reduction's, the ordinal the edit's number.
     """
-    wanted = (job.oracle, job.pass_name, job.key)
-    told = {wanted}
+
+    check: Check
+    """Of the module to begin with."""
+    wanted: Identity
+    """Of the violation."""
+    anchor: Spot = FIRST
+    after: Spot | None = None
+    share: int = 0
+    shares: int = 1
+
+
+def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
+    """Report each smaller module at once, until there are none."""
+    journal, calls = context.journal, job.check.calls
+    reported = {job.wanted}
     tried = 0
-    sign = time.monotonic()
+    heartbeat = time.monotonic()
 
     def before(spot: Spot) -> None:
-        journal.place(spot.reduction, Stage.RAW, spot.number, "", job.calls, job.pipeline)
+        journal.position(spot.reduction, Stage.RAW, spot.number, "", calls, job.check.pipeline)
         journal.step(MAKING)
 
+    def violations(candidate: Candidate) -> list[Violation]:
+        watch = Watch(calls if job.wanted[0] == Death.CHANGED else ())
+        found = violations_of(job.check, candidate.mod, journal)
+        watch.end(journal)
+        return found
+
     def holds(candidate: Candidate) -> bool:
-        nonlocal tried, sign
+        nonlocal tried, heartbeat
         tried += 1
-        if time.monotonic() - sign > SIGN_SECONDS:
-            sign = time.monotonic()
-            say(Tried(id, tried))
-        seen = {identity(violation): violation for violation in check(candidate.mod)}
+        if time.monotonic() - heartbeat > HEARTBEAT_SECONDS:
+            heartbeat = time.monotonic()
+            context.report(Tried(tried))
+        seen = {identity(violation): violation for violation in violations(candidate)}
         for other, violation in seen.items():
-            if other not in told:
-                told.add(other)
-                say(Met(id, violation, candidate.module))
-        return wanted in seen
+            if other not in reported:
+                reported.add(other)
+                context.report(OtherViolation(violation, candidate.module))
+        return job.wanted in seen
 
     where = Search(
         anchor=job.anchor,
@@ -62,8 +107,8 @@ def reduce(
         share=job.share,
         shares=job.shares,
         before=before,
-        fault=lambda text: say(Failed(id, text, journal.last())),
+        fault=context.fail,
     )
-    for smaller in search(load_json(job.module), holds, where):
-        say(Shrunk(id, smaller.module, smaller.spot, tried))
-    say(Exhausted(id, tried))
+    for smaller in search(load_json(job.check.module), holds, where):
+        context.report(Shrunk(smaller.module, smaller.spot, tried))
+    context.report(Tried(tried, exhausted=True))

@@ -14,25 +14,22 @@ from ..findings.confirm import DEATHS, again, same
 from ..findings.finding import Finding
 from ..process import death
 from ..process.executor import Executor, ExecutorError
+from ..process.jobs import Check
 from ..process.protocol import (
     LIMITS,
+    Broken,
     Death,
     Died,
     Ended,
-    Exhausted,
     Failed,
     Identity,
     Limits,
-    Lost,
-    Met,
-    Reduce,
     Reply,
-    Shrunk,
-    Tried,
+    Result,
     identity,
 )
 from ..user_input.mistake import Mistake
-from .child import MAKING
+from .child import MAKING, OtherViolation, Reduce, Shrunk, Tried
 from .reduction import FIRST, Spot
 from .reductions import REDUCTIONS
 from .search import digest, make
@@ -150,15 +147,16 @@ class _Race:
                 self._executor.cancel(run.job)
 
     def _submitted(self, share: int, after: Spot | None = None) -> _Run:
-        job = Reduce(
+        check = Check(
             module=self.state.module,
-            oracle=self._finding.oracle,
-            pass_name=self._finding.pass_name,
-            key=self._finding.key,
             calls=self._finding.calls,
             pipeline=self._finding.pipeline,
             oracles=self._oracles,
             exempt=self._finding.exempt,
+        )
+        job = Reduce(
+            check=check,
+            wanted=identity(self._finding.violation),
             anchor=self.state.spot,
             after=after,
             share=share,
@@ -184,23 +182,23 @@ class _Race:
                 self._losses += 1
                 if run.advanced:  # the executor would start it with a module of long ago
                     self._restart(run)
-            case Shrunk(_, module, spot, tried):
+            case Result(value=Shrunk(module, spot, tried)):
                 run.tried, run.advanced = tried, True
                 if not self._accept(module, spot, finder=run):
                     self._restart(run, spot)
-            case Tried(_, tried):
-                run.tried = tried
-            case Exhausted(_, tried):
-                run.tried, run.exhausted = tried, True
-                self.state = replace(self.state, ended=all(each.exhausted for each in self._runs))
-            case Met(_, violation, module):
+            case Result(value=Tried(tried, exhausted)):
+                run.tried, run.exhausted = tried, exhausted
+                if exhausted:
+                    ended = all(each.exhausted for each in self._runs)
+                    self.state = replace(self.state, ended=ended)
+            case Result(value=OtherViolation(violation, module)):
                 self._meet(violation, module)
-            case Failed(_, text, mistake=True):
+            case Failed(traceback=text, mistake=True):
                 raise Mistake(text)
-            case Failed(_, text):
+            case Failed(traceback=text):
                 self.faults[text] = None
-            case Lost():
-                raise ExecutorError(reply.why)
+            case Broken(reason=reason):
+                raise ExecutorError(reason)
             case Died():
                 self._bury(run, reply)
             case Ended() if not run.exhausted:
@@ -223,14 +221,14 @@ class _Race:
 
     def _bury(self, run: _Run, died: Died) -> None:
         """The candidate at which a child died holds, or shows something else, or is our fault."""
-        place = died.place
-        if place is None:
+        position = died.position
+        if position is None:
             self._losses += 1
             self._restart(run)
             return
         run.tried += 1
-        spot = Spot(place.index, place.ordinal)
-        if place.step == MAKING:
+        spot = Spot(position.index, position.ordinal)
+        if position.step == MAKING:
             self.faults[f"An edit killed its process: {died}"] = None
             self._restart(run, spot)
             return

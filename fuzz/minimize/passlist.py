@@ -11,8 +11,9 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
 from ..findings.confirm import DEATHS, again
 from ..findings.finding import Finding
-from ..process.executor import Executor, narrow
-from ..process.protocol import Narrow
+from ..process.executor import Executor, ask
+from ..process.jobs import Narrow
+from ..process.protocol import Died
 
 T = TypeVar("T")
 
@@ -73,7 +74,9 @@ def _alone(executor: Executor, finding: Finding) -> Finding:
     if len(finding.calls) == 1 or finding.oracle in DEATHS:
         return finding
     job = Narrow(finding.violation, finding.module, finding.calls, finding.pipeline)
-    answer = narrow(executor, job)
+    answer = ask(executor, job)
+    if isinstance(answer, Died):  # of something else than the violation
+        return finding
     alone = dataclasses.replace(
         finding, module=answer.module, calls=answer.calls, pipeline=answer.pipeline
     )

@@ -16,7 +16,7 @@ from ...corpus.reading import read_text
 from ..bisect.environments import Choice, choices
 from ..cluster.where import Where, asked
 from ..findings.replay import items
-from ..process.protocol import Target
+from ..process.targets import Target
 from ..system.disk import parse_size
 from ..user_input.mistake import Mistake, parse_budget
 from ..user_input.options import CampaignOptions, Relaxations

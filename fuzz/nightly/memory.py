@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ..process.serialize import counted, parse, plain, typed
-from ..system.disk_lost import watched
+from ..system.disk_failure import watched
 from ..system.files import write_whole
 
 FILE = "nightly.json"

@@ -1,7 +1,7 @@
-"""What a child says to its zygote: a stream of bytes in memory that both share.
+"""The byte stream from a child to the zygote, in memory that both share.
 
-No descriptor leads to it. A pass may close, replace and write into all that it finds open, and
-what its process says still arrives, and nothing else does.
+It has no file descriptor: a pass may close, replace and write into all that are open, and the
+messages of its process still arrive, and nothing else does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _COUNT = struct.Struct("@Q")  # copied in one step, as no standard size is
 _WRITTEN_AT, _READ_AT, _DATA_AT = 0, 64, 4096
 
 CAPACITY = 4 << 20
-"""Bytes on their way; who has more to say waits. Memory is used only as far as it is written."""
+"""Bytes in transit; a writer of more waits. Only memory that was written to is used."""
 
 PAUSE = 0.001
 
@@ -26,7 +26,7 @@ class Channel:
         self._memory = mmap.mmap(-1, _DATA_AT + CAPACITY)
 
     def write(self, data: bytes) -> None:
-        """Say something; waits while the other side has not read what was said before."""
+        """Send bytes; waits while the reader has not made room."""
         rest = memoryview(data)
         while rest:
             written = self._count(_WRITTEN_AT)
@@ -37,12 +37,12 @@ class Channel:
             at = written % CAPACITY
             piece = rest[: min(room, CAPACITY - at)]
             self._memory[_DATA_AT + at : _DATA_AT + at + len(piece)] = piece
-            # Only now: a child killed before has said nothing of it.
+            # Only now: of a child that is killed before, nothing of this piece is read.
             _COUNT.pack_into(self._memory, _WRITTEN_AT, written + len(piece))
             rest = rest[len(piece) :]
 
     def read(self) -> bytes:
-        """What has been said since the last time."""
+        """The bytes sent since the last call."""
         read, written = self._count(_READ_AT), self._count(_WRITTEN_AT)
         pieces = []
         while read < written:

@@ -1,4 +1,4 @@
-"""The death of a child as a violation: who is blamed, and what tells it from other deaths."""
+"""The death of a child as a violation: which pass is blamed, and the key of the death."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from ...oracles.oracle import Violation
 from ..output.readable import visible
-from .protocol import Death, Died, Place
+from .protocol import Death, Died, Position
 
 _FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
 """As TVM's handler prints it."""
@@ -17,54 +17,62 @@ _PYTHON_FRAME = re.compile(r'File "([^"\n]*)", line \d+ in (\S+)')
 """As `faulthandler` prints it."""
 _FATAL = "Fatal Python error"
 _ENTRY = "tvm/ir/transform.py"
-"""Frames further out than the call of the pass are ours."""
+"""Outside of this frame, the call of the pass, all frames are the harness's."""
 _PLUMBING = re.compile(
     r"tvm::ffi::|tvm::transform::|TVMFFI|Functor|Visitor::|Mutator::|tvm::runtime::|std::"
     r"|tvm::Type::"
 )
-"""Frames that lie between any two functions of TVM, and tell nothing of the cause."""
+"""Frames between any two functions of TVM, which do not point to the cause."""
+
+_UNENCODABLE = "tvm_ffi.core.TVMFFICyErrorSetRaisedFromPyError"
+"""Named on stderr where tvm-ffi fails to convert the exception of a pass, because its text holds a
+lone surrogate. The C++ caller then dereferences a null pointer."""
 
 RECURSION = 10
-"""A function on the stack so often has not stopped calling itself."""
+"""A function that is on the stack so often recurses without end."""
 
 LONGEST = 8000
-"""Characters of last words in a report."""
+"""Characters of stderr in a report."""
 
 RAISED = "Not caught: "
 """Before the name of an exception that ends a process, as the child writes it."""
 _RAISED = re.compile(rf"^{RAISED}(\w+)$", re.M)
 
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that say nothing against the process that they end."""
+"""Signals that are no evidence against the process that they end."""
 
-_TELLING = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
+_WITH_STACK = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 
 
 def violation(died: Died) -> Violation:
-    """What a death says of the pass that was running."""
-    blamed = culprit(died.place) if died.place is not None else ""
-    # Where a hang or a memory blow-up is met is an accident.
-    at = _function(died.stderr) if died.death in _TELLING else ""
+    """The violation of the pass that was running."""
+    blamed = culprit(died.position) if died.position is not None else ""
+    # The function in which a hang is noticed, or memory runs out, is an accident.
+    at = _function(died.stderr) if died.death in _WITH_STACK else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
-    step = died.place.step if died.place is not None else "start"
-    _, fatal, story = died.stderr.partition(_FATAL)  # before it: warnings of the modules before
-    words = fatal + story if fatal else died.stderr[-LONGEST:]
-    detail = visible(f"{title}\nstep: {step}\n{words[:LONGEST]}".rstrip())
-    if died.death is Death.CHANGED:  # its last step
+    step = died.position.step if died.position is not None else "start"
+    # Before the marker stand the warnings of earlier modules.
+    marker = _UNENCODABLE if _UNENCODABLE in died.stderr else _FATAL
+    _, found, stack = died.stderr.partition(marker)
+    stderr = found + stack if found else died.stderr[-LONGEST:]
+    detail = visible(f"{title}\nstep: {step}\n{stderr[:LONGEST]}".rstrip())
+    if died.death is Death.CHANGED:  # the last step names what was changed
         at = step
     key = (at,) if at else ()
     return Violation(died.death.value, blamed, title, detail, key, key)
 
 
-def culprit(place: Place) -> str:
-    """The pass to blame: the one that the step names, or the last one."""
-    words = re.findall(r"\w+", place.step)
-    for call in place.calls:
+def culprit(position: Position) -> str:
+    """The pass to blame: the one that the step names, else the last one."""
+    words = re.findall(r"\w+", position.step)
+    for call in position.calls:
         if call.name in words:
             return call.name
-    if place.calls:
-        return place.calls[-1].name
-    return words[-1] if words and place.pipeline is not None else place.pipeline or place.step
+    if position.calls:
+        return position.calls[-1].name
+    return (
+        words[-1] if words and position.pipeline is not None else position.pipeline or position.step
+    )
 
 
 def _title(died: Died) -> str:
@@ -86,7 +94,7 @@ def _title(died: Died) -> str:
             how = f"by raising {raised[1]}" if raised else f"with exit code {died.code}"
             return f"ended the process {how}"
         case Death.CHANGED:
-            return f"leaves {died.place.step if died.place else 'something'} changed"
+            return f"leaves {died.position.step if died.position else 'something'} changed"
         case Death.PARENT:
             return "killed the process that had started its own"
         case _:
@@ -94,7 +102,9 @@ def _title(died: Died) -> str:
 
 
 def _function(stderr: str) -> str:
-    """The innermost function that tells something: of TVM, else of a pass in Python; or empty."""
+    """The innermost function near the cause: of TVM, else of a pass in Python; or empty."""
+    if _UNENCODABLE in stderr:
+        return _UNENCODABLE
     names = [_plain(symbol) for symbol in _FRAME.findall(stderr)]
     names = [name for name in names if name.startswith("tvm::") and not _PLUMBING.search(name)]
     recursive = sorted(name for name, count in Counter(names).items() if count >= RECURSION)

@@ -1,47 +1,23 @@
-"""Where jobs run: an interface, behind which the local pool stands, or a cluster."""
+"""The interface to the processes that do jobs: the local pool, or a cluster."""
 
 from __future__ import annotations
 
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
-from ...oracles.explain.trouble import Explanation
 from ...oracles.oracle import Violation
-from ...oracles.text.exhibit import Exhibit
 from ..user_input.mistake import Mistake, Told
 from . import death
-from .protocol import (
-    LIMITS,
-    Check,
-    Checked,
-    Died,
-    Ended,
-    Execute,
-    Executed,
-    Explain,
-    Explained,
-    Failed,
-    Job,
-    Limits,
-    Lost,
-    Narrow,
-    Narrowed,
-    Origin,
-    Read,
-    Regenerate,
-    Regenerated,
-    Reply,
-    Show,
-    Shown,
-    WasRead,
-)
+from .jobs import Check
+from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
+
+R = TypeVar("R")
 
 Sink = Callable[[Reply | None], None]
-"""Gets what is said about a job, the last being `Ended`, `Died` or `Lost`; None: all that was said
-is void, the job starts again. Called in a thread of the executor: hand over, do not work."""
+"""Receives the replies about a job, the last being `Ended`, `Died` or `Broken`; None: the job
+starts again, and the replies so far are void. Called in a thread of the executor: do not block."""
 
 
 class ExecutorError(Told):
@@ -54,20 +30,20 @@ class JobFailed(ExecutorError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One worker of a cluster, and what it has done for us."""
+    """One worker of a cluster, and what it has done for this driver."""
 
     name: str
-    """Its address, or what it was called when it was started."""
+    """Its address, or the name it was started with."""
     slots: int
     """Jobs that it runs at the same time."""
     blocks: int = 0
     """Done."""
     checks: int = 0
-    """In blocks that are done, or under way."""
+    """In blocks that are done or running."""
     seconds: float = 0.0
     """Since it joined."""
     current: tuple[str, ...] = ()
-    """The passes (or "sequence", or pipelines) that it is at."""
+    """The passes (or "sequence", or pipelines) that it checks now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +58,7 @@ class News:
 
 
 class Executor(Protocol):
-    """Runs each job in a process of its own, and survives whatever happens there."""
+    """Runs each job in a process of its own, and survives its death."""
 
     @property
     def workers(self) -> int:
@@ -91,131 +67,58 @@ class Executor(Protocol):
     def members(self) -> tuple[Member, ...]:
         """The workers of a cluster; none where the jobs run on this machine alone."""
 
-    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
-        """Run a job as soon as a worker is free; checks do not wait for blocks. Returns its id.
+    def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
+        """Run a job as soon as a worker is free; short jobs do not wait for long ones.
+
+        Returns its id.
 
         Raises:
             ExecutorError: the executor is closed or broken.
         """
 
     def cancel(self, id: int) -> None:
-        """End a job now; its last message is `Ended`, after what it had said before."""
+        """End a job now; its last reply is `Ended`, after the results that it had sent before."""
 
     def close(self) -> None:
-        """Kill all that runs; no process is left behind."""
+        """Kill all running jobs; no process is left behind."""
+
+
+def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died:
+    """The result of a job that has one; or how its process died.
+
+    Raises:
+        Mistake: the user's own pass cannot be loaded any more.
+        JobFailed: the harness failed in this job.
+        ExecutorError: the executor is broken or closed.
+    """
+    replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+    executor.submit(job, replies.put, limits=limits)
+    results: list[R] = []
+    while True:
+        match replies.get():
+            case None:
+                results.clear()
+            case Result(value=value):
+                results.append(value)
+            case Died() as died:
+                return died
+            case Failed(traceback=text, mistake=True):
+                raise Mistake(text)
+            case Failed(traceback=text):
+                raise JobFailed(text)
+            case Broken(reason=reason):
+                raise ExecutorError(reason)
+            case Ended() if results:
+                return results[-1]
+            case Ended():
+                raise ExecutorError(f"The executor was closed during a {type(job).__name__} job")
 
 
 def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Violation]:
-    """What the oracles say of one module, in a fresh process; its death is a violation too.
+    """The violations of one module, checked in a fresh process; its death is one, too.
 
     Raises:
-        Mistake: the user's pass cannot be had any more.
-        ExecutorError: the harness failed at this check.
+        Mistake, ExecutorError: see `ask`.
     """
-    answer = _ask(executor, job, limits)
-    if isinstance(answer, Died):
-        return [death.violation(answer)]
-    assert isinstance(answer, Checked), answer
-    return list(answer.violations)
-
-
-def regenerate(executor: Executor, origin: Origin, *, limits: Limits = LIMITS) -> str:
-    """TVM JSON of a generated module, made again in a fresh process.
-
-    Raises:
-        ExecutorError: it cannot be made again.
-    """
-    answer = _ask(executor, Regenerate(origin), limits)
-    if not isinstance(answer, Regenerated):
-        raise ExecutorError(f"Expected the module of {origin} but got {answer}")
-    return answer.module
-
-
-def explain(executor: Executor, job: Explain, *, limits: Limits = LIMITS) -> Explanation | Died:
-    """Why a module cannot be built, found in a fresh process; or how that died.
-
-    Raises:
-        ExecutorError: the harness failed.
-    """
-    answer = _ask(executor, job, limits)
-    if isinstance(answer, Died):
-        return answer
-    assert isinstance(answer, Explained), answer
-    return answer.explanation
-
-
-def narrow(executor: Executor, job: Narrow, *, limits: Limits = LIMITS) -> Narrowed:
-    """The one pass of several that shows a violation, found in a fresh process.
-
-    Raises:
-        ExecutorError: the harness failed.
-    """
-    answer = _ask(executor, job, limits)
-    if isinstance(answer, Died):  # of something else than the violation
-        return Narrowed(answer.id, job.module, job.calls, job.pipeline)
-    assert isinstance(answer, Narrowed), answer
-    return answer
-
-
-def show(executor: Executor, job: Show, *, limits: Limits = LIMITS) -> Exhibit | Died:
-    """What an oracle compared, run again in a fresh process; or how that died.
-
-    Raises:
-        ExecutorError: the harness failed.
-    """
-    answer = _ask(executor, job, limits)
-    if isinstance(answer, Died):
-        return answer
-    assert isinstance(answer, Shown), answer
-    return answer.exhibit
-
-
-def read(executor: Executor, job: Read, *, limits: Limits = LIMITS) -> WasRead | Died:
-    """What came of reading a file in a fresh process; or how that died.
-
-    Raises:
-        ExecutorError: the harness failed.
-    """
-    answer = _ask(executor, job, limits)
-    if isinstance(answer, Died):
-        return answer
-    assert isinstance(answer, WasRead), answer
-    return answer
-
-
-def execute(executor: Executor, script: Path, seconds: float) -> tuple[int, str]:
-    """Exit code and stderr of a Python file, executed by a worker of a cluster.
-
-    Raises:
-        ExecutorError: the harness failed.
-    """
-    answer = _ask(executor, Execute(str(script), seconds), LIMITS)
-    assert isinstance(answer, Executed), answer
-    return answer.code, answer.stderr
-
-
-_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown, WasRead, Executed)
-
-
-def _ask(
-    executor: Executor,
-    job: Check | Regenerate | Explain | Narrow | Show | Read | Execute,
-    limits: Limits,
-) -> Reply:
-    replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
-    executor.submit(job, replies.put, limits=limits)
-    answer: Reply | None = None
-    while not isinstance(reply := replies.get(), Ended):
-        if isinstance(reply, Died):
-            return reply
-        if isinstance(reply, Failed) and reply.mistake:
-            raise Mistake(reply.traceback)
-        if isinstance(reply, Failed):
-            raise JobFailed(reply.traceback)
-        if isinstance(reply, Lost):
-            raise ExecutorError(reply.why)
-        if isinstance(reply, _ANSWERS) or reply is None:
-            answer = reply
-    if answer is None:
-        raise ExecutorError(f"The executor was closed before it answered {type(job).__name__}")
-    return answer
+    answer = ask(executor, job, limits=limits)
+    return [death.violation(answer)] if isinstance(answer, Died) else list(answer)

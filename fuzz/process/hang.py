@@ -1,4 +1,4 @@
-"""Whether a process hangs, or merely has to wait for its turn on a busy machine."""
+"""Whether a process hangs, or waits for a CPU on a busy machine."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ import time
 import psutil
 
 LONG = 6.0
-"""So many times its limit, and a process hangs whatever it waits for."""
+"""A process hangs after so many times its limit, whatever it waits for."""
 
 SPUN = 0.5
-"""Share of the limit in CPU time: who has had so much, and taken no step, runs in circles."""
+"""Share of the limit in CPU time: a process that used as much in one step is in an endless loop."""
 
 ASLEEP = 0.5
-"""Seconds that nobody of a process and its children wants to run: they wait for nothing."""
+"""Seconds that a process and all its children sleep: they wait for an event that never comes."""
 
 _WAITING = (psutil.STATUS_SLEEPING, psutil.STATUS_IDLE, psutil.STATUS_ZOMBIE)
 
 
-class Standstill:
-    """Of one process, between two of its steps."""
+class HangDetector:
+    """Watches the time that one process takes for each step."""
 
     def __init__(self, process: psutil.Process) -> None:
         self._process = process
-        self.moved(time.monotonic())
+        self.progress(time.monotonic())
 
-    def moved(self, now: float) -> None:
-        """It has taken a step."""
+    def progress(self, now: float) -> None:
+        """The process has begun another step."""
         self.since = now
         self._used: float | None = None
         self._asleep: float | None = None
 
-    def lasts(self, now: float, limit: float) -> bool:
-        """It hangs. To be asked a few times within the limit.
+    def hangs(self, now: float, limit: float) -> bool:
+        """Whether the process hangs. Call it several times within the limit.
 
         Args:
             limit: seconds that a step may take on an idle machine.
 
         Raises:
-            psutil.Error: it has ended.
+            psutil.Error: the process has ended.
         """
-        stood = now - self.since
-        if stood < limit / 4:
+        elapsed = now - self.since
+        if elapsed < limit / 4:
             return False
         used = sum(self._process.cpu_times()[:2])
         if self._used is None:
             self._used = used
-        if stood <= limit:
+        if elapsed <= limit:
             return False
-        if stood > LONG * limit or used - self._used >= SPUN * limit:
+        if elapsed > LONG * limit or used - self._used >= SPUN * limit:
             return True
         if not self._sleeps():
             self._asleep = None

@@ -1,4 +1,4 @@
-"""Jobs in processes of this machine: one zygote, and its children."""
+"""The executor of one machine: a zygote and its children."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import IO
+from typing import IO, Any
 
 import psutil
 
+from ..system.environment import HERE, Environment
 from ..system.scratch import scratch
-from ..system.surroundings import HERE, Surroundings
 from . import journal
 from .death import FROM_OUTSIDE, culprit
 from .executor import ExecutorError, Member, Sink
 from .protocol import (
     LIMITS,
     VERSION,
-    Block,
+    Broken,
     Cancel,
     Death,
     Died,
@@ -35,27 +35,27 @@ from .protocol import (
     Forked,
     Job,
     Limits,
-    Lost,
-    Place,
+    Position,
     ProtocolError,
     Ready,
     Reply,
     Submit,
-    decode,
+    decode_reply,
     encode,
+    result_type,
 )
 
 RETRIES = 3
-"""A job is started so often again after its zygote, or it, was killed from outside."""
+"""A job is repeated so often after it, or its zygote, was killed from outside."""
 
 BLAMED = 3
-"""So many kills in a row at one place are no accident: once by somebody, twice by bad luck."""
+"""A job that is killed so often in a row at the same position is at fault itself."""
 
 START_SECONDS = 120.0
-"""In which a zygote has imported TVM and takes jobs, or never will."""
+"""A zygote that takes longer to import TVM is given up."""
 
 MARK = "RELAXFUZZ_POOL"
-"""The variable by which processes are known that come from our zygote."""
+"""The environment variable that marks the descendants of our zygote."""
 
 ONE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -69,36 +69,36 @@ ONE_THREAD: Mapping[str, str] = {
 class _Entry:
     """A job that waits or runs."""
 
-    job: Job
+    job: Job[Any]
     sink: Sink
     limits: Limits
     retries: int = 0
-    """From the first on, it runs alone: then nobody else can have killed what it depends on."""
+    """A job that is repeated runs alone, so that no other job can kill its zygote."""
     pid: int | None = None
     slot: int | None = None
     """Of its journal."""
-    ended_at: Place | None = None
+    killed_at: Position | None = None
     """Where it, or its zygote, was killed last time."""
-    there: int = 0
-    """How often in a row."""
+    kills: int = 0
+    """Kills in a row at this position."""
 
 
 class LocalPool:
     """One zygote on this machine, with up to `workers` children at a time."""
 
-    def __init__(self, workers: int, *, surroundings: Surroundings = HERE) -> None:
+    def __init__(self, workers: int, *, environment: Environment = HERE) -> None:
         """Start the zygote and wait until it takes jobs.
 
         Args:
-            surroundings: of the zygote and all that it forks.
+            environment: of the zygote and all that it forks.
 
         Raises:
-            ExecutorError: it does not come up; the text holds what it wrote to stderr.
+            ExecutorError: it does not come up; the text includes its stderr.
         """
         if workers < 1:
             raise ValueError(f"Expected at least one worker but got {workers=}")
         self._workers = workers
-        self._surroundings = surroundings
+        self._environment = environment
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._waiting: list[tuple[bool, int]] = []  # a heap: checks first, then by age
@@ -107,7 +107,7 @@ class LocalPool:
         self._closed = False
         self._broken: str | None = None
         self._unready = 0
-        """Zygotes that were killed, one after the other, before they took jobs."""
+        """Zygotes in a row that were killed before they took jobs."""
         self._ready = threading.Event()
         self._start()
         self._reader = threading.Thread(target=self._read, name="zygote reader", daemon=True)
@@ -137,14 +137,14 @@ class LocalPool:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+    def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         """See `Executor`."""
         with self._lock:
             if self._broken is not None or self._closed:
                 raise ExecutorError(self._broken or "the pool is closed")
             self._next += 1
             self._entries[self._next] = _Entry(job, sink, limits)
-            heapq.heappush(self._waiting, (isinstance(job, Block), self._next))
+            heapq.heappush(self._waiting, (job.long, self._next))
             self._dispatch()
             return self._next
 
@@ -167,7 +167,7 @@ class LocalPool:
 
     def _start(self) -> None:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
-        self._journals = journal.memory()
+        self._journals = journal.memory_file()
         self._mark = f"{os.getpid()}-{time.monotonic_ns()}"
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.zygote", str(self._journals)],
@@ -175,14 +175,14 @@ class LocalPool:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            cwd=self._surroundings.folder,
+            cwd=self._environment.folder,
             env={
-                **self._surroundings.environment,
+                **self._environment.all_variables(),
                 **ONE_THREAD,
                 "TMPDIR": str(scratch()),
                 MARK: self._mark,
             },
-            start_new_session=True,  # Ctrl-C is the driver's business
+            start_new_session=True,  # Ctrl-C goes to the driver only
         )
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(
@@ -199,34 +199,33 @@ class LocalPool:
                 suspects and self._running
             ):
                 return
-            is_block, id = min(suspects, default=self._waiting[0])
-            # A check takes milliseconds, a block seconds: one does not wait for the other.
-            kinds = (isinstance(self._entries[i].job, Block) for i in self._running)
-            if sum(kind == is_block for kind in kinds) == self._workers:
+            long, id = min(suspects, default=self._waiting[0])
+            kinds = (self._entries[i].job.long for i in self._running)
+            if sum(kind == long for kind in kinds) == self._workers:
                 return
-            self._waiting.remove((is_block, id))
+            self._waiting.remove((long, id))
             heapq.heapify(self._waiting)
             entry = self._entries[id]
             self._running.add(id)
             self._requests.put(encode(Submit(id, entry.job, entry.limits)))
 
     def _read(self) -> None:
-        """The reader's thread: the replies of one zygote after the other."""
+        """The loop of the reader's thread: replies of one zygote after another."""
         while True:
             assert self._process.stdout is not None
             try:
                 for line in self._process.stdout:
-                    self._hear(decode(line))  # type: ignore[arg-type]  # the zygote only replies
-            except ProtocolError:  # a pass has found the zygote's stdout
+                    self._receive(decode_reply(line, self._result_type))
+            except ProtocolError:  # a pass has written to the zygote's stdout
                 self._process.kill()
             self._process.stdout.close()
             self._process.wait()
             with self._lock:
                 self._requests.put(None)
-                self._bury()
+                self._clean_up()
                 if self._closed or self._broken is not None:
                     self._ready.set()
-                    self._give_up()
+                    self._finish_all()
                     return
                 self._ready.clear()
                 try:
@@ -234,10 +233,13 @@ class LocalPool:
                 except OSError as error:
                     self._broken = f"The zygote cannot be started: {error}"
                     self._ready.set()
-                    self._give_up()
+                    self._finish_all()
                     return
 
-    def _hear(self, reply: Reply) -> None:
+    def _result_type(self, id: int) -> Any:
+        return result_type(self._entries[id].job)
+
+    def _receive(self, reply: Reply) -> None:
         with self._lock:
             if isinstance(reply, Ready):
                 assert reply.version == VERSION, reply
@@ -253,7 +255,7 @@ class LocalPool:
                 entry.pid = None
             if isinstance(reply, Died) and reply.death is Death.KILLED:
                 reply = replace(reply, stderr=f"its process was killed with signal {-reply.code}")
-                self._again(reply)
+                self._repeat(reply)
                 self._dispatch()
                 return
             if isinstance(reply, Ended | Died):
@@ -261,35 +263,34 @@ class LocalPool:
                 self._dispatch()
         entry.sink(reply)
 
-    def _again(self, died: Died) -> None:
-        """Put a job back that ended through no fault of its own, as far as we know.
+    def _repeat(self, died: Died) -> None:
+        """Put a job back that was killed, maybe from outside.
 
-        It is at fault where that comes again and again while it is alone, at the same place.
+        A job is at fault where it is killed several times in a row, alone, at the same position.
         """
-        entry = self._entries[died.id]
-        place = died.place
-        entry.there = entry.there + 1 if place == entry.ended_at else 1
-        if entry.there == BLAMED and place is not None and culprit(place):
+        entry, position = self._entries[died.id], died.position
+        entry.kills = entry.kills + 1 if position == entry.killed_at else 1
+        if entry.kills == BLAMED and position is not None and culprit(position):
             del self._entries[died.id]
             entry.sink(died)
             return
         if entry.retries == RETRIES:
             del self._entries[died.id]
-            at = "" if place is None else f", at {culprit(place)}"
-            said = f"Gave a job up after {RETRIES} retries: {died.stderr}{at}"
-            entry.sink(Failed(died.id, said, place))
+            at = "" if position is None else f", at {culprit(position)}"
+            text = f"Gave a job up after {RETRIES} retries: {died.stderr}{at}"
+            entry.sink(Failed(died.id, text, position))
             entry.sink(Ended(died.id))
             return
         entry.retries += 1
         entry.slot = None
-        entry.ended_at = place
+        entry.killed_at = position
         entry.sink(None)
-        heapq.heappush(self._waiting, (isinstance(entry.job, Block), died.id))
+        heapq.heappush(self._waiting, (entry.job.long, died.id))
 
-    def _bury(self) -> None:
-        """The zygote has ended: nothing of it may stay."""
+    def _clean_up(self) -> None:
+        """Remove all that a zygote that has ended has left, and repeat its jobs."""
         for id in sorted(self._running):
-            # The child dies with its zygote; what its pass has forked does not.
+            # The child dies with its zygote, but what its pass has forked does not.
             if (pid := self._entries[id].pid) is not None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
@@ -298,7 +299,7 @@ class LocalPool:
         if code != 0:
             self._kill_marked()
         self._stderr.seek(0)
-        said = self._stderr.read().decode(errors="replace").strip()
+        stderr = self._stderr.read().decode(errors="replace").strip()
         self._stderr.close()
         killed = -code in FROM_OUTSIDE
         late = self._late.finished.is_set()
@@ -307,39 +308,40 @@ class LocalPool:
             self._unready = 0
         elif late and not self._closed:
             took = f"{START_SECONDS:g} s"
-            self._broken = f"The zygote did not come up within {took}:\n{said}".rstrip(":\n")
+            self._broken = f"The zygote did not come up within {took}:\n{stderr}".rstrip(":\n")
         elif killed and self._unready < RETRIES:
             self._unready += 1
         elif not self._closed:
-            self._broken = f"The zygote did not come up (exit {code}):\n{said}"
-        lost, self._running = sorted(self._running), set()
+            self._broken = f"The zygote did not come up (exit {code}):\n{stderr}"
+        interrupted, self._running = sorted(self._running), set()
         if not self._closed and self._broken is None:
-            for id in lost:
+            for id in interrupted:
                 slot = self._entries[id].slot
-                place, why = None, f"the zygote failed (exit {code}):\n{said}"
+                position, reason = None, f"the zygote failed (exit {code}):\n{stderr}"
                 if code <= 0:  # else it is the zygote's own fault
-                    place = None if slot is None else journal.left(self._journals, slot)
-                    why = f"the zygote ended with {code}"
-                self._again(Died(id, Death.PARENT, code, place, why))
+                    if slot is not None:
+                        position = journal.last_position(self._journals, slot)
+                    reason = f"the zygote ended with {code}"
+                self._repeat(Died(id, Death.PARENT, code, position, reason))
         os.close(self._journals)
 
     def _kill_marked(self) -> None:
-        """What passes have started in sessions of its own, the zygote ends; or else we do."""
+        """Kill what passes have started in sessions of their own, as a live zygote does."""
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get(MARK) == self._mark:
                     process.kill()
 
-    def _give_up(self) -> None:
-        """Tell those who wait that nothing more will come."""
+    def _finish_all(self) -> None:
+        """Send the last reply of every job that is left."""
         self._waiting.clear()
         for id, entry in sorted(self._entries.items()):
-            entry.sink(Ended(id) if self._broken is None else Lost(id, self._broken))
+            entry.sink(Ended(id) if self._broken is None else Broken(id, self._broken))
         self._entries.clear()
 
 
 def _write(stdin: IO[bytes], requests: queue.SimpleQueue[bytes | None]) -> None:
-    """A thread of its own: a zygote that writes to us while we write to it blocks nobody."""
+    """The loop of the writer's thread: a zygote that writes to us meanwhile blocks nobody."""
     with contextlib.suppress(BrokenPipeError):
         while (request := requests.get()) is not None:
             stdin.write(request)

@@ -1,160 +1,86 @@
-"""What the driver, the zygote and its children say to each other: dataclasses as JSON lines.
+"""Messages between the driver, the zygote and its children: dataclasses as JSON lines.
 
-The driver submits and cancels jobs. A child works on one job and says what it found; the zygote
-passes that on, and adds how the child ended. For every job the last message is `Ended` or `Died`,
-or `Lost` where there is no zygote any more.
+The driver submits and cancels jobs. A child does one job and sends its results; the zygote forwards
+them and reports how the child ended. The last message about a job is `Ended` or `Died`, or `Broken`
+where there is no zygote any more.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import enum
 import functools
 import hashlib
 import json
+import types
 import typing
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ...generators.stages import Stage
-from ...generators.traits import Trait
-from ...oracles.explain.trouble import Explanation
 from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
-from ...oracles.text.exhibit import Exhibit
-from ..minimize.reduction import FIRST, Spot
 from .serialize import plain, typed
 
-VERSION = 1
-"""Of the messages; driver and zygote refuse to talk across versions."""
+VERSION = 2
+"""Of the messages; a driver refuses a zygote with another version."""
+
+R = TypeVar("R")
 
 
 class ProtocolError(Exception):
-    """A line that is no message of this protocol version."""
+    """A line is not a message of this protocol version."""
 
 
-# What to check
+class Job(Generic[R]):
+    """Base of the dataclasses that describe jobs; `R` is the type of each result.
+
+    A kind of job stands beside the function that does it, and both stand in `worker.HANDLERS`.
+    """
+
+    __slots__ = ()
+
+    long: ClassVar[bool] = False
+    """It takes seconds. Long and short jobs do not wait for each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One pass to fuzz: with the variants of its contract, or with fixed arguments."""
-
-    name: str
-    """The catalogue name, or the label of a user's own pass."""
-    call: PassCall | None = None
-    """None: variants are drawn from the catalogue's contract."""
-    stages: tuple[Stage, ...] = ()
-    """Only at these stages; none: at those of the contract."""
-    exempt: tuple[str, ...] = ()
-    """Oracles whose promise this pass does not make (a user's own pass), e.g. "idempotent"."""
-
-    @property
-    def label(self) -> str:
-        """What its item in the schedule is called: the fixed call, or the name."""
-        return self.name if self.call is None else self.call.expr
+def result_type(job: Job[R]) -> Any:
+    """The type of each result of a job: a dataclass, a union of dataclasses, or plain data."""
+    (base,) = type(job).__orig_bases__  # type: ignore[attr-defined]  # of subclasses of `Generic`
+    return typing.get_args(base)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a generated module comes from: enough to make it again in any process."""
-
-    seed: int
-    index: int
-    stage: Stage = Stage.RAW
-    disabled: tuple[Trait, ...] = ()
-    ops: tuple[str, ...] = ()
-    """The operators that it is made of; none: all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a child is: what a dead one was doing."""
+class Position:
+    """What a child is doing, as its journal has it."""
 
     index: int
+    """Of the module."""
     stage: Stage
     ordinal: int
-    """Number of the check among those on this module at this stage; -1: on the way from this stage
-    to the next."""
+    """Number of the check among those on this module at this stage; -1: between two stages."""
     item: str = ""
     """What the check belongs to: a target's label, "sequence", or a pipeline."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     step: str = ""
-    """The step named last, e.g. that of an oracle."""
-
-
-# Jobs
+    """The latest step, e.g. the name of an oracle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
-    """Where to go on with the first module of a block: behind a check that killed the process."""
+class Limits:
+    """A child that exceeds one of them is killed."""
 
-    stage: Stage
-    ordinal: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """Generate modules start, ..., start + count - 1 of a seed and check passes on them."""
-
-    seed: int
-    start: int
-    count: int
-    targets: tuple[Target, ...]
-    oracles: tuple[str, ...] | None = None
-    """Only these; None: the usual ones, dear ones on a sample."""
-    disabled: tuple[Trait, ...] = ()
-    ops: tuple[str, ...] = ()
-    """The operators that the modules are made of; none: all."""
-    compositions: bool = True
-    """Also sequences of passes and the named pipelines."""
-    yields: Mapping[str, float] = field(default_factory=dict)
-    """By item of the schedule: how much its checks are worth; none: as much as those of others."""
-    checked: Mapping[str, int] = field(default_factory=dict)
-    """Checks by item that another process did for this block before it died."""
-    visited: Mapping[str, int] = field(default_factory=dict)
-    """The same, with the times that an item did not apply."""
-    resume: Resume | None = None
-    banned: tuple[str, ...] = ()
-    """Items that are left out because they have killed too many processes."""
-    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By label of a target: triggers of known bugs, which half of the modules avoid."""
-    told: tuple[str, ...] = ()
-    """The marks of identities that blocks before it have told of: their modules are not wanted."""
+    step_seconds: float = 10.0
+    """Without progress in the journal."""
+    memory_mb: int = 2048
+    """Growth over its size at the fork."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One check of one module; answered by `Checked`."""
-
-    module: str
-    """TVM JSON."""
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-    oracles: tuple[str, ...] | None = None
-    exempt: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Regenerate:
-    """Make a generated module again; answered by `Regenerated`."""
-
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True)
-class Explain:
-    """Say why a module cannot be built; answered by `Explained`."""
-
-    module: str
-    """TVM JSON."""
-    pipeline: str
-    file: str | None = None
-    """The Python file that it comes from."""
-    locate: bool = True
-    """Run a step that fails on parts of the module."""
+LIMITS = Limits()
+"""The default limits."""
 
 
 Identity: TypeAlias = tuple[str, str, tuple[str, ...]]
@@ -172,300 +98,45 @@ def mark(identity: Identity) -> str:
     return hashlib.sha256(repr(identity).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reduce:
-    """Make a module ever smaller that shows a violation; see `minimize.search`.
-
-    Its places are edits: the index is the reduction's, the ordinal the edit's number.
-    """
-
-    module: str
-    """TVM JSON."""
-    oracle: str
-    pass_name: str
-    key: tuple[str, ...]
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-    oracles: tuple[str, ...] | None = None
-    """Those that are asked; None: the usual ones."""
-    exempt: tuple[str, ...] = ()
-    anchor: Spot = FIRST
-    after: Spot | None = None
-    share: int = 0
-    shares: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Narrow:
-    """Find the one pass of several that shows a violation; answered by `Narrowed`."""
-
-    violation: Violation
-    module: str
-    """TVM JSON."""
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """Run what a violation was found in and show what was compared; answered by `Shown`."""
-
-    module: str
-    """TVM JSON."""
-    violation: Violation
-    calls: tuple[PassCall, ...] = ()
-    """None, and no pipeline: only the module is printed."""
-    pipeline: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Read a module file of the user's, see `module_file`; answered by `WasRead`."""
-
-    path: str
-    folder: str
-    """An empty one, where the module's JSON is left: it may be too large for a message."""
-    well_formed: bool = True
-    """Refuse a module that is not."""
-    seconds: float = 120.0
-    """For executing a Python file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Execute:
-    """Execute a Python file as a script; answered by `Executed`.
-
-    What a zygote forks has imported too much for that: it is a job for a cluster.
-    """
-
-    script: str
-    seconds: float
-
-
-Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show | Read | Execute
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How far a child may go before it is killed."""
-
-    step_seconds: float = 10.0
-    """Without progress in the journal."""
-    memory_mb: int = 2048
-    """Growth over its size at the fork."""
-
-
-LIMITS = Limits()
-"""The usual ones."""
-
-
 # Driver to zygote
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Fork a child for this job, now."""
+    """Fork a child for this job now."""
 
     id: int
-    job: Job
+    job: Job[Any]
     limits: Limits = LIMITS
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Kill the child of a job; answered by `Ended`, with what it had said before."""
+    """Kill the child of a job; `Ended` follows, after the results that it had sent before."""
 
     id: int
-
-
-Request: TypeAlias = Submit | Cancel
 
 
 # Child to driver
 
 
 @dataclass(frozen=True, slots=True)
-class Violated:
-    """An oracle spoke during a block."""
+class Result:
+    """One result of a job, of its `result_type`."""
 
     id: int
-    violation: Violation
-    origin: Origin
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-    module: str | None = None
-    """TVM JSON; None where this block, or one before it, told the same oracle, pass and key."""
-
-
-@dataclass(frozen=True, slots=True)
-class PassStats:
-    """Counts for one item of the schedule: a pass, "sequence", or a pipeline."""
-
-    checks: int = 0
-    inapplicable: int = 0
-    """Modules that the contract's `requires` or `variants` turned down: no check."""
-    violations: int = 0
-    seconds: float = 0.0
-    avoided: int = 0
-    """Modules that a known bug would have been met on: no check."""
-    changed: int = 0
-    """Checks of a pass that gave another module than it was given."""
-    sampled: Mapping[str, int] = field(default_factory=dict)
-    """By oracle above tier 1: the checks that asked it."""
-
-    def __add__(self, other: PassStats) -> PassStats:
-        return PassStats(
-            self.checks + other.checks,
-            self.inapplicable + other.inapplicable,
-            self.violations + other.violations,
-            self.seconds + other.seconds,
-            self.avoided + other.avoided,
-            self.changed + other.changed,
-            {
-                name: self.sampled.get(name, 0) + other.sampled.get(name, 0)
-                for name in {**self.sampled, **other.sampled}
-            },
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class StageDone:
-    """A module of a block has been checked at one stage."""
-
-    id: int
-    index: int
-    stage: Stage
-    stats: Mapping[str, PassStats]
-    """By item of the schedule; items that a dead process checked there are counted, not timed."""
-
-    @property
-    def checks(self) -> int:
-        """Of all items."""
-        return sum(stats.checks for stats in self.stats.values())
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleDone:
-    """A block is done with one module."""
-
-    id: int
-    index: int
-    ops: tuple[str, ...] = ()
-    """The operators in it."""
-    changed: Mapping[str, bool] = field(default_factory=dict)
-    """The passes that were checked on it, and whether they changed it at any stage."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The answer to `Check`."""
-
-    id: int
-    violations: tuple[Violation, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Regenerated:
-    """The answer to `Regenerate`."""
-
-    id: int
-    module: str
-    """TVM JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """The answer to `Explain`."""
-
-    id: int
-    explanation: Explanation
-
-
-@dataclass(frozen=True, slots=True)
-class Shrunk:
-    """A smaller module shows the violation, too; the search goes on from it."""
-
-    id: int
-    module: str
-    """TVM JSON."""
-    spot: Spot
-    tried: int
-    """Candidates since the job began."""
-
-
-@dataclass(frozen=True, slots=True)
-class Met:
-    """A candidate shows another violation, which this job has not told before."""
-
-    id: int
-    violation: Violation
-    module: str
-    """TVM JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A sign of life: so many candidates since the job began."""
-
-    id: int
-    tried: int
-
-
-@dataclass(frozen=True, slots=True)
-class Exhausted:
-    """No edit of a whole cycle leads to a smaller module; the end of `Reduce`."""
-
-    id: int
-    tried: int
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """The answer to `Narrow`; what it was given, where no pass by itself shows the violation."""
-
-    id: int
-    module: str
-    """TVM JSON of what the pass was given."""
-    calls: tuple[PassCall, ...]
-    pipeline: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The answer to `Show`."""
-
-    id: int
-    exhibit: Exhibit
-
-
-@dataclass(frozen=True, slots=True)
-class WasRead:
-    """The answer to `Read`."""
-
-    id: int
-    problem: str | None
-    """Why the file gives no module, in one sentence; None: it does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """The answer to `Execute`."""
-
-    id: int
-    code: int
-    """As `Runner.run` gives it."""
-    stderr: str
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The harness itself raised an exception (never a pass): its fault, loud, not a finding."""
+    """The harness itself raised an exception: a defect of relaxfuzz, not a finding."""
 
     id: int
     traceback: str
-    place: Place | None = None
+    position: Position | None = None
     mistake: bool = False
-    """It is the user's, whose pass cannot be had any more; instead of a traceback, a sentence."""
+    """The user's own pass cannot be loaded; `traceback` is one sentence."""
 
 
 # Zygote to driver
@@ -491,22 +162,22 @@ class Forked:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """A sign of life, about once a second: where the child is."""
+class Heartbeat:
+    """The position of a child, about twice a second."""
 
     id: int
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The child did all of its job, or was cancelled."""
+    """The child has done all of its job, or was cancelled."""
 
     id: int
 
 
 class Death(enum.StrEnum):
-    """How a child died; the value is the name of the oracle of that violation."""
+    """How a child died; the value is the name of the violation's oracle."""
 
     SEGFAULT = "segfault"
     ARITHMETIC = "arithmetic-signal"
@@ -516,84 +187,114 @@ class Death(enum.StrEnum):
     OUT_OF_MEMORY = "out-of-memory"
     EXIT = "exit"
     CHANGED = "side-effect"
-    """It ended itself, because a pass has changed what all of the process stands on."""
+    """It ended itself because a pass has changed state that the whole process depends on."""
     KILLED = "killed"
-    """By SIGKILL or the like, maybe from outside: the job is done again, and it is a violation only
-    if it ends so again at the same place, with no other job at the same time."""
+    """By SIGKILL or the like, maybe from outside: the job is repeated alone, and is a violation
+    only if it is killed again at the same position."""
     PARENT = "killed-parent"
     """Its zygote was killed, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The child died at its job."""
+    """The child died during its job."""
 
     id: int
     death: Death
     code: int
     """As `subprocess` gives it: negative for a signal."""
-    place: Place | None
+    position: Position | None
     """None: before its first step."""
     stderr: str = ""
-    """The end of what it wrote there; after a segfault TVM's C++ backtrace."""
+    """The end of its stderr; after a segfault TVM's C++ backtrace."""
+
+
+# Executor to driver
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """The executor is broken, see `ExecutorError`: the job is not done, whatever was said of it."""
+class Broken:
+    """The executor is broken: the job is not done, whatever it has sent before."""
 
     id: int
-    why: str
+    reason: str
 
 
-FromChild: TypeAlias = (
-    Violated
-    | StageDone
-    | ModuleDone
-    | Checked
-    | Regenerated
-    | Explained
-    | Shrunk
-    | Met
-    | Tried
-    | Exhausted
-    | Narrowed
-    | Shown
-    | WasRead
-    | Executed
-    | Failed
-)
-Reply: TypeAlias = FromChild | Ready | Forked | Beat | Ended | Died | Lost
-Message: TypeAlias = Request | Reply
+Request: TypeAlias = Submit | Cancel
+FromChild: TypeAlias = Result | Failed
+Reply: TypeAlias = FromChild | Ready | Forked | Heartbeat | Ended | Died | Broken
 
 
 # JSON lines
 
 
-def encode(message: Message | Place) -> bytes:
+def encode(message: Request | Reply) -> bytes:
     """The message as one line."""
-    fields = {"message": type(message).__name__, **plain(message, _JOBS)}
-    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+    data = plain(message)
+    for name in ("job", "value"):
+        if dataclasses.is_dataclass(value := getattr(message, name, None)):
+            data[name][KIND] = type(value).__name__
+    return json.dumps({MESSAGE: type(message).__name__, **data}, separators=(",", ":")).encode() + (
+        b"\n"
+    )
 
 
-def decode(line: bytes | str) -> Message:
-    """Read one line.
+def decode_request(line: bytes | str, jobs: Iterable[type[Job[Any]]]) -> Request:
+    """Read one line from the driver.
+
+    Args:
+        jobs: the kinds of jobs that are known.
 
     Raises:
-        ProtocolError: it is no message.
+        ProtocolError: it is not a request.
     """
-    try:
+    with _refusing(line):
         data = json.loads(line)
-        kind = _MESSAGES[data.pop("message")]
-        message: Message = typed(data, kind)
+        if data.pop(MESSAGE) == Cancel.__name__:
+            cancel: Cancel = typed(data, Cancel)
+            return cancel
+        job = _payload(data["job"], jobs)
+        return Submit(typed(data["id"], int), job, typed(data["limits"], Limits))
+
+
+def decode_reply(line: bytes | str, result: Callable[[int], Any] = lambda id: Any) -> Reply:
+    """Read one line from the zygote, or from a worker of a cluster.
+
+    Args:
+        result: the type of the results of a job, by its id; see `result_type`.
+
+    Raises:
+        ProtocolError: it is not a reply.
+    """
+    with _refusing(line):
+        data = json.loads(line)
+        reply: Reply = typed(data, _REPLIES[data.pop(MESSAGE)])
+        if not isinstance(reply, Result):
+            return reply
+        kind = result(reply.id)
+        kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+        if isinstance(reply.value, dict) and KIND in reply.value:
+            return Result(reply.id, _payload(reply.value, kinds))
+        return Result(reply.id, typed(reply.value, kind))
+
+
+def _payload(data: dict[str, Any], kinds: Iterable[type]) -> Any:
+    """The job, or the result, that names its dataclass."""
+    name = data.pop(KIND)
+    return typed(data, {kind.__name__: kind for kind in kinds}[name])
+
+
+@contextlib.contextmanager
+def _refusing(line: bytes | str) -> Iterator[None]:
+    try:
+        yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ProtocolError(
             f"Expected a message of protocol version {VERSION} but got {line[:200]!r}"
         ) from error
-    return message
 
 
-_MESSAGES: Mapping[str, Any] = {
-    kind.__name__: kind for kind in (*typing.get_args(Request), *typing.get_args(Reply))
-}
-_JOBS: tuple[type, ...] = typing.get_args(Job)
+MESSAGE, KIND = "message", "kind"
+"""The keys that name the dataclass of a message, and of the job or the result in it."""
+
+_REPLIES: Mapping[str, Any] = {kind.__name__: kind for kind in typing.get_args(Reply)}

@@ -1,6 +1,6 @@
 """Dataclasses as plain JSON data, and back by the types that their fields declare.
 
-What is read may come from anybody: it is of the declared types, or refused.
+The data may come from anybody: data of other types is refused.
 """
 
 from __future__ import annotations
@@ -15,39 +15,28 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-KIND = "kind"
-"""Where a value may be one of several dataclasses, this key names which one."""
-
 LARGEST = 1 << 128
-"""No number that is read is as large: what is computed from it stays finite."""
+"""Larger numbers are refused, so that results computed from them stay finite."""
 
 SMALL = 1_000_000
-"""Characters of a text whose structure cannot be too much."""
+"""Texts of at most so many characters are parsed without a look at their structure."""
 
 STRUCTURE = 8_000_000
-"""Characters of a text outside of its strings: each three may become an object of 64 bytes."""
+"""Most characters outside of strings: every three of them may become an object of 64 bytes."""
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 Reader = Callable[[Any], Any]
 
 
-def plain(value: Any, tagged: tuple[type, ...] = ()) -> Any:
-    """The value as JSON data.
-
-    Args:
-        tagged: dataclasses that stand where others may, too: they say which one they are.
-    """
+def plain(value: Any) -> Any:
+    """The value as JSON data."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            each.name: plain(getattr(value, each.name), tagged)
-            for each in dataclasses.fields(value)
-        }
-        return {KIND: type(value).__name__, **fields} if isinstance(value, tagged) else fields
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
-        return [plain(item, tagged) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(item, tagged) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return value
 
 
@@ -55,8 +44,8 @@ def parse(text: str) -> Any:
     """JSON data of a text that may come from anybody.
 
     Raises:
-        ValueError: it is no JSON, nested too deeply, or of so many pieces that it would fill the
-            memory.
+        ValueError: it is not JSON, is nested too deeply, or has so many parts that it would fill
+            the memory.
     """
     if len(text) > SMALL and len(_STRING.sub("", text)) > STRUCTURE:
         raise ValueError("has too many pieces")
@@ -70,7 +59,7 @@ def typed(data: Any, kind: Any) -> Any:
     """JSON data as a value of this type.
 
     Raises:
-        ValueError: it is none; the text says where, and what is there instead.
+        ValueError: the data is of another type; the text names the field and the value.
     """
     try:
         return _reader(kind)(data)
@@ -79,10 +68,10 @@ def typed(data: Any, kind: Any) -> Any:
 
 
 def counted(data: Any) -> Any:
-    """The data, in which every number counts something or is a time.
+    """The same data, if every number in it may be a count or a time.
 
     Raises:
-        ValueError: a number is negative, or no number.
+        ValueError: a number is negative, immense or NaN.
     """
     todo = [data]
     while todo:
@@ -100,10 +89,12 @@ def counted(data: Any) -> Any:
 
 @functools.cache
 def _reader(kind: Any) -> Reader:
-    """What makes values of a type from JSON data."""
+    """The function that makes values of a type from JSON data."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        return _union([each for each in arguments if each is not types.NoneType])
+        (kind,) = (each for each in arguments if each is not types.NoneType)
+        one = _reader(kind)
+        return lambda data: None if data is None else one(data)
     if origin is tuple:
         return _sequence(arguments)
     if origin is not None and issubclass(origin, Mapping):
@@ -113,25 +104,6 @@ def _reader(kind: Any) -> Reader:
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind
     return _LEAVES[kind]
-
-
-def _union(several: list[Any]) -> Reader:
-    """One of several dataclasses that says which one it is; or of one type; or nothing."""
-    if len(several) == 1:
-        one = _reader(several[0])
-        return lambda data: None if data is None else one(data)
-    readers = {each.__name__: _reader(each) for each in several}
-
-    def read(data: Any) -> Any:
-        if data is None:
-            return None
-        fields = dict(_of(dict, data))
-        name = fields.pop(KIND, None)
-        if name not in readers:
-            raise _unexpected(f"one of {', '.join(readers)}", name)
-        return readers[name](fields)
-
-    return read
 
 
 def _sequence(arguments: tuple[Any, ...]) -> Reader:
@@ -197,7 +169,7 @@ def _unexpected(wanted: str, data: Any) -> ValueError:
 
 
 def _brief(data: Any) -> str:
-    """What was there, whatever its size and depth."""
+    """A short description of data of any size and depth."""
     if isinstance(data, dict | list):
         return f"{'an object' if isinstance(data, dict) else 'a list'} of {len(data)}"
     if isinstance(data, int) and abs(data) >= LARGEST:

@@ -2,80 +2,67 @@
 
 Run as `python -m relaxfuzz.fuzz.process.zygote JOURNALS`, with requests on stdin, replies on stdout
 (see `protocol`) and the descriptor of a file for journals. It has one thread and never runs a
-kernel, because a fork after either may hang. It watches its children's journals and memory, reaps
-them and reports how they ended. It ends with its driver, when stdin does, and its children end with
-it.
+kernel, because a fork after either may hang. It watches the journals and the memory of its
+children, reaps them and reports how they ended. It ends when its stdin does, that is, at the latest
+with its driver; and its children end with it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import faulthandler
 import gc
 import math
-import mmap
 import os
-import resource
 import selectors
 import shutil
 import signal
 import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 import psutil
 import tvm
 
-from ..system import strays
-from ..system.prctl import adopt_orphans, die_with_parent
-from ..system.rlimit import lower
+from ..system.limits import adopt_orphans
+from ..system.orphans import kill_children
 from ..system.scratch import sweep
 from . import worker
 from .channel import Channel
-from .death import FROM_OUTSIDE, RAISED
-from .hang import Standstill
+from .death import FROM_OUTSIDE
+from .hang import HangDetector
 from .journal import Journal
 from .protocol import (
     VERSION,
-    Beat,
     Cancel,
     Death,
     Died,
     Ended,
     Forked,
-    Limits,
+    Heartbeat,
     Ready,
     Reply,
     Request,
     Submit,
-    decode,
+    decode_request,
     encode,
 )
+from .worker import MEGABYTE
 
 WATCH = 0.05
 """Seconds between two looks at memory: the fastest writer fills about 200 MB meanwhile."""
-HELD = 1.0
-"""Seconds between two looks, from which on it is we who were held up: by whoever does not read what
-we say, as a driver that is stopped, or by the machine."""
+DELAYED = 1.0
+"""After a longer time between two looks, it is the zygote itself that was delayed: by a driver that
+does not read its replies, or by the machine."""
 LEEWAY_MB = 64
-"""What a child may grow beyond its limit: pages of files count as well, and what the kernel refuses
-says more than what we kill."""
+"""Growth over the limit that is tolerated: pages of files count as well, and a refusal of memory by
+the kernel gives a better report than a kill."""
 FULL = 0.9
-"""Share of the memory limit that a dead process must have used to have died of it."""
-BEAT = 0.5
-LAST_WORDS = 1.0
-"""Seconds that a process that hangs has to write where."""
+"""A dead process that had used this share of its memory limit has died of that."""
+HEARTBEAT = 0.5
+STACK_SECONDS = 1.0
+"""A process that hangs has so long to write its stack before it is killed."""
 STDERR_KEPT = 65_536
-MEGABYTE = 1 << 20
-
-_TEMPORARY = tempfile.gettempdir()
-"""That of the zygote, which has its kernels there."""
 
 _DEATHS = {
     signal.SIGSEGV: Death.SEGFAULT,
@@ -87,38 +74,39 @@ _DEATHS = {
 
 @dataclass(slots=True, eq=False)
 class Child:
-    """One forked process and what the zygote knows of it."""
+    """A forked process, as the zygote sees it."""
 
     submit: Submit
     pid: int
     slot: int
     journal: Journal
     channel: Channel
-    bell: int
-    """Rings when there is something in the channel; one that a pass has closed is not missed."""
+    signals: int
+    """A pipe: a byte in it says that the channel has data. A pass may close it: the channel is also
+    read at each look."""
     err: int
     process: psutil.Process
     rss: int
     """At the fork."""
     peak: int = 0
-    """The largest it ever was, known when it has ended."""
+    """The largest RSS, known when the process has ended."""
     buffer: bytes = b""
     stderr: bytes = b""
     steps: int = 0
-    standstill: Standstill = field(init=False)
-    beat: float = field(default_factory=time.monotonic)
-    verdict: Death | None = None
+    hang: HangDetector = field(init=False)
+    heartbeat: float = field(default_factory=time.monotonic)
+    killed_for: Death | None = None
     """Why the zygote killed it."""
     cancelled: bool = False
     deadline: float = math.inf
-    """For its last words."""
+    """When it is killed, if it has not written its stack by then."""
 
     def __post_init__(self) -> None:
-        self.standstill = Standstill(self.process)
+        self.hang = HangDetector(self.process)
 
 
 class Zygote:
-    """The loop over requests, children's output, their ends, and the clock."""
+    """The loop: requests, output of children, their ends, and the clock."""
 
     def __init__(self, requests: int, replies: int, journals: int) -> None:
         self._requests = requests
@@ -139,7 +127,7 @@ class Zygote:
 
     def run(self) -> None:
         """Serve until the driver closes the requests."""
-        self._say(Ready(VERSION, os.getpid(), tvm.__version__))
+        self._reply(Ready(VERSION, os.getpid(), tvm.__version__))
         while self._open:
             for key, _ in self._selector.select(WATCH if self._children else None):
                 key.data()
@@ -156,9 +144,9 @@ class Zygote:
             return
         *lines, self._pending = self._pending.split(b"\n")
         for line in lines:
-            self._obey(decode(bytes(line)))  # type: ignore[arg-type]  # the driver sends requests only
+            self._handle(decode_request(bytes(line), worker.HANDLERS))
 
-    def _obey(self, request: Request) -> None:
+    def _handle(self, request: Request) -> None:
         if isinstance(request, Submit):
             self._fork(request)
         elif isinstance(request, Cancel):
@@ -171,36 +159,36 @@ class Zygote:
         used = {child.slot for child in self._children.values()}
         slot = min(set(range(len(used) + 1)) - used)
         journal, channel = Journal(self._journals, slot), Channel()
-        bell, child_bell = os.pipe()
+        signals, child_signals = os.pipe()
         err, child_err = os.pipe()
-        os.set_blocking(child_bell, False)
+        os.set_blocking(child_signals, False)
         zygote = os.getpid()
-        foreign = [self._replies, self._journals, bell, err]
-        foreign += [key.fd for key in self._selector.get_map().values()]
+        to_close = [self._replies, self._journals, signals, err]
+        to_close += [key.fd for key in self._selector.get_map().values()]
         pid = os.fork()
         if pid == 0:
-            _child(submit, journal, channel, zygote, child_bell, child_err, foreign)
-        os.close(child_bell)
+            worker.main(submit, journal, channel, zygote, child_signals, child_err, to_close)
+        os.close(child_signals)
         os.close(child_err)
-        for end in (bell, err):
+        for end in (signals, err):
             os.set_blocking(end, False)
         process = psutil.Process(pid)
         rss = process.memory_info().rss
-        child = Child(submit, pid, slot, journal, channel, bell, err, process, rss)
+        child = Child(submit, pid, slot, journal, channel, signals, err, process, rss)
         self._children[pid] = child
-        self._selector.register(bell, selectors.EVENT_READ, lambda: self._answer(child))
+        self._selector.register(signals, selectors.EVENT_READ, lambda: self._signalled(child))
         self._selector.register(err, selectors.EVENT_READ, lambda: self._read_err(child))
-        self._say(Forked(submit.id, pid, slot))
+        self._reply(Forked(submit.id, pid, slot))
 
-    def _answer(self, child: Child) -> None:
-        self._read(child.bell)
-        self._pass_on(child)
+    def _signalled(self, child: Child) -> None:
+        self._read(child.signals)
+        self._forward(child)
 
-    def _pass_on(self, child: Child) -> None:
-        # Only whole lines go on: a child may die in the middle of one.
+    def _forward(self, child: Child) -> None:
+        # Only whole lines: a child may die in the middle of one.
         *lines, child.buffer = (child.buffer + child.channel.read()).split(b"\n")
         if lines:
-            self._tell(b"\n".join(lines) + b"\n")
+            self._send(b"\n".join(lines) + b"\n")
 
     def _read_err(self, child: Child) -> None:
         child.stderr = (child.stderr + self._read(child.err))[-STDERR_KEPT:]
@@ -219,7 +207,7 @@ class Zygote:
             os.read(self._wakeup, 4096)
         options = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
         while True:
-            strays.kill(known=self._children)
+            kill_children(except_for=self._children)
             try:
                 ended = os.waitid(os.P_ALL, 0, options)
             except ChildProcessError:
@@ -232,91 +220,86 @@ class Zygote:
             _, status, usage = os.wait4(ended.si_pid, 0)
             if child is not None:
                 child.peak = usage.ru_maxrss * 1024
-                self._bury(child, os.waitstatus_to_exitcode(status))
+                self._report_end(child, os.waitstatus_to_exitcode(status))
 
-    def _bury(self, child: Child, code: int) -> None:
-        self._pass_on(child)
+    def _report_end(self, child: Child, code: int) -> None:
+        self._forward(child)
         while data := self._read(child.err):
             child.stderr = (child.stderr + data)[-STDERR_KEPT:]
-        for end in (child.bell, child.err):
+        for end in (child.signals, child.err):
             if end in self._selector.get_map():
                 self._selector.unregister(end)
             os.close(end)
         id = child.submit.id
         if child.cancelled or (child.journal.finished and code == 0):
-            self._say(Ended(id))
+            self._reply(Ended(id))
         else:
             stderr = child.stderr.decode(errors="replace")
             death = _death(child, code, stderr)
-            self._say(Died(id, death, code, child.journal.last(), stderr))
-        shutil.rmtree(_folder(child.pid), ignore_errors=True)
+            self._reply(Died(id, death, code, child.journal.last(), stderr))
+        shutil.rmtree(worker.folder(child.pid), ignore_errors=True)
         child.journal.close()
         child.channel.close()
 
     def _watch(self) -> None:
         now = time.monotonic()
-        held, self._looked = now - self._looked, now
+        delay, self._looked = now - self._looked, now
         for child in self._children.values():
-            self._pass_on(child)
-            if held > HELD:  # then so was a child that had something to say
-                child.standstill.since = min(now, child.standstill.since + held)
+            self._forward(child)
+            if delay > DELAYED:  # the child may have waited for us as long
+                child.hang.since = min(now, child.hang.since + delay)
             limits = child.submit.limits
             steps = child.journal.steps
             if steps != child.steps:
                 child.steps = steps
-                child.standstill.moved(now)
-            if child.verdict is not None or child.cancelled:
+                child.hang.progress(now)
+            if child.killed_for is not None or child.cancelled:
                 if now > child.deadline:
                     _kill(child)
                 continue
             try:
-                hangs = child.standstill.lasts(now, limits.step_seconds)
+                hangs = child.hang.hangs(now, limits.step_seconds)
                 grown = child.process.memory_info().rss - child.rss
-            except psutil.Error:  # it has ended, and is to be reaped
+            except psutil.Error:  # it has ended, and is reaped next
                 continue
             if hangs:
-                child.verdict = Death.HANG
-                child.deadline = now + LAST_WORDS
-                os.kill(child.pid, signal.SIGSEGV)  # the handlers say where it hangs
+                child.killed_for = Death.HANG
+                child.deadline = now + STACK_SECONDS
+                os.kill(child.pid, signal.SIGSEGV)  # its handlers write the stack
                 continue
             if grown > (limits.memory_mb + LEEWAY_MB) * MEGABYTE:
-                child.verdict = Death.OUT_OF_MEMORY
+                child.killed_for = Death.OUT_OF_MEMORY
                 _kill(child)
-            elif now - child.beat > BEAT and (place := child.journal.last()) is not None:
-                child.beat = now
-                self._say(Beat(child.submit.id, place))
+            elif now - child.heartbeat > HEARTBEAT and (position := child.journal.last()):
+                child.heartbeat = now
+                self._reply(Heartbeat(child.submit.id, position))
 
-    def _say(self, reply: Reply) -> None:
-        self._tell(encode(reply))
+    def _reply(self, reply: Reply) -> None:
+        self._send(encode(reply))
 
-    def _tell(self, data: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         try:
             _write(self._replies, data)
-        except BrokenPipeError:  # our driver was killed: we end as where it closes the requests
+        except BrokenPipeError:  # the driver was killed: end as if it had closed the requests
             self._open = False
 
 
 def _death(child: Child, code: int, stderr: str) -> Death:
-    if child.verdict is not None:
-        return child.verdict
+    if child.killed_for is not None:
+        return child.killed_for
     if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
         return Death.OUT_OF_MEMORY
     if child.journal.left_changed:
         return Death.CHANGED
     if code < 0 and child.peak - child.rss > FULL * child.submit.limits.memory_mb * MEGABYTE:
-        return Death.OUT_OF_MEMORY  # what takes memory ends itself when it gets no more
+        return Death.OUT_OF_MEMORY  # the allocator ends a process that gets no more memory
     if code >= 0:
         return Death.EXIT
     if -code in FROM_OUTSIDE:
         return Death.KILLED
     if "Fatal Python error: Segmentation fault" in stderr:
-        return Death.SEGFAULT  # with so broken a heap that TVM's handler aborted
+        return Death.SEGFAULT  # TVM's handler aborts where the heap is broken
     return _DEATHS.get(signal.Signals(-code), Death.SIGNAL)
-
-
-def _folder(pid: int) -> str:
-    """For temporary files of one child, which may do there what it likes."""
-    return os.path.join(_TEMPORARY, f"child-{pid}")
 
 
 def _kill(child: Child) -> None:
@@ -326,95 +309,13 @@ def _kill(child: Child) -> None:
         except ProcessLookupError:
             continue
         except PermissionError:
-            # macOS says so of a group whose only member is a zombie.
+            # On macOS: a group whose only member is a zombie.
             continue
 
 
 def _write(end: int, data: bytes) -> None:
     while data:
         data = data[os.write(end, data) :]
-
-
-def _child(
-    submit: Submit,
-    journal: Journal,
-    channel: Channel,
-    zygote: int,
-    bell: int,
-    err: int,
-    foreign: Sequence[int],
-) -> NoReturn:
-    """The forked process, to its end."""
-    code, done = 1, False
-
-    def say(reply: Reply) -> None:
-        journal.guard()
-        channel.write(encode(reply))
-        with contextlib.suppress(OSError):  # it rings already, or a pass has closed it
-            os.write(bell, b"\0")
-
-    try:
-        _isolate(submit.limits, zygote, err, foreign)
-        journal.adopt()
-        worker.run(submit.id, submit.job, journal, say)
-        code, done = 0, True
-    except SystemExit as exit:  # a pass said so: as silent an end as `os._exit`
-        code = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
-    except MemoryError:
-        journal.out_of_memory()
-    except Exception as error:
-        say(worker.failed(submit.id, error, journal))
-        code, done = 0, True
-    except BaseException as error:  # only a pass raises what no `except Exception` catches
-        code = 130 if isinstance(error, KeyboardInterrupt) else 1
-        os.write(2, f"\n{RAISED}{type(error).__name__}\n{traceback.format_exc()}".encode())
-    finally:
-        if done:
-            journal.finish()
-        os._exit(code)
-
-
-def _isolate(limits: Limits, zygote: int, err: int, foreign: Sequence[int]) -> None:
-    os.setsid()
-    die_with_parent()
-    if os.getppid() != zygote:  # it died before we asked to die with it
-        os._exit(1)
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for end in foreign:
-        os.close(end)
-    tempfile.tempdir = os.environ["TMPDIR"] = _folder(os.getpid())
-    os.makedirs(tempfile.tempdir, mode=0o700)
-    os.dup2(err, 2)
-    faulthandler.enable(2, all_threads=False)  # then TVM's own handler adds the C++ backtrace
-    _widen_signal_stack()
-    lower(resource.RLIMIT_CORE, 0)
-    if sys.platform == "linux":
-        data = psutil.Process().memory_info().data
-        lower(resource.RLIMIT_DATA, data + limits.memory_mb * MEGABYTE)
-
-
-class _Stack(ctypes.Structure):
-    """`stack_t` of Linux."""
-
-    _fields_ = (("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
-
-
-def _widen_signal_stack() -> None:
-    """Make room for both handlers of a segfault.
-
-    `faulthandler` puts a few KB aside, on the heap; TVM's handler would need more, and write over
-    what lies beside them.
-    """
-    if sys.platform == "linux":
-        memory = mmap.mmap(-1, MEGABYTE)
-        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        _SIGNAL_STACKS.append(memory)
-        ctypes.CDLL(None).sigaltstack(ctypes.byref(_Stack(start, 0, MEGABYTE)), None)
-
-
-_SIGNAL_STACKS: list[mmap.mmap] = []
-"""Kept mapped."""
 
 
 def main() -> None:
@@ -429,7 +330,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page
     Zygote(requests, replies, int(sys.argv[1])).run()
-    sweep(Path(tempfile.gettempdir()).parent)  # of our driver, if that was killed
+    sweep(Path(tempfile.gettempdir()).parent)  # the folder of the driver, if that was killed
 
 
 if __name__ == "__main__":

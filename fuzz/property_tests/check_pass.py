@@ -18,7 +18,8 @@ from ...oracles.oracle import Case, Violation
 from ...oracles.passcall import PassCall, parse
 from ..findings.finding import Finding
 from ..process.executor import check
-from ..process.protocol import Check, Death
+from ..process.jobs import Check
+from ..process.protocol import Death
 from ..user_input.unnamed_pass import Held
 from .pass_violation import FOLDER, PassViolation, pool
 from .under_hypothesis import fail, searching, untimed

@@ -18,7 +18,7 @@ from ..findings.runs import Run
 from ..findings.store import Store
 from ..output.failure_text import whole
 from ..output.terminal import counted
-from ..process.protocol import Target
+from ..process.targets import Target
 from ..property_tests.pass_violation import pool
 from ..user_input.mistake import Mistake
 from .failure import near

@@ -23,7 +23,8 @@ from ..campaign.events import BlockDone, Fault, Finished, Found, Progress
 from ..campaign.triage import Triage
 from ..findings.finding import Finding
 from ..findings.known import Choice
-from ..process.protocol import Identity, PassStats, Target, identity
+from ..process.protocol import Identity, identity
+from ..process.targets import PassStats, Target
 from . import failure
 from .items import Campaign, Shard, Told
 from .parts import Part

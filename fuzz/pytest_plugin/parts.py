@@ -16,8 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from ..process.protocol import PassStats
 from ..process.serialize import plain, typed
+from ..process.targets import PassStats
 from ..system.files import write_whole
 
 

@@ -19,7 +19,7 @@ from .items import WITHOUT_SHARDS
 from .options import BUDGET, SETTINGS, Settings
 
 if TYPE_CHECKING:
-    from ..process.protocol import Target
+    from ..process.targets import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Plan:
 
     def target(self, spelling: str) -> Target:
         """The pass of this spelling."""
-        from ..process.protocol import Target
+        from ..process.targets import Target
 
         made: Target = typed(self.targets[spelling], Target)
         return made

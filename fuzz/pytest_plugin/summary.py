@@ -15,7 +15,7 @@ from ...generators.tvm_api import versions
 from ..findings.runs import Run, Sample
 from ..findings.store import Store
 from ..output.terminal import counted
-from ..process.protocol import PassStats, Target
+from ..process.targets import PassStats, Target
 from .failure import near
 from .options import SETTINGS
 from .parts import Part, Parts

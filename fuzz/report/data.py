@@ -20,7 +20,7 @@ from ..findings.known import Expected
 from ..findings.rows import Row
 from ..findings.runs import Run
 from ..findings.store import Store
-from ..process.protocol import PassStats
+from ..process.targets import PassStats
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from ...oracles.contract import PassContract
 from ...oracles.oracle import Oracle
 from ...oracles.pipelines import PIPELINES
 from ..findings.confirm import DEATHS
-from ..process.protocol import PassStats
+from ..process.targets import PassStats
 from .data import Report, State
 
 TIERS = {1: "structural", 2: "metamorphic", 3: "evaluated", 4: "executed"}

@@ -41,7 +41,7 @@ def fuzz(
         stop_at_first: end as soon as a bug is reported that no other run has reported.
 
     Raises:
-        DiskLost: findings can no longer be written.
+        DiskFailure: findings can no longer be written.
     """
     return _Fuzzing(config, session, command, resume=resume, stop_at_first=stop_at_first).run(named)
 

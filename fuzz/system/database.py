@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from .disk_lost import Connection
+from .disk_failure import Connection
 
 WAIT = 30.0
 """Seconds to wait for whoever has locked the file."""

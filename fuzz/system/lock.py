@@ -16,7 +16,7 @@ from typing import IO
 from ..output.readable import sentence
 from ..process.serialize import parse
 from ..user_input.mistake import Mistake
-from .disk_lost import watched
+from .disk_failure import watched
 
 LONGEST = 10_000
 """Bytes of it that are read."""
@@ -35,7 +35,7 @@ def alone(folder: Path, command: str) -> Iterator[None]:
     Raises:
         Mistake: somebody else holds it, and the text says who, and since when; or nothing can be
             written there.
-        DiskLost: see `watched`.
+        DiskFailure: see `watched`.
     """
     path = folder / LOCK
     try:

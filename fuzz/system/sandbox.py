@@ -17,9 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from .descendants import end_descendants
-from .prctl import adopt_orphans, die_with_parent
-from .rlimit import lower
+from .limits import adopt_orphans, die_with_parent, lower
+from .orphans import kill_descendants
 from .script_runner import HUNG
 
 OUT_OF_MEMORY = 125
@@ -56,7 +55,7 @@ def apart(work: Callable[[], None], fence: Fence, scratch: Path) -> int:
     try:
         return _wait(pid, time.monotonic() + fence.seconds)
     finally:
-        end_descendants()
+        kill_descendants()
 
 
 def _work(work: Callable[[], None], fence: Fence, scratch: Path, parent: int) -> None:

@@ -24,11 +24,10 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from .descendants import end_descendants
-from .prctl import adopt_orphans, die_with_parent
-from .rlimit import lower
+from .environment import HERE, Environment
+from .limits import adopt_orphans, die_with_parent, lower
+from .orphans import kill_descendants
 from .scratch import scratch
-from .surroundings import HERE, Surroundings
 
 HUNG = 124
 """Exit code given for a file that does not end; that of timeout(1)."""
@@ -55,15 +54,15 @@ class RunnerDied(Exception):
 class Runner:
     """One such process, seen from outside."""
 
-    def __init__(self, surroundings: Surroundings = HERE) -> None:
+    def __init__(self, environment: Environment = HERE) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "relaxfuzz.fuzz.system.script_runner"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            cwd=surroundings.folder,
-            env={**surroundings.environment, "TMPDIR": str(scratch())},
+            cwd=environment.folder,
+            env={**environment.all_variables(), "TMPDIR": str(scratch())},
             start_new_session=True,  # Ctrl-C is none of its business, and its children die with it
         )
         self._answer(START_SECONDS)
@@ -107,8 +106,8 @@ class Runner:
 class Runners:
     """As many runners as are in use at the same time."""
 
-    def __init__(self, surroundings: Surroundings = HERE) -> None:
-        self._surroundings = surroundings
+    def __init__(self, environment: Environment = HERE) -> None:
+        self._environment = environment
         self._closed = False
         self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
 
@@ -127,7 +126,7 @@ class Runners:
         try:
             runner = self._idle.get_nowait()
         except queue.Empty:
-            runner = Runner(self._surroundings)
+            runner = Runner(self._environment)
         with tempfile.NamedTemporaryFile(dir=scratch()) as file:
             code = HUNG
             try:
@@ -200,7 +199,7 @@ def _ended(pid: int, requests: int, wakeup: int) -> int:
             return os.waitstatus_to_exitcode(status)
         ready, _, _ = select.select([requests, wakeup], [], [])
         if requests in ready:  # nobody asks before we answered: this is the end of the file
-            end_descendants()
+            kill_descendants()
             os.killpg(0, signal.SIGKILL)
         os.read(wakeup, 4096)
 
@@ -226,7 +225,7 @@ def main() -> None:
         if pid == 0:
             _execute(*json.loads(line))
         code = _ended(pid, requests.fileno(), wakeup)
-        end_descendants()
+        kill_descendants()
         print(code, file=replies, flush=True)
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ...oracles.keys import words
 from ...oracles.passcall import BadPass, BadSpelling, parse
-from ..system.descendants import end_descendants
-from ..system.prctl import adopt_orphans, die_with_parent
+from ..system.limits import adopt_orphans, die_with_parent
+from ..system.orphans import kill_descendants
 from ..system.scratch import scratch
 from .mistake import Mistake
 
@@ -76,7 +76,7 @@ def main() -> None:
     part = Path(result + ".part")
     part.write_text(dumps(problem), encoding="utf-8")
     os.replace(part, result)
-    end_descendants()
+    kill_descendants()
     os._exit(0)  # whatever threads the file has left behind
 
 

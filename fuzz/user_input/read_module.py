@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..output.readable import sentence
-from ..process import executor
-from ..process.executor import Executor
+from ..process.executor import Executor, ask
+from ..process.jobs import Read
 from ..process.local_pool import LocalPool
-from ..process.protocol import Died, Limits, Read
+from ..process.protocol import Died, Limits
 from ..system.scratch import scratch
 from .module_file import MOST, RESULT, BadModule, too_large
 
@@ -52,11 +52,11 @@ def load(
     with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
         job = Read(str(path.absolute()), folder, well_formed, seconds)
         reader = pool or stack.enter_context(LocalPool(1))
-        answer = executor.read(reader, job, limits=_LIMITS)
+        answer = ask(reader, job, limits=_LIMITS)
         if isinstance(answer, Died):
             raise BadModule(f"reading '{sentence(str(path))}' ended the process that did it")
-        if answer.problem is not None:
-            raise BadModule(answer.problem.replace(sentence(job.path), sentence(str(path))))
+        if answer is not None:
+            raise BadModule(answer.replace(sentence(job.path), sentence(str(path))))
         result = Path(folder) / RESULT
         if (size := result.lstat().st_size) > MOST:
             raise BadModule(f"the module of '{sentence(str(path))}' has {too_large(size)}")

@@ -9,7 +9,7 @@ from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
 from ...oracles.passcall import BadSpelling, PassCall, parse
-from ..process.protocol import Target
+from ..process.targets import Target
 from .mistake import Mistake, near
 from .options import Relaxations
 from .probe import probe

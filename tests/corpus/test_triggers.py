@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.campaign.schedule import avoids
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Target
+from relaxfuzz.fuzz.process.targets import Target
 
 TRIGGERED = [known for known in knowns() if known.trigger is not None]
 

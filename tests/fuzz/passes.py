@@ -207,5 +207,14 @@ def swear() -> tvm.transform.Pass:
     return _pass("swear", deed)
 
 
+def raise_surrogate() -> tvm.transform.Pass:
+    """Its exception has a text that UTF-8 cannot express."""
+
+    def deed() -> None:
+        raise ValueError("half a pair: \ud800")
+
+    return _pass("raise_surrogate", deed)
+
+
 def innocent() -> tvm.transform.Pass:
     return _pass("innocent", lambda: None)

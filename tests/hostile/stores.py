@@ -33,8 +33,10 @@ from relaxfuzz.fuzz.findings.replay import items
 from relaxfuzz.fuzz.findings.runs import Run, Sample
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.output.readable import message
-from relaxfuzz.fuzz.process.protocol import ModuleDone, PassStats, identity
+from relaxfuzz.fuzz.process.block import ModuleDone
+from relaxfuzz.fuzz.process.protocol import identity
 from relaxfuzz.fuzz.process.serialize import plain
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.tvm_api import save_json, versions
@@ -80,7 +82,7 @@ def campaign_state(finding: Finding) -> State:
     for block in range(9):
         state.is_new(identity(finding.violation), "LegalizeOps")
         state.count(2, {"LegalizeOps": PassStats(9, 1, 1, 0.5, 0, 4, {"reference": 1})})
-        done = ModuleDone(0, block, ("add", "exp"), {"LegalizeOps": block % 2 == 0})
+        done = ModuleDone(block, ("add", "exp"), {"LegalizeOps": block % 2 == 0})
         state.commit([done, done], 1.5 * block)
     state.is_new_fault("a fault")
     return state
@@ -361,7 +363,7 @@ def go_on(state: State) -> None:
         state.guide(state.blocks)
         state.guide(min(2 * state.blocks, state.blocks + 1))
         state.count(1, {"LegalizeOps": PassStats(1)})
-        done = ModuleDone(0, 0, ("add",), {"LegalizeOps": True})
+        done = ModuleDone(0, ("add",), {"LegalizeOps": True})
         state.commit([done], state.seconds + 1)
     assert plain(State.from_json(state.to_json()).stats)
 

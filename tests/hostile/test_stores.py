@@ -37,8 +37,10 @@ from relaxfuzz.fuzz.minimize.parallel import State as Search
 from relaxfuzz.fuzz.nightly import memory
 from relaxfuzz.fuzz.nightly.config import EXAMPLE, Options, load, plan
 from relaxfuzz.fuzz.nightly.memory import Night, recall
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check, ProtocolError, Submit, decode, encode
+from relaxfuzz.fuzz.process.protocol import ProtocolError, Submit, decode_request, encode
+from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.fuzz.system.lock import LOCK, alone
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.passcall import PassCall
@@ -533,9 +535,9 @@ def fuzz_messages(finding: Finding, count: int) -> Tally:
     def work(text: object) -> None:
         assert isinstance(text, str)
         tally.inputs += 1
-        made = tally.attempt(lambda: decode(text), ProtocolError)
+        made = tally.attempt(lambda: decode_request(text, HANDLERS), ProtocolError)
         if made is not None:
-            assert decode(encode(made)) == made
+            assert decode_request(encode(made), HANDLERS) == made
 
     fuzz(count, damaged_text(line), work)
     return tally

@@ -16,8 +16,8 @@ from ...minimize.findings import minimized
 from ...minimize.parallel import State
 from ...minimize.passlist import fewer_passes
 from ...process.executor import ExecutorError, JobFailed, check
+from ...process.jobs import Check
 from ...process.local_pool import LocalPool
-from ...process.protocol import Check
 from ...reproducer import Form
 from ...system.files import write_whole
 from ...user_input.mistake import Mistake

@@ -27,22 +27,21 @@ from relaxfuzz.fuzz.campaign.events import (
 )
 from relaxfuzz.fuzz.campaign.state import FAULTS, BadState, State
 from relaxfuzz.fuzz.process import executor
+from relaxfuzz.fuzz.process.block import Block, Violated
 from relaxfuzz.fuzz.process.executor import Sink
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import (
-    Block,
-    Check,
     Ended,
     Job,
     Limits,
-    PassStats,
-    Place,
+    Position,
     Reply,
-    Target,
-    Violated,
+    Result,
     identity,
     mark,
 )
+from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
@@ -155,15 +154,15 @@ def test_modules_are_not_sent_again_for_what_was_told_before(
         pool.submit(block, replies.put, limits=LIMITS)
         heard = []
         while not isinstance(reply := replies.get(), Ended):
-            if isinstance(reply, Violated):
-                detail = dataclasses.replace(reply.violation, detail="")
-                heard.append(dataclasses.replace(reply, id=0, violation=detail))
+            if isinstance(reply, Result) and isinstance(reply.value, Violated):
+                detail = dataclasses.replace(reply.value.violation, detail="")
+                heard.append(dataclasses.replace(reply.value, violation=detail))
         return heard
 
     first = told(block)
     marks = {mark(identity(each.violation)) for each in first}
     assert sum(each.module is not None for each in first) == len(marks) < len(first)
-    again = told(dataclasses.replace(block, told=tuple(marks)))
+    again = told(dataclasses.replace(block, reported=tuple(marks)))
     assert again == [dataclasses.replace(each, module=None) for each in first]
 
 
@@ -185,7 +184,7 @@ class Recording(LocalPool):
         self.ops: dict[int, tuple[str, ...]] = {}
         super().__init__(workers)
 
-    def submit(self, job: Job, sink: Sink, *, limits: Limits = LIMITS) -> int:
+    def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         if isinstance(job, Block):
             self.ops[job.start] = job.ops
         return super().submit(job, sink, limits=limits)
@@ -224,8 +223,8 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
 
 
 def test_a_fault_says_where_it_is() -> None:
-    place = Place(41, Stage.FUSED, 3, "FoldConstant", (PassCall("FoldConstant()"),))
-    assert Fault("Oh.\n", place).describe(7) == (
+    position = Position(41, Stage.FUSED, 3, "FoldConstant", (PassCall("FoldConstant()"),))
+    assert Fault("Oh.\n", position).describe(7) == (
         "Oh.\nwhile at module 41 of seed 7, stage fused, FoldConstant()"
     )
     assert Fault("Oh.", None).describe(7) == "Oh."

@@ -9,7 +9,7 @@ import pytest
 from relaxfuzz.fuzz.campaign import focus
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.campaign.focus import Learned, horizon
-from relaxfuzz.fuzz.process.protocol import ModuleDone
+from relaxfuzz.fuzz.process.block import ModuleDone
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles.inspect import ops_used
@@ -20,7 +20,7 @@ def learned(modules: int, changed: dict[int, tuple[str, ...]]) -> Learned:
     made = Learned()
     for index in range(modules):
         ops = changed.get(index, ("add", "exp"))
-        made.see(ModuleDone(1, index, ops, {"P": index in changed, "Q": False}))
+        made.see(ModuleDone(index, ops, {"P": index in changed, "Q": False}))
     return made
 
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from relaxfuzz.fuzz.campaign.in_flight import InFlight
-from relaxfuzz.fuzz.process.protocol import (
-    Block,
-    Death,
-    Died,
-    ModuleDone,
-    PassStats,
-    Place,
-    StageDone,
-    Target,
-    Violated,
-)
+from relaxfuzz.fuzz.process.block import Block, ModuleDone, StageDone, Violated
+from relaxfuzz.fuzz.process.protocol import Death, Died, Position, Result
+from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.oracle import Violation
 
-PLACE = Place(3, Stage.RAW, 1, "Foo", (), None, "crash")
+POSITION = Position(3, Stage.RAW, 1, "Foo", (), None, "crash")
 
 
 def block() -> InFlight:
@@ -29,9 +21,9 @@ def hear(block: InFlight, index: int) -> None:
     """A module with three checks, one of which found something."""
     violation = Violation("crash", "Foo", "it fell", "", ("a",), ("a",))
     stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1, avoided=1)}
-    block.hear(Violated(0, violation, None, (), None, "{}"))  # type: ignore[arg-type]
-    block.hear(StageDone(0, index, Stage.RAW, stats))
-    block.hear(ModuleDone(0, index))
+    block.hear(Result(0, Violated(violation, Origin(1, index), (), None, "{}")))
+    block.hear(Result(0, StageDone(index, Stage.RAW, stats)))
+    block.hear(Result(0, ModuleDone(index)))
 
 
 def test_what_is_said_is_counted() -> None:
@@ -53,7 +45,7 @@ def test_what_is_void_does_not_count() -> None:
 def test_what_was_said_before_a_death_stays() -> None:
     flying = block()
     hear(flying, 2)
-    died = Died(0, Death.SEGFAULT, -11, PLACE)
+    died = Died(0, Death.SEGFAULT, -11, POSITION)
     flying.settle(died)
     flying.void()
     assert (flying.checks, flying.violations, flying.modules) == (3, 2, 1)
@@ -65,7 +57,7 @@ def test_what_was_said_before_a_death_stays() -> None:
 def test_the_rest_of_a_block_begins_after_the_check_that_died() -> None:
     flying = block()
     hear(flying, 2)
-    died = Died(0, Death.SEGFAULT, -11, PLACE)
+    died = Died(0, Death.SEGFAULT, -11, POSITION)
     flying.settle(died)
     rest = flying.rest(died)
     assert rest is not None
@@ -78,7 +70,7 @@ def test_the_rest_of_a_block_begins_after_the_check_that_died() -> None:
 def test_what_kills_again_and_again_is_left_out() -> None:
     flying = block()
     for _ in range(5):
-        died = Died(0, Death.SEGFAULT, -11, PLACE)
+        died = Died(0, Death.SEGFAULT, -11, POSITION)
         rest = flying.rest(died)
         assert rest is not None
         assert rest.banned == ()

@@ -22,7 +22,7 @@ from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import PassStats
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.session import fuzzing
 from relaxfuzz.fuzz.session.output import Output
 from relaxfuzz.fuzz.session.session import Session

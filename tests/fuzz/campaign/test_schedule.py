@@ -9,7 +9,7 @@ import pytest
 
 from relaxfuzz.fuzz.campaign import schedule
 from relaxfuzz.fuzz.campaign.schedule import Item, Kind
-from relaxfuzz.fuzz.process.protocol import Target
+from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.contract import PassContract

@@ -6,7 +6,8 @@ import random
 
 from relaxfuzz.fuzz.campaign.focus import horizon
 from relaxfuzz.fuzz.campaign.state import State
-from relaxfuzz.fuzz.process.protocol import ModuleDone, PassStats
+from relaxfuzz.fuzz.process.block import ModuleDone
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.generators.ops import table
 
 PASSES = [f"P{n}" for n in range(60)]
@@ -24,7 +25,7 @@ def fold(state: State, blocks: int) -> State:
         state.count(16, {name: PassStats(20, 2, 0, 0.1, 0, 3, {"json": 1}) for name in PASSES})
         changed = {name: draws.random() < 0.3 for name in draws.sample(PASSES, 20)}
         seen = tuple(draws.sample(ops, 20))
-        state.commit([ModuleDone(1, 0, seen, changed)], state.seconds + 1)
+        state.commit([ModuleDone(0, seen, changed)], state.seconds + 1)
     return state
 
 

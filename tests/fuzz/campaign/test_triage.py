@@ -19,9 +19,10 @@ from relaxfuzz.fuzz.findings import confirm
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.executor import ExecutorError, check
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check, Limits
-from relaxfuzz.fuzz.system.disk_lost import DiskLost
+from relaxfuzz.fuzz.process.protocol import Limits
+from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -200,7 +201,7 @@ def test_a_full_disk_ends_it_and_leaves_what_is_pending(
     monkeypatch.setattr(triage.reproducer, "failing", full)
     worker = Triage(store, pool, lambda finding: None)
     worker.add(finding)
-    with pytest.raises(DiskLost, match=r"cannot write '/tmp/reproducer\.py': No space left"):
+    with pytest.raises(DiskFailure, match=r"cannot write '/tmp/reproducer\.py': No space left"):
         worker.drain(60, lambda: None)
     assert worker.faults == []
     assert worker.published == []

@@ -11,8 +11,9 @@ from tvm import relax
 
 from relaxfuzz.fuzz.commands.explain import NARROWEST, run
 from relaxfuzz.fuzz.process.executor import explain
+from relaxfuzz.fuzz.process.jobs import Explain
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Died, Explain
+from relaxfuzz.fuzz.process.protocol import Died
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.explain import Explanation
 

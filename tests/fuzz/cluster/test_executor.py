@@ -27,9 +27,11 @@ from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.fitness import about, differences
 from relaxfuzz.fuzz.cluster.where import Where
+from relaxfuzz.fuzz.process.block import Block, StageDone
 from relaxfuzz.fuzz.process.executor import Executor, ExecutorError
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Block, Ended, Reply, StageDone, Target
+from relaxfuzz.fuzz.process.protocol import Ended, Reply, Result
+from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -211,7 +213,9 @@ def test_a_job_under_way_can_be_cancelled_and_leaves_nothing_behind(
         replies = []
         while not replies or not isinstance(replies[-1], Ended):
             replies.append(heard.get(timeout=60))
-        assert any(isinstance(reply, StageDone) for reply in replies)
+        assert any(
+            isinstance(reply, Result) and isinstance(reply.value, StageDone) for reply in replies
+        )
         done = threading.Event()
         waiting = made.submit(_block(call.name, call), lambda r: done.set())
         made.cancel(waiting)

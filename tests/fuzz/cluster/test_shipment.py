@@ -24,9 +24,12 @@ from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.shipment import Shipment
 from relaxfuzz.fuzz.cluster.where import LOCAL, Where
 from relaxfuzz.fuzz.process import executor as executors
+from relaxfuzz.fuzz.process.block import Block, Violated
 from relaxfuzz.fuzz.process.executor import Executor, ExecutorError
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Block, Check, Ended, Reply, Target, Violated
+from relaxfuzz.fuzz.process.protocol import Ended, Reply, Result
+from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
@@ -369,9 +372,9 @@ def found(executor: Executor, calls: list[PassCall], module: str) -> tuple[list[
     targets = tuple(Target(call.name, call) for call in calls[:2])
     block = Block(seed=1, start=0, count=3, targets=targets)
     told = [
-        dataclasses.replace(reply, id=0)
+        reply.value
         for reply in replies(executor, block)
-        if isinstance(reply, Violated)
+        if isinstance(reply, Result) and isinstance(reply.value, Violated)
     ]
     checked: list[Violation] = []
     for call in calls:

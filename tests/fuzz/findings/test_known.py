@@ -25,7 +25,7 @@ from relaxfuzz.fuzz.findings.known import (
     verify,
 )
 from relaxfuzz.fuzz.findings.replay import Status
-from relaxfuzz.fuzz.process.protocol import PassStats, Target
+from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.catalogue import catalogue

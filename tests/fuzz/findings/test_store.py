@@ -16,7 +16,7 @@ import pytest
 
 from relaxfuzz.fuzz.findings.finding import Finding, UnknownFormat
 from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store, file_name
-from relaxfuzz.fuzz.system.disk_lost import DiskLost
+from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
 
 FINDING = Finding(
@@ -192,7 +192,7 @@ def test_a_store_that_is_taken_away_is_not_written_to(
         store.put(FINDING)
         somebody(store.folder)
         for write in (store.put, store.pend):
-            with pytest.raises(DiskLost, match=rf"findings\.sqlite': it {said} while"):
+            with pytest.raises(DiskFailure, match=rf"findings\.sqlite': it {said} while"):
                 write(FINDING)
 
 

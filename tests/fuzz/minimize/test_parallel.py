@@ -20,8 +20,9 @@ from relaxfuzz.fuzz.minimize import parallel
 from relaxfuzz.fuzz.minimize.findings import minimized
 from relaxfuzz.fuzz.minimize.parallel import Outcome, State, shrink
 from relaxfuzz.fuzz.process.executor import check
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check, Limits
+from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
 from relaxfuzz.oracles.passcall import PassCall
 

@@ -11,8 +11,8 @@ import tvm
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.minimize.passlist import ddmin, fewer_passes
 from relaxfuzz.fuzz.process.executor import check
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check
 from relaxfuzz.oracles.passcall import PassCall
 
 

@@ -1,4 +1,4 @@
-"""What hangs, and what waits for its turn."""
+"""A process that hangs, and one that waits for a CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from relaxfuzz.fuzz.process.hang import LONG, Standstill
+from relaxfuzz.fuzz.process.hang import LONG, HangDetector
 
 LIMIT = 0.4
 
@@ -23,10 +23,10 @@ def watched(code: str, *, stop: bool = False, seconds: float) -> float | None:
         process.stdout.readline()
         if stop:
             process.send_signal(signal.SIGSTOP)
-        standstill = Standstill(psutil.Process(process.pid))
+        detector = HangDetector(psutil.Process(process.pid))
         try:
-            while (stood := time.monotonic() - standstill.since) < seconds:
-                if standstill.lasts(time.monotonic(), LIMIT):
+            while (stood := time.monotonic() - detector.since) < seconds:
+                if detector.hangs(time.monotonic(), LIMIT):
                     return stood
                 time.sleep(0.02)
             return None
@@ -42,21 +42,21 @@ def watched(code: str, *, stop: bool = False, seconds: float) -> float | None:
         "import threading; threading.Lock().acquire(); threading.Event().wait()",
     ],
 )
-def test_what_runs_in_circles_or_waits_for_nothing_hangs(code: str) -> None:
+def test_an_endless_loop_or_wait_is_a_hang(code: str) -> None:
     found = watched(code, seconds=30)
     assert found is not None
     assert found > LIMIT
 
 
-def test_what_gets_no_turn_does_not_hang_for_long() -> None:
-    # A stopped process wants to go on, and is not let.
+def test_a_stopped_process_hangs_only_after_long() -> None:
+    # A stopped process is runnable but gets no CPU.
     found = watched("while True: pass", stop=True, seconds=30)
     assert found is not None
     assert found > LONG * LIMIT
 
 
-def test_a_step_begins_anew() -> None:
-    standstill = Standstill(psutil.Process())
-    later = standstill.since + 100 * LONG * LIMIT
-    standstill.moved(later)
-    assert not standstill.lasts(later + LIMIT / 8, LIMIT)
+def test_progress_starts_the_time_anew() -> None:
+    detector = HangDetector(psutil.Process())
+    later = detector.since + 100 * LONG * LIMIT
+    detector.progress(later)
+    assert not detector.hangs(later + LIMIT / 8, LIMIT)

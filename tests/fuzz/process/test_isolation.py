@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from relaxfuzz.fuzz.process import death, executor
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check, Death, Died, Limits, Place
+from relaxfuzz.fuzz.process.protocol import Death, Died, Limits, Position
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.oracle import Violation
@@ -55,6 +56,12 @@ def check(pool: LocalPool, faulty: Callable[[str], PassCall], sums: str) -> Chec
             ("tvm::relax::FreeVars",),
             "segmentation fault in tvm::relax::FreeVars",
         ),
+        (
+            "raise_surrogate",
+            "segfault",
+            ("tvm_ffi.core.TVMFFICyErrorSetRaisedFromPyError",),
+            "segmentation fault in tvm_ffi.core.TVMFFICyErrorSetRaisedFromPyError",
+        ),
         ("division", "arithmetic-signal", ("passes.py:<lambda>",), "(SIGFPE) in passes.py"),
         ("abort", "abort", ("passes.py:transform",), "aborted the process"),
         ("hang", "hang", (), "no progress within the time limit"),
@@ -84,15 +91,15 @@ def test_a_death_is_a_violation(
     assert violation.key == violation.fingerprint == key
 
 
-def test_a_type_asked_for_tells_nothing_of_a_segfault() -> None:
-    """Where the stack is full, it happens to be the innermost function with a name."""
+def test_a_query_of_a_type_is_not_the_cause_of_a_segfault() -> None:
+    """On stack overflow it is the innermost function with a name by accident."""
     frames = "".join(
         f'  File "<unknown>", line 0, in {name}\n'
         for name in ("tvm::Type::Missing()", "tvm::Type::IsMissing() const")
     )
     call = PassCall("RunCodegen()")
-    place = Place(0, Stage.RAW, 0, calls=(call,), step="RunCodegen")
-    died = Died(0, Death.SEGFAULT, -signal.SIGSEGV, place, f"Segfault encountered\n{frames}")
+    position = Position(0, Stage.RAW, 0, calls=(call,), step="RunCodegen")
+    died = Died(0, Death.SEGFAULT, -signal.SIGSEGV, position, f"Segfault encountered\n{frames}")
     assert death.violation(died).fingerprint == ()
 
 
@@ -116,6 +123,14 @@ def test_what_an_exception_says_is_shown_without_harm(check: Check_) -> None:
     assert violation.oracle == "crash"
     assert len(violation.detail) < 1_000_000
     assert all(char.isprintable() or char == "\n" for char in violation.title + violation.detail)
+
+
+def test_a_lone_surrogate_in_the_text_of_an_exception_is_reported(check: Check_) -> None:
+    """tvm-ffi cannot pass such an exception on, and ends the process; the report can be stored."""
+    (violation,) = check("raise_surrogate")
+    assert "UnicodeEncodeError" in violation.detail
+    for text in (violation.title, violation.detail, *violation.key):
+        text.encode()
 
 
 def test_the_next_check_is_not_disturbed(check: Check_) -> None:

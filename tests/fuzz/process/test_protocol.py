@@ -5,56 +5,49 @@ from __future__ import annotations
 import dataclasses
 import io
 import typing
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from relaxfuzz.fuzz.minimize.child import OtherViolation, Reduce, Shrunk, Tried
 from relaxfuzz.fuzz.minimize.reduction import Spot
-from relaxfuzz.fuzz.process.protocol import (
-    Beat,
-    Block,
-    Cancel,
+from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, StageDone, Violated
+from relaxfuzz.fuzz.process.jobs import (
     Check,
-    Checked,
+    Execute,
+    Explain,
+    Narrow,
+    Narrowed,
+    Read,
+    Show,
+)
+from relaxfuzz.fuzz.process.protocol import (
+    VERSION,
+    Broken,
+    Cancel,
     Death,
     Died,
     Ended,
-    Execute,
-    Executed,
-    Exhausted,
-    Explain,
-    Explained,
     Failed,
     Forked,
+    Heartbeat,
+    Job,
     Limits,
-    Lost,
-    Message,
-    Met,
-    ModuleDone,
-    Narrow,
-    Narrowed,
-    Origin,
-    PassStats,
-    Place,
+    Position,
     ProtocolError,
     Ready,
-    Reduce,
-    Regenerate,
-    Regenerated,
     Reply,
     Request,
-    Resume,
-    Show,
-    Shown,
-    Shrunk,
-    StageDone,
+    Result,
     Submit,
-    Target,
-    Tried,
-    Violated,
-    WasRead,
-    decode,
+    decode_reply,
+    decode_request,
     encode,
+    result_type,
 )
+from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
+from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
@@ -65,7 +58,7 @@ from relaxfuzz.oracles.text.exhibit import Exhibit
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
 VIOLATION = Violation("crash", "Foo", "it fell", "line 1\nline 2 ✗", ("a", "b"), ("a",))
 ORIGIN = Origin(7, 3, Stage.FUSED, (Trait.RECURSION,))
-PLACE = Place(3, Stage.FUSED, 2, "Foo", (CALL,), "zero", "idempotent")
+POSITION = Position(3, Stage.FUSED, 2, "Foo", (CALL,), "zero", "idempotent")
 BLOCK = Block(
     seed=7,
     start=0,
@@ -78,15 +71,8 @@ BLOCK = Block(
     resume=Resume(Stage.FUSED, 4),
     banned=("Foo",),
 )
-REDUCE = Reduce(
-    module="{}",
-    oracle="crash",
-    pass_name="Foo",
-    key=("a", "b"),
-    calls=(CALL,),
-    oracles=("crash",),
-    anchor=Spot(1, 2),
-)
+CHECK = Check(module="{}", calls=(CALL,), oracles=("crash",))
+REDUCE = Reduce(check=CHECK, wanted=("crash", "Foo", ("a", "b")), anchor=Spot(1, 2))
 EXPLANATION = Explanation(
     "zero",
     ("LegalizeOps",),
@@ -103,57 +89,84 @@ EXPLANATION = Explanation(
     ),
     built=False,
 )
-MESSAGES: list[Message] = [
-    Submit(1, BLOCK, Limits(1.5, 100)),
-    Submit(2, Check(module="{}", calls=(CALL,), oracles=("crash",))),
-    Submit(3, Regenerate(ORIGIN)),
-    Submit(4, Explain(module="{}", pipeline="zero", file="model.py", locate=False)),
-    Submit(5, REDUCE),
-    Submit(7, Narrow(VIOLATION, "{}", (CALL,), "zero")),
-    Submit(8, Show("{}", VIOLATION, (CALL,), "zero")),
-    Submit(9, Execute("/a/b.py", 60.0)),
-    Submit(6, dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2)),
+EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
+    (
+        BLOCK,
+        [
+            Violated(VIOLATION, ORIGIN, (CALL,), None, "{}"),
+            StageDone(3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 3, 1, {"json": 2})}),
+            ModuleDone(3, ("add",), {"FuseOps": True}),
+        ],
+    ),
+    (CHECK, [(VIOLATION, VIOLATION), ()]),
+    (Regenerate(ORIGIN), ['{"root": 1}']),
+    (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
+    (REDUCE, [Shrunk("{}", Spot(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
+    (dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2), [Tried(19, True)]),
+    (Narrow(VIOLATION, "{}", (CALL,), "zero"), [Narrowed("{}", (CALL,), None)]),
+    (
+        Show("{}", VIOLATION, (CALL,), "zero"),
+        [Exhibit("module", "before", "a", "after", "b")],
+    ),
+    (Read("/a/b.py", "/a"), ["it is empty", None]),
+    (Execute("/a/b.py", 60.0), [(-9, "Traceback …")]),
+]
+"""Jobs, each with results."""
+
+JOBS = dict(enumerate(job for job, _ in EXAMPLES))
+REQUESTS: list[Request] = [
+    *(Submit(id, job, Limits(1.5, 100)) for id, job in JOBS.items()),
     Cancel(1),
-    Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
-    StageDone(1, 3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 3, 1, {"json": 2})}),
-    ModuleDone(1, 3),
-    Checked(2, (VIOLATION, VIOLATION)),
-    Checked(2, ()),
-    Regenerated(3, '{"root": 1}'),
-    Explained(4, EXPLANATION),
-    Shrunk(5, "{}", Spot(1, 2), 17),
-    Met(5, VIOLATION, "{}"),
-    Tried(5, 18),
-    Exhausted(5, 19),
-    Narrowed(7, "{}", (CALL,), None),
-    Shown(8, Exhibit("module", "before", "a", "after", "b")),
-    WasRead(9, "it is empty"),
-    Failed(1, "Traceback …", PLACE),
+]
+REPLIES: list[Reply] = [
+    *(Result(id, value) for id, (_, values) in enumerate(EXAMPLES) for value in values),
+    Failed(1, "Traceback …", POSITION),
     Failed(1, "Traceback …", None),
-    Failed(1, "no such file", PLACE, mistake=True),
-    Ready(1, 4711, "0.27.0"),
+    Failed(1, "no such file", POSITION, mistake=True),
+    Ready(VERSION, 4711, "0.27.0"),
     Forked(1, 4711, 2),
-    Beat(1, PLACE),
+    Heartbeat(1, POSITION),
     Ended(1),
-    Died(1, Death.HANG, -9, PLACE, "last words"),
-    Executed(1, -9, "last words"),
-    Lost(1, "why"),
+    Died(1, Death.HANG, -9, POSITION, "last words"),
+    Broken(1, "why"),
 ]
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
-def test_what_is_written_is_read(message: Message) -> None:
-    assert decode(encode(message)) == message
+def request(line: bytes) -> Request:
+    return decode_request(line, (*HANDLERS, Execute))
 
 
-def test_every_message_is_tried() -> None:
-    kinds = {*typing.get_args(Request), *typing.get_args(Reply)}
-    assert {type(message) for message in MESSAGES} == kinds
+def reply(line: bytes) -> Reply:
+    return decode_reply(line, lambda id: result_type(JOBS[id]))
+
+
+@pytest.mark.parametrize("message", REQUESTS, ids=lambda message: type(message).__name__)
+def test_an_encoded_request_is_decoded(message: Request) -> None:
+    assert request(encode(message)) == message
+
+
+@pytest.mark.parametrize("message", REPLIES, ids=lambda message: type(message).__name__)
+def test_an_encoded_reply_is_decoded(message: Reply) -> None:
+    assert reply(encode(message)) == message
+
+
+def test_every_message_job_and_result_is_tried() -> None:
+    assert {type(message) for message in REQUESTS} == {*typing.get_args(Request)}
+    assert {type(message) for message in REPLIES} == {*typing.get_args(Reply)}
+    assert {type(job) for job in JOBS.values()} == {*HANDLERS, Execute}
+    for kind in (BLOCK, REDUCE):
+        results = {type(value) for job, values in EXAMPLES for value in values}
+        assert results >= {*typing.get_args(result_type(kind))}
 
 
 def test_a_stream_has_one_message_a_line() -> None:
-    stream = io.BytesIO(b"".join(map(encode, MESSAGES)))
-    assert [decode(line) for line in stream] == MESSAGES
+    assert [request(line) for line in io.BytesIO(b"".join(map(encode, REQUESTS)))] == REQUESTS
+    assert [reply(line) for line in io.BytesIO(b"".join(map(encode, REPLIES)))] == REPLIES
+
+
+def test_a_path_that_is_not_utf8_arrives_unchanged() -> None:
+    job = Read("/a/\udcff.py", "/a")
+    assert request(encode(Submit(0, job))) == Submit(0, job)
 
 
 @pytest.mark.parametrize(
@@ -167,9 +180,15 @@ def test_a_stream_has_one_message_a_line() -> None:
         b'{"message":"Ended"}',
         b'{"message":"Ended","id":1,"more":2}',
         b'{"message":"Died","id":1,"death":"boredom","code":0,"place":null}',
-        b'{"message":"Submit","id":1,"job":{"job":"Play"}}',
+        b'{"message":"Submit","id":1,"job":{"kind":"Play"},"limits":{}}',
+        b'{"message":"Submit","id":1,"job":{"kind":"Check"},"limits":{}}',
+        b'{"message":"Result","id":0,"value":{"kind":"Shrunk"}}',
+        b'{"message":"Result","id":2,"value":3}',
     ],
 )
-def test_a_line_that_is_no_message_is_refused(line: bytes) -> None:
-    with pytest.raises(ProtocolError, match="protocol version 1 but got"):
+@pytest.mark.parametrize("decode", [request, reply])
+def test_a_line_that_is_no_message_is_refused(
+    line: bytes, decode: Callable[[bytes], object]
+) -> None:
+    with pytest.raises(ProtocolError, match=f"protocol version {VERSION} but got"):
         decode(line)

@@ -16,22 +16,23 @@ import psutil
 import pytest
 
 from relaxfuzz.fuzz.process import executor, local_pool
+from relaxfuzz.fuzz.process.block import Regenerate
 from relaxfuzz.fuzz.process.executor import ExecutorError
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import (
-    Beat,
-    Check,
-    Checked,
     Death,
     Died,
     Ended,
     Failed,
     Forked,
+    Heartbeat,
     Limits,
-    Origin,
     Reply,
+    Result,
 )
-from relaxfuzz.fuzz.system.surroundings import Surroundings
+from relaxfuzz.fuzz.process.targets import Origin
+from relaxfuzz.fuzz.system.environment import Environment
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -45,8 +46,8 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-class Heard:
-    """A sink that remembers."""
+class Replies:
+    """A sink that keeps what it receives."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
@@ -69,13 +70,13 @@ def own_pool() -> Iterator[LocalPool]:
         yield pool
 
 
-def running(pool: LocalPool, job: Check) -> tuple[Heard, int, psutil.Process]:
+def running(pool: LocalPool, job: Check) -> tuple[Replies, int, psutil.Process]:
     """Submit a job, and wait until its child is there."""
-    heard = Heard()
-    id = pool.submit(job, heard, limits=PATIENT)
-    forked = heard.until(Forked)
+    replies = Replies()
+    id = pool.submit(job, replies, limits=PATIENT)
+    forked = replies.until(Forked)
     assert isinstance(forked, Forked)
-    return heard, id, psutil.Process(forked.pid)
+    return replies, id, psutil.Process(forked.pid)
 
 
 @pytest.fixture
@@ -94,38 +95,38 @@ def test_a_zygote_that_does_not_come_up_is_not_waited_for(
     monkeypatch.setattr(local_pool, "START_SECONDS", 1.0)
     (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(600)\n")
     with pytest.raises(ExecutorError, match=r"^The zygote did not come up within 1 s$"):
-        LocalPool(1, surroundings=Surroundings(path=(tmp_path,)))
+        LocalPool(1, environment=Environment(path=(tmp_path,)))
 
 
 def test_a_killed_zygote_is_replaced_and_its_jobs_start_again(
     own_pool: LocalPool, hanging: Check, faulty: Callable[[str], PassCall]
 ) -> None:
-    heard, id, child = running(own_pool, hanging)
+    replies, id, child = running(own_pool, hanging)
     before = own_pool.zygote
     os.kill(before, signal.SIGKILL)
-    assert heard.until(type(None)) is None
-    heard.until(Forked)
+    assert replies.until(type(None)) is None
+    replies.until(Forked)
     assert own_pool.zygote != before
     assert eventually(lambda: not child.is_running())
     own_pool.cancel(id)
-    heard.until(Ended)
+    replies.until(Ended)
     assert executor.check(own_pool, Check(module=hanging.module, calls=(faulty("innocent"),))) == []
 
 
 def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
     own_pool: LocalPool, hanging: Check
 ) -> None:
-    heard, _, child = running(own_pool, hanging)
+    replies, _, child = running(own_pool, hanging)
     reply: Reply | None = None
     for _ in range(local_pool.RETRIES + 1):
         child.kill()
-        reply = heard.until(types.NoneType | Failed | Died)
+        reply = replies.until(types.NoneType | Failed | Died)
         if reply is not None:
             break
-        forked = heard.until(Forked)
+        forked = replies.until(Forked)
         assert isinstance(forked, Forked)
         child = psutil.Process(forked.pid)
-    # Who is killed at the same place each time is at fault; where it was at others, nobody is.
+    # A job that is killed at the same position each time is at fault, else nobody is.
     if isinstance(reply, Failed):
         assert "after 3 retries: its process was killed with signal 9" in reply.traceback
     else:
@@ -133,31 +134,31 @@ def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
         assert reply.death is Death.KILLED
 
 
-def test_who_is_killed_again_and_again_while_it_is_alone_is_at_fault(
+def test_a_job_that_is_killed_again_and_again_while_it_is_alone_is_at_fault(
     own_pool: LocalPool, hanging: Check
 ) -> None:
-    heard, _, child = running(own_pool, hanging)
-    heard.until(Beat)
+    replies, _, child = running(own_pool, hanging)
+    replies.until(Heartbeat)
     child.kill()
     for _ in range(local_pool.BLAMED - 1):
-        assert heard.until(type(None)) is None
-        forked = heard.until(Forked)
+        assert replies.until(type(None)) is None
+        forked = replies.until(Forked)
         assert isinstance(forked, Forked)
-        heard.until(Beat)
+        replies.until(Heartbeat)
         psutil.Process(forked.pid).kill()
-    died = heard.until(Died)
+    died = replies.until(Died)
     assert isinstance(died, Died)
-    assert (died.death, died.place and died.place.step) == (Death.KILLED, "direct")
+    assert (died.death, died.position and died.position.step) == (Death.KILLED, "direct")
 
 
 def test_a_cancelled_job_ends(own_pool: LocalPool, hanging: Check) -> None:
-    heard, id, child = running(own_pool, hanging)
-    waiting = Heard()
+    replies, id, child = running(own_pool, hanging)
+    waiting = Replies()
     other = own_pool.submit(hanging, waiting)
     own_pool.cancel(other)
     waiting.until(Ended)
     own_pool.cancel(id)
-    heard.until(Ended)
+    replies.until(Ended)
     assert eventually(lambda: not child.is_running())
 
 
@@ -165,11 +166,11 @@ def test_checks_overtake_nothing_of_their_kind(
     own_pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
 ) -> None:
     order: list[int] = []
-    last = Heard()
+    last = Replies()
     for number in range(5):
 
         def sink(reply: Reply | None, number: int = number) -> None:
-            if isinstance(reply, Checked):
+            if isinstance(reply, Result):
                 order.append(number)
             if number == 4:
                 last(reply)
@@ -181,20 +182,21 @@ def test_checks_overtake_nothing_of_their_kind(
 
 def test_closing_leaves_no_process(hanging: Check) -> None:
     pool = LocalPool(1)
-    heard, _, child = running(pool, hanging)
+    replies, _, child = running(pool, hanging)
     zygote = psutil.Process(pool.zygote)
     pool.close()
-    heard.until(Ended)
+    replies.until(Ended)
     assert not zygote.is_running()
     assert not child.is_running()
     with pytest.raises(ExecutorError, match="closed"):
-        pool.submit(hanging, heard)
+        pool.submit(hanging, replies)
 
 
 DRIVER = """
 import sys, time
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check, Forked, Limits
+from relaxfuzz.fuzz.process.jobs import Check
+from relaxfuzz.fuzz.process.protocol import Forked, Limits
 from relaxfuzz.oracles.passcall import PassCall
 pool = LocalPool(1)
 def sink(reply):
@@ -238,4 +240,4 @@ def test_a_zygote_that_does_not_come_up_says_why(
 
 def test_a_module_is_made_again_the_same(pool: LocalPool) -> None:
     origin = Origin(1, 2, Stage.RAW)
-    assert executor.regenerate(pool, origin) == executor.regenerate(pool, origin)
+    assert executor.ask(pool, Regenerate(origin)) == executor.ask(pool, Regenerate(origin))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.process.protocol import PassStats
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.pytest_plugin.fuzzing import part_of, seed_of
 from relaxfuzz.fuzz.pytest_plugin.items import FOLDER, Campaign, Passes, Shard, arranged, shards
 from relaxfuzz.fuzz.pytest_plugin.parts import Part, Parts

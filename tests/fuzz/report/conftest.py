@@ -15,7 +15,7 @@ from relaxfuzz.fuzz.findings.known import Choice, Expected
 from relaxfuzz.fuzz.findings.rows import NamedCause
 from relaxfuzz.fuzz.findings.runs import Run, Sample
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.process.protocol import PassStats
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.data import Report, gather
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.runs import Run
-from relaxfuzz.fuzz.process.protocol import PassStats
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
 from relaxfuzz.fuzz.report.junit import junit
 from relaxfuzz.fuzz.report.lines import SCHEMA, lines

@@ -17,8 +17,9 @@ from relaxfuzz.fuzz.findings.confirm import again
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.replay import Status, items, replay
 from relaxfuzz.fuzz.process.executor import check
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Check, Limits
+from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.fuzz.reproducer import way
 from relaxfuzz.fuzz.user_input.read_module import load
 from relaxfuzz.oracles.passcall import PassCall

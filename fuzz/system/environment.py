@@ -1,4 +1,4 @@
-"""What a process finds around it that executes code of the user's."""
+"""The folder, import path and variables of a process that runs code of the user's."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Of a process that is started; without any, it stands where we do."""
+class Environment:
+    """Of a process that is started, where it differs from ours."""
 
     folder: Path | None = None
-    """The current one; None: ours."""
+    """The working directory; None: ours."""
     path: tuple[Path, ...] = ()
-    """Where modules are found, before where we find them."""
+    """Folders of modules, searched before ours."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Of the environment, besides ours."""
+    """Added to ours."""
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Whole; passes come by import path, and what we can import, that process can."""
+    def all_variables(self) -> dict[str, str]:
+        """All environment variables; the process can import whatever we can."""
         ours = map(os.path.abspath, filter(None, sys.path))
         path = os.pathsep.join([*map(str, self.path), *ours])
         return {**os.environ, **self.variables, "PYTHONPATH": path}
 
 
-HERE = Surroundings()
-"""Where we stand."""
+HERE = Environment()
+"""No difference."""

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from ..user_input.mistake import Told
 
 
-class DiskLost(Told, sqlite3.OperationalError):
+class DiskFailure(Told, sqlite3.OperationalError):
     """What has to be kept cannot be written any more; says where, and why.
 
     What was written before is whole. Whoever meets it ends: what it could not write is pending in
@@ -47,11 +47,11 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        if isinstance(error, DiskLost) or not is_lost(error):
+        if isinstance(error, DiskFailure) or not is_lost(error):
             raise
         name = getattr(error, "filename", None) or what
         named = "" if name is None else f" '{name}'"
-        raise DiskLost(f"cannot write{named}: {getattr(error, 'strerror', error)}") from error
+        raise DiskFailure(f"cannot write{named}: {getattr(error, 'strerror', error)}") from error
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def is_lost(error: Exception) -> bool:
         return error.errno in _NUMBERS
     # The lowest byte is the primary code; the rest says more exactly what happened.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-    return isinstance(error, DiskLost) or code & 0xFF in _CODES
+    return isinstance(error, DiskFailure) or code & 0xFF in _CODES
 
 
 class Connection(sqlite3.Connection):
@@ -89,7 +89,7 @@ class Connection(sqlite3.Connection):
         """See `sqlite3.Connection`.
 
         Raises:
-            DiskLost: see there.
+            DiskFailure: see there.
         """
         with watched(self._name):
             self._see()
@@ -113,5 +113,5 @@ class Connection(sqlite3.Connection):
             now = about.st_dev, about.st_ino
         if self._file is not None and now != self._file:
             gone = "was removed" if now is None else "was replaced"
-            raise DiskLost(f"cannot write '{self._name}': it {gone} while it was in use")
+            raise DiskFailure(f"cannot write '{self._name}': it {gone} while it was in use")
         self._file = now

@@ -1,0 +1,398 @@
+"""The jobs that generate modules: a block of a campaign, and one module again."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import ClassVar, TypeAlias
+
+import tvm
+from tvm import relax
+
+from ...corpus.triggers import TRIGGERS
+from ...generators import stages
+from ...generators.choices import Choices
+from ...generators.modules import ir_modules
+from ...generators.stages import STEPS, Stage
+from ...generators.traits import Trait
+from ...generators.tvm_api import save_json
+from ...oracles.check import OF_PIPELINES, ORACLES
+from ...oracles.contract import PassContract
+from ...oracles.inspect import ops_used
+from ...oracles.oracle import Case, Violation
+from ...oracles.pass_runs import Given, PassRuns, digest, given
+from ...oracles.passcall import PassCall
+from ..campaign import schedule
+from ..campaign.draw import entropy, example
+from ..campaign.schedule import Item, Kind
+from .jobs import Context, checked, contract_of
+from .process_state import Watch
+from .protocol import Identity, Job, identity, mark
+from .targets import Origin, PassStats, Target
+
+CHOICES = 64
+"""Bytes for the choices of one check; beyond them a variant is the simplest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violated:
+    """A check of the block found a violation."""
+
+    violation: Violation
+    origin: Origin
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    module: str | None = None
+    """TVM JSON; None where this block, or one before it, has reported this identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageDone:
+    """A module of the block has been checked at one stage."""
+
+    index: int
+    stage: Stage
+    stats: Mapping[str, PassStats]
+    """By item of the schedule; items that a dead process checked there are counted, not timed."""
+
+    @property
+    def checks(self) -> int:
+        """Of all items."""
+        return sum(stats.checks for stats in self.stats.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleDone:
+    """The block is done with one module."""
+
+    index: int
+    ops: tuple[str, ...] = ()
+    """The operators in it."""
+    changed: Mapping[str, bool] = field(default_factory=dict)
+    """The passes that were checked on it, and whether they changed it at any stage."""
+
+
+BlockResult: TypeAlias = Violated | StageDone | ModuleDone
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where to go on with the first module of a block: after a check that killed the process."""
+
+    stage: Stage
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block(Job[BlockResult]):
+    """Generate modules start, ..., start + count - 1 of a seed and check passes on them."""
+
+    long: ClassVar[bool] = True
+
+    seed: int
+    start: int
+    count: int
+    targets: tuple[Target, ...]
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones, expensive ones on a sample."""
+    disabled: tuple[Trait, ...] = ()
+    ops: tuple[str, ...] = ()
+    """The operators to generate the modules from; empty: all."""
+    compositions: bool = True
+    """Also sequences of passes and the named pipelines."""
+    yields: Mapping[str, float] = field(default_factory=dict)
+    """By item of the schedule: the worth of its checks; empty: all are worth the same."""
+    checked: Mapping[str, int] = field(default_factory=dict)
+    """Checks by item that another process did for this block before it died."""
+    visited: Mapping[str, int] = field(default_factory=dict)
+    """The same, with the times that an item did not apply."""
+    resume: Resume | None = None
+    banned: tuple[str, ...] = ()
+    """Items that are left out because they have killed too many processes."""
+    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By label of a target: triggers of known bugs, which half of the modules avoid."""
+    reported: tuple[str, ...] = ()
+    """The marks of identities that earlier blocks have reported: their modules are not needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerate(Job[str]):
+    """Generate a module again; the result is its TVM JSON."""
+
+    origin: Origin
+
+
+def regenerate(job: Regenerate, context: Context[str]) -> None:
+    """Report the module."""
+    context.journal.position(job.origin.index, job.origin.stage)
+    context.report(save_json(regenerated(job.origin)))
+
+
+def regenerated(origin: Origin) -> tvm.IRModule:
+    """The module of an origin, the same in every process."""
+    strategy = ir_modules(without=origin.disabled, ops=origin.ops or None)
+    mod = example(strategy, origin.seed, origin.index)
+    return stages.advance(mod, origin.stage)
+
+
+def run_block(job: Block, context: Context[BlockResult]) -> None:
+    """Report what each module and each check gives, as it comes."""
+    _Run(job, context).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """One check, ready to run."""
+
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    contract: PassContract | None = None
+    sampled: tuple[str, ...] = ()
+    """Oracles above tier 1 that this check is sampled for."""
+
+
+class _Run:
+    """A block under way."""
+
+    def __init__(self, job: Block, context: Context[BlockResult]) -> None:
+        self._job = job
+        self._context = context
+        self._journal = context.journal
+        self._contracts = {target.label: contract_of(target) for target in job.targets}
+        self._items = schedule.items(job.targets, self._contracts, job.compositions, job.yields)
+        self._strategy = ir_modules(without=job.disabled, ops=job.ops or None)
+        self._ops: tuple[str, ...] = ()
+        self._changed: dict[str, bool] = {}
+        self._checked = Counter(job.checked)
+        self._visited = Counter(job.visited)
+        self._reported: set[Identity] = set()
+
+    def run(self) -> None:
+        resume = self._job.resume
+        for index in range(self._job.start, self._job.start + self._job.count):
+            try:
+                self._module(index, resume)
+            except MemoryError:
+                raise
+            except Exception as error:
+                self._context.fail(error)
+            self._context.report(ModuleDone(index, self._ops, dict(self._changed)))
+            resume = None
+
+    def _module(self, index: int, resume: Resume | None) -> None:
+        self._journal.position(index, Stage.RAW)
+        self._journal.step("generate")
+        self._ops = ()
+        self._changed.clear()
+        mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
+        self._ops = tuple(sorted(name.removeprefix("relax.") for name in ops_used(mod)))
+        random = Random(entropy("destination", self._job.seed, index))
+        to = schedule.destination(self._items, self._visited, random)
+        first = Stage.RAW if resume is None else resume.stage
+        order = list(Stage)
+        for stage in order[: max(order.index(to), order.index(first)) + 1]:
+            if stage is not Stage.RAW:
+                mod = self._advance(mod, index, stage)
+            if mod is None:
+                return
+            if order.index(stage) < order.index(first):
+                continue
+            begin = resume.ordinal if resume is not None and stage is first else 0
+            if not self._stage(mod, index, stage, begin):
+                return
+
+    def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
+        """The module at the next stage; None where one of TVM's passes fails or breaks it.
+
+        That pass gets its share of checks like any other, so nothing is reported here.
+        """
+        before = list(Stage)[list(Stage).index(to) - 1]
+        names = STEPS[to]
+        for count, name in enumerate(names, 1):
+            calls = tuple(PassCall(f"{each}()") for each in names[:count])
+            self._journal.position(index, before, -1, "advance", calls)
+            self._journal.step("advance")
+            try:
+                mod = stages.step(mod, name)
+            except MemoryError:
+                raise
+            except Exception:
+                return None
+        return mod if relax.analysis.check_well_formed(mod) else None
+
+    def _stage(self, mod: tvm.IRModule, index: int, stage: Stage, begin: int) -> bool:
+        """Check the module at one stage; false where a pass has changed it in place."""
+        random = Random(entropy("order", self._job.seed, index, stage))
+        here = [item for item in self._items if item.at(stage, self._checked)]
+        origin = Origin(self._job.seed, index, stage, self._job.disabled, self._job.ops)
+        self._journal.position(index, stage)
+        self._journal.step("take")
+        pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
+        stats: dict[str, PassStats] = defaultdict(PassStats)
+        left = schedule.checks_at(stage)
+        intact = True
+        for ordinal, item in enumerate(schedule.neediest(here, self._checked, random)):
+            if not left or not intact:
+                break
+            started = time.perf_counter()
+            self._visited[item.name] += 1
+            if self._avoids(item, mod, index):
+                stats[item.name] += PassStats(avoided=1)
+                continue
+            prepared = self._prepare(item, mod, origin, ordinal, skip=ordinal < begin)
+            if prepared is None:
+                stats[item.name] += PassStats(inapplicable=1)
+                continue
+            left -= 1
+            self._checked[item.name] += 1
+            if ordinal < begin:
+                stats[item.name] += PassStats(checks=1)
+                continue
+            watch = Watch(prepared.calls)
+            violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
+            if violations:
+                intact = digest(mod) == pristine.mark
+                new = self._report(violations, prepared, origin, pristine)
+                # A pass may change what no hash covers; to look each time would cost too much.
+                if new and intact:
+                    intact = save_json(mod) == pristine.text
+            watch.end(self._journal)
+            stats[item.name] += PassStats(
+                checks=1,
+                violations=len(violations),
+                seconds=time.perf_counter() - started,
+                changed=int(changed),
+                sampled=dict.fromkeys(asked, 1),
+            )
+        self._context.report(StageDone(index, stage, stats))
+        return intact
+
+    def _avoids(self, item: Item, mod: tvm.IRModule, index: int) -> bool:
+        """Half of the modules avoid known bugs, which would hide other defects."""
+        names = self._job.avoid.get(item.name, ()) if schedule.avoids(index) else ()
+        return any(TRIGGERS[name](mod) for name in names)
+
+    def _prepare(
+        self, item: Item, mod: tvm.IRModule, origin: Origin, ordinal: int, skip: bool
+    ) -> _Prepared | None:
+        """The check that an item stands for here; None where it does not apply to this module."""
+        if item.name in self._job.banned:
+            return None
+        random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
+        sampled = () if self._job.oracles is not None else schedule.oracles(random)
+        if item.kind is Kind.PIPELINE:
+            return _Prepared(pipeline=item.name, sampled=sampled)
+        self._journal.position(origin.index, origin.stage, ordinal, item.name)
+        if item.kind is Kind.PASS:
+            call = self._call(item.name, mod, random)
+            if call is None:
+                return None
+            return _Prepared((call,), None, self._contracts[item.name], sampled)
+        # The process before this one may have died while it put the sequence together.
+        return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)
+
+    def _call(self, name: str, mod: tvm.IRModule, random: Random) -> PassCall | None:
+        self._journal.step(f"requires {name}")
+        contract = self._contracts[name]
+        if contract.requires(mod) is not None:
+            return None
+        return contract.variants(Choices(random.randbytes(CHOICES)), mod)
+
+    def _sequence(
+        self, mod: tvm.IRModule, origin: Origin, ordinal: int, random: Random
+    ) -> _Prepared | None:
+        """Two to five passes, each of which applies to the result of the ones before it."""
+        applicable = [
+            item
+            for item in self._items
+            if item.kind is Kind.PASS
+            and origin.stage in item.stages
+            and item.name not in self._job.banned
+        ]
+        if not applicable:
+            return None
+        length = random.randint(*schedule.SEQUENCE_LENGTHS)
+        calls: tuple[PassCall, ...] = ()
+        for item in random.choices(applicable, [item.share for item in applicable], k=length):
+            call = self._call(item.name, mod, random)
+            if call is None:
+                continue
+            calls = (*calls, call)
+            self._journal.position(origin.index, origin.stage, ordinal, "sequence", calls)
+            self._journal.step("sequence")
+            try:
+                mod = call.run(mod)
+            except MemoryError:
+                raise
+            except Exception:
+                return None  # the pass by itself gets its own checks
+        return _Prepared(calls) if len(calls) > 1 else None
+
+    def _check(
+        self,
+        item: Item,
+        mod: tvm.IRModule,
+        prepared: _Prepared,
+        origin: Origin,
+        ordinal: int,
+        watched: Watch,
+    ) -> tuple[list[Violation], bool, tuple[str, ...]]:
+        """The violations, whether a pass changed the module, the oracles above tier 1 asked."""
+        calls, pipeline = prepared.calls, prepared.pipeline
+        self._journal.position(origin.index, origin.stage, ordinal, item.name, calls, pipeline)
+        case = Case(mod, calls, pipeline)
+
+        changed = False
+        asked: tuple[str, ...] = ()
+
+        def watch(runs: PassRuns) -> None:
+            nonlocal changed, asked
+            changed = runs.changed
+            asked = tuple(
+                name for name in runs.asked if ORACLES[name].tier > 1 and name not in OF_PIPELINES
+            )
+            self._changed[item.name] = changed or self._changed.get(item.name, False)
+
+        try:
+            violations = checked(
+                case,
+                self._journal,
+                self._job.oracles,
+                prepared.contract,
+                prepared.sampled,
+                watch if item.kind is Kind.PASS else None,
+            )
+        except MemoryError:
+            raise
+        except Exception as error:
+            watched.end(self._journal)
+            self._context.fail(error)
+            return [], changed, asked
+        if item.kind is Kind.PIPELINE and all(v.oracle in OF_PIPELINES for v in violations):
+            wanted = self._job.oracles or prepared.sampled
+            asked = tuple(name for name in wanted if name in OF_PIPELINES)
+        return violations, changed, asked
+
+    def _report(
+        self,
+        violations: list[Violation],
+        prepared: _Prepared,
+        origin: Origin,
+        pristine: Given,
+    ) -> bool:
+        """Report the violations; true where one of them is new to the block."""
+        any_new = False
+        for violation in violations:
+            known_by = identity(violation)
+            new = known_by not in self._reported
+            self._reported.add(known_by)
+            any_new |= new
+            wanted = new and mark(known_by) not in self._job.reported
+            module = pristine.text if wanted else None
+            self._context.report(
+                Violated(violation, origin, prepared.calls, prepared.pipeline, module)
+            )
+        return any_new

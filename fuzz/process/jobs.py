@@ -1,0 +1,269 @@
+"""The jobs of one module: each a dataclass, beside the function that does it in a child."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import tvm
+
+from ...generators.stages import Stage
+from ...generators.tvm_api import load_json, save_json
+from ...oracles import check as oracle_check
+from ...oracles import composition
+from ...oracles import explain as oracle_explain
+from ...oracles.catalogue import catalogue
+from ...oracles.check import BUILDS, VALUES
+from ...oracles.contract import Exemption, PassContract
+from ...oracles.explain.trouble import Explanation
+from ...oracles.oracle import Case, Violation
+from ...oracles.pass_runs import PassRuns
+from ...oracles.passcall import BadPass, PassCall
+from ...oracles.text.exhibit import Exhibit, exhibit
+from ..output.readable import sentence, visible
+from ..user_input import module_file
+from . import death
+from .journal import Journal
+from .process_state import Watch
+from .protocol import Death, Died, Failed, FromChild, Job, Result
+from .targets import Target
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Generic[R]):
+    """What the function that does a job gets besides the job; `R` is the type of each result."""
+
+    id: int
+    journal: Journal
+    send: Callable[[FromChild], None]
+
+    def report(self, value: R) -> None:
+        """Send a result."""
+        self.send(Result(self.id, value))
+
+    def fail(self, error: Exception | str) -> None:
+        """Report an exception that no pass has raised."""
+        mistake = isinstance(error, BadPass)  # the pass could be built when the session began
+        if isinstance(error, Exception):
+            error = str(error) if mistake else "".join(traceback.format_exception(error))
+        self.send(Failed(self.id, visible(error), self.journal.last(), mistake))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(Job[tuple[Violation, ...]]):
+    """Check one module."""
+
+    module: str
+    """TVM JSON."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones."""
+    exempt: tuple[str, ...] = ()
+
+
+def check(job: Check, context: Context[tuple[Violation, ...]]) -> None:
+    """Report the violations; a side effect of the user's own pass is one of them."""
+    journal = context.journal
+    journal.position(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
+    watch = Watch(job.calls)
+    violations: list[Violation] = []
+    try:
+        violations = violations_of(job, load_json(job.module), journal)
+    except Exception:
+        if watch.changed() is None:
+            raise
+        # The pass has damaged the harness: that is all that can be said of it.
+    if (what := watch.changed()) is not None:
+        journal.changed(what)
+        died = Died(context.id, Death.CHANGED, 1, journal.last())
+        violations.append(death.violation(died))
+    context.report(tuple(violations))
+
+
+def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:
+    """The violations of a module, which may be another one than the job's."""
+    contract = None
+    if job.exempt:
+        contract = contract_of(Target(job.calls[0].name, job.calls[0], (), job.exempt))
+    besides: tuple[str, ...] = ()
+    if job.oracles is None:
+        besides = VALUES if job.pipeline is None else BUILDS
+    case = Case(mod, job.calls, job.pipeline)
+    return checked(case, journal, job.oracles, contract, besides)
+
+
+def checked(
+    case: Case,
+    journal: Journal,
+    oracles: tuple[str, ...] | None,
+    contract: PassContract | None,
+    besides: tuple[str, ...] = (),
+    watch: Callable[[PassRuns], None] | None = None,
+) -> list[Violation]:
+    """As `oracles.check`, with text that any terminal, file and database takes.
+
+    Raises:
+        MemoryError: the process was refused memory, so its violations mean nothing.
+    """
+    violations = oracle_check.check(
+        case,
+        oracles=oracles,
+        besides=besides,
+        journal=journal.step,
+        contract=contract,
+        watch=watch,
+    )
+    for violation in violations:
+        if "MemoryError" in violation.key or _REFUSAL.search(violation.detail):
+            raise MemoryError
+    return [
+        dataclasses.replace(
+            each,
+            title=sentence(each.title),
+            detail=visible(each.detail),
+            key=tuple(map(_encodable, each.key)),
+            fingerprint=tuple(map(_encodable, each.fingerprint)),
+        )
+        for each in violations
+    ]
+
+
+_REFUSAL = re.compile(r"std::bad_alloc|: Unable to allocate .* for an array with shape")
+"""C++'s, and NumPy's: its own kind of MemoryError comes back from TVM as a RuntimeError."""
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates as Python writes them in a literal: UTF-8 and SQLite refuse them."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def contract_of(target: Target) -> PassContract:
+    """The catalogue's contract, or the strict one; without the promises the target does not make.
+
+    Raises:
+        ValueError: the target is not in the catalogue and has no call.
+    """
+    if target.call is None:
+        if target.name not in catalogue:
+            raise ValueError(f"Expected a pass of the catalogue or a call but got {target!r}")
+        return catalogue[target.name]
+    call = target.call
+    base = composition.contract_of(call)
+    exemptions = tuple(Exemption(name, "its author says so", "") for name in target.exempt)
+    return dataclasses.replace(
+        base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """One pass of several, and the module it was given; all, where no single pass violates."""
+
+    module: str
+    """TVM JSON."""
+    calls: tuple[PassCall, ...]
+    pipeline: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow(Job[Narrowed]):
+    """Find the one pass of several that shows a violation."""
+
+    violation: Violation
+    module: str
+    """TVM JSON."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+
+
+def narrow(job: Narrow, context: Context[Narrowed]) -> None:
+    """Report the pass."""
+    context.journal.position(0, Stage.RAW, 0, "narrow", job.calls, job.pipeline)
+    context.journal.step("narrow")
+    case = Case(load_json(job.module), job.calls, job.pipeline)
+    case = oracle_check.narrow(case, job.violation)
+    context.report(Narrowed(save_json(case.mod), case.calls, case.pipeline))
+
+
+@dataclass(frozen=True, slots=True)
+class Show(Job[Exhibit]):
+    """Run the case of a violation again and show what the oracle compared."""
+
+    module: str
+    """TVM JSON."""
+    violation: Violation
+    calls: tuple[PassCall, ...] = ()
+    """With no pipeline either, only the module is printed."""
+    pipeline: str | None = None
+
+
+def show(job: Show, context: Context[Exhibit]) -> None:
+    """Report both sides of the comparison."""
+    context.journal.position(0, Stage.RAW, 0, "show", job.calls, job.pipeline)
+    case = Case(load_json(job.module), job.calls, job.pipeline)
+    context.report(exhibit(case, job.violation, context.journal.step))
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Job[Explanation]):
+    """Explain why a module cannot be built."""
+
+    module: str
+    """TVM JSON."""
+    pipeline: str
+    file: str | None = None
+    """The Python file that it comes from."""
+    locate: bool = True
+    """Run a step that fails on parts of the module."""
+
+
+def explain(job: Explain, context: Context[Explanation]) -> None:
+    """Report the explanation."""
+    context.journal.position(0, Stage.RAW, 0, "explain", (), job.pipeline)
+    explanation = oracle_explain.explain(
+        load_json(job.module),
+        job.pipeline,
+        file=job.file,
+        locate=job.locate,
+        journal=context.journal.step,
+    )
+    context.report(explanation)
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Job[str | None]):
+    """Read a module file of the user's, see `module_file`; the result is the problem with it."""
+
+    path: str
+    folder: str
+    """An empty one, where the module's JSON is left: it may be too large for a message."""
+    well_formed: bool = True
+    """Refuse a module that is not."""
+    seconds: float = 120.0
+    """For executing a Python file."""
+
+
+def read(job: Read, context: Context[str | None]) -> None:
+    """Report the problem in one sentence; None: there is none."""
+    context.journal.position(0, Stage.RAW, 0, "read")
+    path, folder = Path(job.path), Path(job.folder)
+    context.report(module_file.read(path, folder, well_formed=job.well_formed, seconds=job.seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Execute(Job[tuple[int, str]]):
+    """Execute a Python file as a script; the result is its exit code, see `Runner.run`, and stderr.
+
+    Only workers of a cluster do it: a zygote has imported too much for a script.
+    """
+
+    script: str
+    seconds: float

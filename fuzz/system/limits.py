@@ -1,0 +1,33 @@
+"""Limits and ties that a process sets for itself; what only Linux knows is skipped elsewhere."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import signal
+import sys
+
+_SET_PDEATHSIG = 1
+_SET_CHILD_SUBREAPER = 36
+
+
+def lower(what: int, soft: int) -> None:
+    """Lower a soft limit (`resource.RLIMIT_...`, in its unit); one that is lower already stays."""
+    now, hard = resource.getrlimit(what)
+    if now == resource.RLIM_INFINITY or soft < now:
+        resource.setrlimit(what, (soft, hard))
+
+
+def die_with_parent() -> None:
+    """The calling process is killed when the process that forked it ends."""
+    _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Orphans among the descendants of the calling process become its children."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
