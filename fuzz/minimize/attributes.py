@@ -13,11 +13,11 @@ import tvm_ffi
 from tvm import relax, s_tir, tirx
 from tvm.ir import Op
 
-from ...oracles.inspect import is_public, nodes
-from . import edit
+from ...generators.rewrite.nodes import references, with_functions
+from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
+from ...oracles.inspect import is_public, nodes, relax_functions
 from .halving import runs
 from .kernels import HAS_BLOCKS
-from .rebuild import Rebuild, Unfit
 from .reduction import Edit
 
 MODULE = 0
@@ -45,7 +45,7 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     for run in runs(found):
         yield partial(_without, mod, run)
     # Most functions that have it are ill-formed without it.
-    for _, func in edit.relax_functions(mod):
+    for _, func in relax_functions(mod):
         if FORCE_PURE in (func.attrs or {}):
             yield partial(_without, mod, [(hash(func), FORCE_PURE)])
 
@@ -56,7 +56,7 @@ def _has_blocks(func: Any) -> bool:
 
 def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
     """Functions that others call are called from nowhere else. Fewer functions are public."""
-    called = {name for _, func in mod.functions_items() for name in edit.references(func)}
+    called = {name for _, func in mod.functions_items() for name in references(func)}
     public = [g.name_hint for g, f in mod.functions_items() if is_public(f)]
     for run in runs([name for name in public if name in called]):
         if len(run) < len(public):
@@ -68,7 +68,7 @@ def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
     """Functions that say they have side effects, and have none, say it no more: all, then runs."""
     impure = [
         hash(func)
-        for _, top in edit.relax_functions(mod)
+        for _, top in relax_functions(mod)
         for func in nodes(top, relax.Function)
         if not func.is_pure and not relax.analysis.contains_impure_call(func)
     ]
@@ -83,7 +83,7 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     found = [
         (hash(call), name)
-        for _, func in edit.relax_functions(mod)
+        for _, func in relax_functions(mod)
         for call in nodes(func, relax.Call)
         for name in _unusual(call)
     ]
@@ -140,7 +140,7 @@ def _spread(default: Any, size: int) -> list[Any]:
     return entries if len(entries) == size or not entries else entries[:1] * size
 
 
-class _Without(Rebuild):
+class _Without(Rewriter):
     """Without attributes of functions, those inside other functions among them."""
 
     def __init__(self, mod: tvm.IRModule, gone: Sequence[Named]) -> None:
@@ -149,7 +149,7 @@ class _Without(Rebuild):
         for owner, name in gone:
             self._gone.setdefault(owner, set()).add(name)
 
-    def attrs(self, name: str | None, func: relax.Function) -> Any:
+    def attrs(self, func: relax.Function, *, local: bool) -> Any:
         return self._left(hash(func), func.attrs)
 
     def _left(self, owner: int, attrs: Any) -> Any:
@@ -159,16 +159,16 @@ class _Without(Rebuild):
         return tvm.ir.DictAttrs({k: v for k, v in dict(attrs).items() if str(k) not in gone})
 
 
-class _Pure(Rebuild):
+class _Pure(Rewriter):
     def __init__(self, mod: tvm.IRModule, chosen: Sequence[int]) -> None:
         super().__init__(mod)
         self._chosen = frozenset(chosen)
 
-    def pure(self, func: relax.Function) -> bool:
-        return hash(func) in self._chosen or super().pure(func)
+    def purity(self, func: relax.Function) -> bool:
+        return hash(func) in self._chosen or super().purity(func)
 
 
-class _Defaulted(Rebuild):
+class _Defaulted(Rewriter):
     def __init__(self, mod: tvm.IRModule, chosen: Sequence[Named]) -> None:
         super().__init__(mod)
         self._chosen: dict[int, set[str]] = {}
@@ -189,7 +189,7 @@ class _Defaulted(Rebuild):
             try:
                 attrs = tvm.ir.make_node(kind, **values)
             except (TypeError, ValueError) as error:
-                raise Unfit(str(error)) from error
+                raise CannotRewrite(str(error)) from error
             call = relax.Call(call.op, call.args, attrs, call.ty_args)
         return super().call(call, args)
 
@@ -213,7 +213,7 @@ def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
             functions[gvar] = functions[gvar].without_attr(name)
     for name in [name for owner, name in gone if owner == MODULE]:
         mod = mod.without_attr(name)
-    return edit.with_functions(mod, functions)
+    return with_functions(mod, functions)
 
 
 def _pure(mod: tvm.IRModule, chosen: Sequence[int]) -> tvm.IRModule | None:

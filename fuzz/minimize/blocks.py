@@ -9,12 +9,11 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from . import edit
-from .change import Change
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.scopes import scopes_of
+from ...oracles.inspect import relax_functions
 from .halving import runs
 from .reduction import Edit
-from .rewrite import rewritten
-from .scopes import scopes_of
 
 
 def plain_blocks(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -24,18 +23,18 @@ def plain_blocks(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     found = [
         (gvar.name_hint, scope.seq)
-        for gvar, func in edit.relax_functions(mod)
+        for gvar, func in relax_functions(mod)
         for scope in scopes_of(func)
         if len(scope.seq.blocks) > 1 or any(map(_is_dataflow, scope.seq.blocks))
     ]
     for run in runs(found):
-        yield partial(rewritten, mod, _plain(run, [b for _, seq in run for b in seq.blocks]))
+        yield partial(_plain(run, [b for _, seq in run for b in seq.blocks]).apply, mod)
     for name, seq in found:
         blocks = [block for block in seq.blocks if _is_dataflow(block)]
         if len(seq.blocks) > 1:
             for part in runs(blocks):
                 if len(part) < len(seq.blocks):
-                    yield partial(rewritten, mod, _plain([(name, seq)], part))
+                    yield partial(_plain([(name, seq)], part).apply, mod)
 
 
 def _plain(sequences: Sequence[tuple[str, Any]], blocks: Sequence[Any]) -> Change:

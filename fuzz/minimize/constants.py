@@ -11,9 +11,9 @@ import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
+from ...generators.rewrite.rewriter import Rewriter
 from ...oracles.inspect import nodes
 from .halving import runs
-from .rebuild import Rebuild
 from .reduction import Edit
 
 LARGEST_LOOKED_AT = 1 << 20
@@ -57,7 +57,7 @@ def _level(const: GenericConst) -> int:
     )
 
 
-class _Filled(Rebuild):
+class _Filled(Rewriter):
     def __init__(self, mod: tvm.IRModule, chosen: Collection[int], level: int) -> None:
         super().__init__(mod)
         self._chosen = chosen

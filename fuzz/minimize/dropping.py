@@ -6,16 +6,14 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 import tvm
-import tvm_ffi
 from tvm import relax
 
-from . import edit
-from .change import Change
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.nodes import equal_types, references, used_vars
+from ...generators.rewrite.scopes import Site, scopes_of, sites_of
 from .needs import dimensions, shape
-from .rewrite import rewritten
-from .scopes import Bound, bounds_of, scopes_of
 
-Kind: TypeAlias = Callable[["Dropping", Bound], Any]
+Kind: TypeAlias = Callable[["Dropping", Site], Any]
 """Finds what stands for a variable, None where there is no such thing."""
 
 
@@ -26,46 +24,46 @@ class Dropping:
         self.mod = mod
         self.name = name
         self.func = mod[name]
-        self.bounds = {bound.key: bound for bound in bounds_of(self.func)}
+        self.sites = {site.key: site for site in sites_of(self.func)}
         self.gone = set(gone)
         self.change = Change(dropped=self.gone, functions={name})
         self.new_params: list[Any] = []
         self._symbols: dict[str, Any] = {}
         self._defined = _symbols_defined(self.func.params)
 
-    def needed(self) -> list[Bound]:
+    def needed(self) -> list[Site]:
         """The dropped bindings whose variables are used by what is left."""
         used: set[int] = set()
         for scope in scopes_of(self.func):
             if scope.around is not None and scope.around.key in self.gone:
-                self.gone |= {bound.key for bound in scope.bounds}
+                self.gone |= {site.key for site in scope.sites}
             else:
-                used |= edit.used_vars([scope.seq.body])
-        for bound in self.bounds.values():
-            if bound.key not in self.gone:
-                used |= bound.operands
-        return [bound for key, bound in self.bounds.items() if key in self.gone & used]
+                used |= used_vars([scope.seq.body])
+        for site in self.sites.values():
+            if site.key not in self.gone:
+                used |= site.operands
+        return [site for key, site in self.sites.items() if key in self.gone & used]
 
-    def stand_in(self, bound: Bound, kinds: Sequence[Kind]) -> bool:
+    def stand_in(self, site: Site, kinds: Sequence[Kind]) -> bool:
         """Find one, the kinds in this order."""
         for kind in kinds:
-            found = kind(self, bound)
+            found = kind(self, site)
             if found is not None:
-                self.change.uses[bound.key] = found
-                if isinstance(found, relax.DataflowVar) and not self._same_block(found, bound):
+                self.change.uses[site.key] = found
+                if isinstance(found, relax.DataflowVar) and not self._same_block(found, site):
                     self.change.plain.add(hash(found))
                 return True
         return False
 
-    def _same_block(self, var: Any, bound: Bound) -> bool:
-        own = self.bounds[hash(var)]
-        inside = isinstance(bound.var, relax.DataflowVar)
-        return inside and own.scope is bound.scope and own.block == bound.block
+    def _same_block(self, var: Any, site: Site) -> bool:
+        own = self.sites[hash(var)]
+        inside = isinstance(site.var, relax.DataflowVar)
+        return inside and own.scope is site.scope and own.block == site.block
 
-    def fits(self, var: Any, bound: Bound) -> bool:
+    def fits(self, var: Any, site: Site) -> bool:
         """It is there, and of the type of what the binding binds, or of one that says more."""
         return hash(var) not in self.gone and (
-            equal_types(var.ty, bound.var.ty) or bool(bound.var.ty.is_base_of(var.ty))
+            equal_types(var.ty, site.var.ty) or bool(site.var.ty.is_base_of(var.ty))
         )
 
     def type_of_param(self, ty: Any) -> Any:
@@ -84,7 +82,7 @@ class Dropping:
         return relax.TensorType(dims, ty.dtype, ty.vdevice)
 
     def _dimension(self, dim: Any) -> Any:
-        if isinstance(dim, relax.Var) or edit.used_vars([dim]) <= self._defined:
+        if isinstance(dim, relax.Var) or used_vars([dim]) <= self._defined:
             return dim
         return self._symbols.setdefault(
             str(dim), tvm.tirx.Var(f"m{len(self._symbols)}", dim.ty.dtype)
@@ -98,8 +96,8 @@ def without(
     total = Change(removed=set(removed))
     for name in {name: None for name, _ in gone}:
         dropping = Dropping(mod, name, {key for function, key in gone if function == name})
-        for bound in dropping.needed():
-            if not dropping.stand_in(bound, kinds):
+        for site in dropping.needed():
+            if not dropping.stand_in(site, kinds):
                 return None
         change = dropping.change
         total.uses |= change.uses
@@ -110,7 +108,7 @@ def without(
             _pass_on(mod, name, dropping.new_params, total)
     if any(not _alike(mod, name, total) for name in total.params):
         return None
-    return rewritten(mod, total)
+    return total.apply(mod)
 
 
 def _pass_on(mod: tvm.IRModule, name: str, params: list[Any], change: Change) -> None:
@@ -133,12 +131,12 @@ def _alike(mod: tvm.IRModule, name: str, change: Change) -> bool:
 
 
 def _callers(mod: tvm.IRModule, name: str) -> set[str]:
-    references = {gvar.name_hint: edit.references(func) for gvar, func in mod.functions_items()}
+    used_by = {gvar.name_hint: references(func) for gvar, func in mod.functions_items()}
     found: set[str] = set()
     todo = [name]
     while todo:
         callee = todo.pop()
-        new = {caller for caller, used in references.items() if callee in used} - found
+        new = {caller for caller, used in used_by.items() if callee in used} - found
         found |= new
         todo += sorted(new)
     return found
@@ -148,8 +146,3 @@ def _symbols_defined(params: Sequence[Any]) -> set[int]:
     return {
         hash(var) for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
     }
-
-
-def equal_types(a: Any, b: Any) -> bool:
-    """The same type, in terms of the same symbolic dimensions."""
-    return bool(a.same_as(b)) or bool(tvm_ffi.structural_equal(a, b, map_free_vars=False))

@@ -7,12 +7,12 @@ from functools import partial
 
 import tvm
 
-from ...oracles.inspect import attr
-from . import edit
+from ...generators.rewrite.nodes import references, with_functions
+from ...generators.rewrite.scopes import sites_of
+from ...oracles.inspect import attr, relax_functions
 from .dropping import without
 from .halving import runs
 from .reduction import Edit
-from .scopes import bounds_of
 from .stand_ins import constant, existing, operand, parameter
 
 FEW = 16
@@ -26,7 +26,7 @@ def keep_one_function(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     references = _references(mod)
     called: set[str] = set().union(*references.values())
-    relax_names = [gvar.name_hint for gvar, _ in edit.relax_functions(mod)]
+    relax_names = [gvar.name_hint for gvar, _ in relax_functions(mod)]
     kernels = [name for name in references if name not in relax_names]
     names = sorted(relax_names, key=lambda name: name in called)
     if len(kernels) <= FEW:
@@ -69,11 +69,11 @@ def _alone_or_with_callees(references: Mapping[str, set[str]], names: set[str]) 
 
 def _without_callees(mod: tvm.IRModule, names: frozenset[str], *, cut: bool) -> tvm.IRModule | None:
     gone = [
-        (gvar.name_hint, bound.key)
-        for gvar, func in edit.relax_functions(mod)
-        if gvar.name_hint not in names and not names.isdisjoint(edit.references(func))
-        for bound in bounds_of(func)
-        if not bound.inner and not names.isdisjoint(edit.references(bound.binding.value))
+        (gvar.name_hint, site.key)
+        for gvar, func in relax_functions(mod)
+        if gvar.name_hint not in names and not names.isdisjoint(references(func))
+        for site in sites_of(func)
+        if not site.inner and not names.isdisjoint(references(site.binding.value))
     ]
     kinds = (operand, existing, parameter, constant)
     return without(mod, gone, kinds if not cut else (parameter, *kinds), names)
@@ -81,7 +81,7 @@ def _without_callees(mod: tvm.IRModule, names: frozenset[str], *, cut: bool) -> 
 
 def _only(mod: tvm.IRModule, names: set[str]) -> tvm.IRModule:
     kept = {g: f for g, f in mod.functions_items() if g.name_hint in names}
-    return edit.with_functions(mod, kept)
+    return with_functions(mod, kept)
 
 
 def _published(mod: tvm.IRModule, names: set[str], name: str) -> tvm.IRModule:
@@ -90,11 +90,11 @@ def _published(mod: tvm.IRModule, names: set[str], name: str) -> tvm.IRModule:
         gvar: func.with_attr("global_symbol", name) if gvar.name_hint == name else func
         for gvar, func in kept.items()
     }
-    return edit.with_functions(mod, public)
+    return with_functions(mod, public)
 
 
 def _references(mod: tvm.IRModule) -> dict[str, set[str]]:
-    return {gvar.name_hint: edit.references(func) for gvar, func in mod.functions_items()}
+    return {gvar.name_hint: references(func) for gvar, func in mod.functions_items()}
 
 
 def _reachable(references: Mapping[str, set[str]], name: str) -> set[str]:

@@ -9,8 +9,8 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
+from ...generators.rewrite.nodes import references, with_functions
 from ...oracles.inspect import prim_funcs
-from . import edit
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
 
@@ -72,12 +72,12 @@ def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRM
         functions[gvar] = func
     if moved:
         functions = {gvar: referring(func, moved) for gvar, func in functions.items()}
-    return edit.with_functions(mod, functions)
+    return with_functions(mod, functions)
 
 
 def referring(func: Any, gvars: Mapping[str, Any]) -> Any:
     """The function with other GlobalVars for those of these names."""
-    if not edit.references(func) & gvars.keys():
+    if not references(func) & gvars.keys():
         return func
     return tvm_ffi.structural_map(
         func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))]

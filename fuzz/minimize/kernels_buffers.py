@@ -10,7 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
-from . import edit
+from ...generators.rewrite.nodes import references
 from . import kernels_tree as tree
 from .halving import runs
 from .kernels import kernels, rebuilt, with_kernels
@@ -35,7 +35,7 @@ def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
     """Buffers of one element where nobody outside knows of them."""
-    called = set[str]().union(*(edit.references(func) for _, func in mod.functions_items()))
+    called = set[str]().union(*(references(func) for _, func in mod.functions_items()))
     inner = [
         (name, buffer)
         for name, func in kernels(mod).items()

@@ -8,7 +8,7 @@ from functools import partial
 import tvm
 import tvm_ffi
 
-from . import edit
+from ...generators.rewrite.nodes import with_functions
 from .halving import runs
 from .kernels import kernels, referring
 from .reduction import Edit
@@ -45,7 +45,7 @@ def _groups(mod: tvm.IRModule, *, whole: bool) -> list[list[str]]:
 def _merged(mod: tvm.IRModule, groups: Sequence[Sequence[str]]) -> tvm.IRModule:
     gvars = {str(gvar.name_hint): gvar for gvar in mod.get_global_vars()}
     stands = {name: gvars[first] for first, *others in groups for name in others}
-    return edit.with_functions(
+    return with_functions(
         mod,
         {
             gvar: referring(func, stands)

@@ -11,7 +11,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
-from . import edit
+from ...generators.rewrite.nodes import references, with_functions
 from . import kernels_tree as tree
 from .halving import runs
 from .kernels import kernels, rebuilt, with_kernels
@@ -126,11 +126,11 @@ def _without_params(mod: tvm.IRModule, run: Sequence[tuple[str, int]]) -> tvm.IR
 
     functions = {
         gvar: tvm_ffi.structural_map(func, [(tvm.ir.Call, fewer)])
-        if edit.references(func) & gone.keys()
+        if references(func) & gone.keys()
         else func
         for gvar, func in mod.functions_items()
     }
-    return with_kernels(edit.with_functions(mod, functions), new)
+    return with_kernels(with_functions(mod, functions), new)
 
 
 def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:

@@ -6,8 +6,8 @@ from typing import Any
 
 from tvm import relax
 
-from . import edit
-from .scopes import Scope, bounds_of, scopes_of
+from ...generators.rewrite.nodes import used_vars
+from ...generators.rewrite.scopes import Scope, scopes_of, sites_of
 
 
 def dimensions(ty: Any) -> list[Any]:
@@ -39,8 +39,8 @@ def shape(ty: Any) -> list[Any]:
 def dead(func: relax.Function) -> set[int]:
     """The variables that the result of the function does not depend on."""
     body = scopes_of(func)[0]
-    needed = needed_for(body, edit.used_vars([body.seq.body]))
-    return {bound.key for bound in bounds_of(func)} - needed
+    needed = needed_for(body, used_vars([body.seq.body]))
+    return {site.key for site in sites_of(func)} - needed
 
 
 def needed_for(scope: Scope, roots: set[int]) -> set[int]:
@@ -54,13 +54,13 @@ def needed_for(scope: Scope, roots: set[int]) -> set[int]:
 
 
 def _need(scope: Scope, needed: set[int], own: set[int]) -> None:
-    for bound in reversed(scope.bounds):
-        binding = bound.binding
+    for site in reversed(scope.sites):
+        binding = site.binding
         defines = isinstance(binding, relax.MatchCast) and not needed.isdisjoint(
             {hash(dim) for dim in dimensions(binding.ty)} - own
         )
-        if bound.key in needed or defines:
-            needed |= {bound.key, *map(hash, dimensions(bound.var.ty))} | bound.operands
-            for inner in bound.inner:
-                needed |= edit.used_vars([inner.seq.body])
+        if site.key in needed or defines:
+            needed |= {site.key, *map(hash, dimensions(site.var.ty))} | site.operands
+            for inner in site.inner:
+                needed |= used_vars([inner.seq.body])
                 _need(inner, needed, own)

@@ -9,14 +9,13 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from . import edit
-from .change import Change
-from .dropping import equal_types
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.nodes import equal_types, used_vars
+from ...generators.rewrite.scopes import Scope, scopes_of
+from ...oracles.inspect import relax_functions
 from .halving import landmarks, runs
 from .needs import needed_for
 from .reduction import Edit
-from .rewrite import rewritten
-from .scopes import Scope, scopes_of
 
 
 def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -25,7 +24,7 @@ def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
     Landmarks among the values: in a function of 1,000 bindings the right one is found in a number
     of tries that grows with the logarithm.
     """
-    for gvar, func in edit.relax_functions(mod):
+    for gvar, func in relax_functions(mod):
         body = scopes_of(func)[0]
         choices = [*func.params[:1], *_values(body)]
         for choice in choices:
@@ -41,12 +40,12 @@ def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
     """Another result of a branch, or of a local function: a value of the same type before it."""
-    for gvar, func in edit.relax_functions(mod):
+    for gvar, func in relax_functions(mod):
         for scope in scopes_of(func)[1:]:
             assert scope.around is not None
             outer = [*scope.around.params(), *scope.params]
-            outer += [bound.var for bound in scope.around.before()]
-            own = [bound.var for bound in scope.bounds]
+            outer += [site.var for site in scope.around.before()]
+            own = [site.var for site in scope.sites]
             same = [v for v in (*outer, *own) if equal_types(v.ty, scope.seq.body.ty)]
             places = [same[place] for place in landmarks(len(same))]
             for choice in places:
@@ -57,7 +56,7 @@ def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
 def _values(body: Scope) -> list[Any]:
     result = body.seq.body
     fields = list(result.fields) if isinstance(result, relax.Tuple) else []
-    own = [bound.var for bound in body.bounds]
+    own = [site.var for site in body.sites]
     return [*fields, *(own[place] for place in landmarks(len(own)))]
 
 
@@ -72,17 +71,17 @@ def _returning(mod: tvm.IRModule, name: str, scope: Scope, choice: Any) -> tvm.I
 
     What nothing needed before it may be there for its effects: it stays, up to the chosen value.
     """
-    roots = edit.used_vars([choice])
-    last = max((bound.place for bound in scope.bounds if bound.key in roots), default=-1)
-    used = edit.used_vars([scope.seq.body]).union(
-        *(edit.used_vars([bound.binding.value]) for bound in scope.bounds)
+    roots = used_vars([choice])
+    last = max((site.index for site in scope.sites if site.key in roots), default=-1)
+    used = used_vars([scope.seq.body]).union(
+        *(used_vars([site.binding.value]) for site in scope.sites)
     )
-    roots |= {bound.key for bound in scope.bounds[:last] if bound.key not in used}
+    roots |= {site.key for site in scope.sites[:last] if site.key not in used}
     change = Change(
         results={hash(scope.seq): choice},
-        dropped={bound.key for bound in scope.bounds} - needed_for(scope, roots),
+        dropped={site.key for site in scope.sites} - needed_for(scope, roots),
         functions={name},
     )
     if isinstance(choice, relax.DataflowVar):
         change.plain.add(hash(choice))
-    return rewritten(mod, change)
+    return change.apply(mod)

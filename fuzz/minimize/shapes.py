@@ -13,9 +13,9 @@ import tvm_ffi
 from tvm import relax, sym, tirx
 from tvm.ir import GenericConst, PrimType
 
-from ...oracles.inspect import nodes, prim_funcs
-from . import edit
-from .rebuild import Rebuild
+from ...generators.rewrite.nodes import references
+from ...generators.rewrite.rewriter import Rewriter
+from ...oracles.inspect import nodes, prim_funcs, relax_functions
 from .reduction import Edit
 
 PLAIN = 2
@@ -82,8 +82,8 @@ def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     if any(True for _ in _dims_of_kernels(mod)):
         return  # the sizes of their buffers are fixed
-    called = {name for _, func in mod.functions_items() for name in edit.references(func)}
-    for gvar, func in edit.relax_functions(mod):
+    called = {name for _, func in mod.functions_items() for name in references(func)}
+    for gvar, func in relax_functions(mod):
         if gvar.name_hint in called:
             continue  # what is passed is known
         for place, param in enumerate(func.params):
@@ -106,7 +106,7 @@ def _weight(size: int) -> int:
     return {2: 0, 3: 1, 1: 9, 0: 10}.get(size, size if size <= 8 else size + 2)
 
 
-class _Resized(Rebuild):
+class _Resized(Rewriter):
     """The module with other dimensions, in its Relax functions and PrimFuncs."""
 
     def __init__(
@@ -186,21 +186,19 @@ def _resized(
     return _Resized(mod, sizes or {}, symbols or {}, composite or []).run()
 
 
-class _Plain(Rebuild):
+class _Plain(Rewriter):
     """The module with plain dimensions of one parameter."""
 
     def __init__(self, mod: tvm.IRModule, name: str, place: int, axes: Sequence[int]) -> None:
         super().__init__(mod)
-        self._name = name
+        self._function_name = name
         self._place = place
         self._axes = axes
 
-    def params(self, name: str, func: relax.Function) -> list[Any]:
+    def params(self, func: relax.Function) -> list[Any]:
+        at = self._place if self.name == self._function_name else None
         return [
-            self.variable(
-                param,
-                self._plain(param.ty) if (name, place) == (self._name, self._place) else None,
-            )
+            self.defined(param, self._plain(param.ty) if place == at else None)
             for place, param in enumerate(func.params)
         ]
 
@@ -246,7 +244,7 @@ def _first_var(dim: Any) -> Any:
 
 def _dims(mod: tvm.IRModule) -> Iterator[Any]:
     """The dimensions of all shapes and types in Relax functions."""
-    for _, func in edit.relax_functions(mod):
+    for _, func in relax_functions(mod):
         found: list[Any] = []
         tvm_ffi.structural_walk(func, ((relax.ShapeExpr, relax.ShapeType), found.append))
         for var in _vars(func):

@@ -9,32 +9,32 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from . import edit
-from .change import Change
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.nodes import used_vars
+from ...generators.rewrite.scopes import Site, sites_of
+from ...oracles.inspect import relax_functions
 from .halving import runs
 from .reduction import Edit
-from .rewrite import rewritten
-from .scopes import Bound, bounds_of
 
 
 def take_shortcuts(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without aliases, casts, and tuples that are taken apart: what they stand for instead."""
-    for gvar, func in edit.relax_functions(mod):
-        bounds = bounds_of(func)
+    for gvar, func in relax_functions(mod):
+        sites = sites_of(func)
         tuples = {
-            bound.key: bound.binding.value
-            for bound in bounds
-            if isinstance(bound.binding.value, relax.Tuple)
+            site.key: site.binding.value
+            for site in sites
+            if isinstance(site.binding.value, relax.Tuple)
         }
         short = [
-            (bound, target) for bound in bounds if (target := _passed_on(bound, tuples)) is not None
+            (site, target) for site in sites if (target := _passed_on(site, tuples)) is not None
         ]
         for run in runs(short):
             yield partial(_shortened, mod, gvar.name_hint, run)
 
 
-def _passed_on(bound: Bound, tuples: dict[int, Any]) -> Any:
-    value = bound.binding.value
+def _passed_on(site: Site, tuples: dict[int, Any]) -> Any:
+    value = site.binding.value
     if isinstance(value, relax.TupleGetItem):
         whole = tuples.get(hash(value.tuple_value), value.tuple_value)
         return whole.fields[value.index] if isinstance(whole, relax.Tuple) else None
@@ -43,11 +43,11 @@ def _passed_on(bound: Bound, tuples: dict[int, Any]) -> Any:
 
 
 def _shortened(
-    mod: tvm.IRModule, name: str, run: Sequence[tuple[Bound, Any]]
+    mod: tvm.IRModule, name: str, run: Sequence[tuple[Site, Any]]
 ) -> tvm.IRModule | None:
-    change = Change(functions={name}, dropped={bound.key for bound, _ in run})
-    for bound, target in run:
-        change.uses[bound.key] = target
-        if not isinstance(bound.var, relax.DataflowVar):
-            change.plain |= edit.used_vars([target])  # it may be used outside of the block
-    return rewritten(mod, change)
+    change = Change(functions={name}, dropped={site.key for site, _ in run})
+    for site, target in run:
+        change.uses[site.key] = target
+        if not isinstance(site.var, relax.DataflowVar):
+            change.plain |= used_vars([target])  # it may be used outside of the block
+    return change.apply(mod)

@@ -11,10 +11,10 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar, PrimType
 
-from ...oracles.inspect import nodes
-from . import edit
+from ...generators.rewrite.nodes import used_vars
+from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
+from ...oracles.inspect import nodes, relax_functions
 from .halving import runs
-from .rebuild import Rebuild, Unfit
 from .reduction import Edit
 
 
@@ -23,7 +23,7 @@ def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
     rigid = _not_only_called(mod)
     unused = [
         (str(gvar.name_hint), place)
-        for gvar, func in edit.relax_functions(mod)
+        for gvar, func in relax_functions(mod)
         if gvar.name_hint not in rigid
         for place in _unused(func)
     ]
@@ -36,7 +36,7 @@ def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
     rigid = _not_only_called(mod)
     tuples = [
         (str(gvar.name_hint), place)
-        for gvar, func in edit.relax_functions(mod)
+        for gvar, func in relax_functions(mod)
         if gvar.name_hint not in rigid
         for place, param in enumerate(func.params)
         if isinstance(param.ty, tvm.ir.TupleType)
@@ -48,7 +48,7 @@ def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
 def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without the fields of a result that no caller uses; one field alone is no tuple any more."""
     users = _result_users(mod)
-    for gvar, func in edit.relax_functions(mod):
+    for gvar, func in relax_functions(mod):
         name, fields = str(gvar.name_hint), _result_fields(func)
         if name in users and fields is not None:
             used = sorted({item.index for item in users[name]})
@@ -69,7 +69,7 @@ def _result_fields(func: relax.Function) -> list[Any] | None:
 
 def _unused(func: relax.Function) -> list[int]:
     """Places of parameters that nothing uses, and that define no dimension that is needed."""
-    used = edit.used_vars([func.body])
+    used = used_vars([func.body])
     symbols = _symbols(func, used)
     for param in func.params:
         if hash(param) in used:
@@ -106,7 +106,7 @@ def _not_only_called(mod: tvm.IRModule) -> set[str]:
     """Functions that are used in other ways than by calls with arguments, as closures are."""
     every: dict[str, int] = {}
     called: dict[str, int] = {}
-    for _, func in edit.relax_functions(mod):
+    for _, func in relax_functions(mod):
         for gvar in nodes(func, GlobalVar):
             every[gvar.name_hint] = every.get(gvar.name_hint, 0) + 1
         for call in nodes(func, relax.Call):
@@ -119,7 +119,7 @@ def _result_users(mod: tvm.IRModule) -> dict[str, list[Any]]:
     """For each function of whose results all callers use only fields: those uses."""
     rigid = _not_only_called(mod)
     users: dict[str, list[Any]] = {}
-    for _, func in edit.relax_functions(mod):
+    for _, func in relax_functions(mod):
         made_by = _made_by(func)
         fields = [i for i in nodes(func, relax.TupleGetItem) if hash(i.tuple_value) in made_by]
         whole = [var for var in nodes(func, tvm.ir.Var) if hash(var) in made_by]
@@ -144,7 +144,7 @@ def _made_by(func: relax.Function) -> dict[int, str]:
     }
 
 
-class _Signature(Rebuild):
+class _Signature(Rewriter):
     """Calls with other arguments, and `num_input` as it is then."""
 
     def __init__(self, mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> None:
@@ -167,62 +167,64 @@ class _Signature(Rebuild):
             ]
         return super().call(call, args)
 
-    def attrs(self, name: str | None, func: relax.Function) -> Any:
+    def attrs(self, func: relax.Function, *, local: bool) -> Any:
         inputs = func.attrs.get("num_input") if func.attrs else None
-        if inputs is None or name is None or name not in self._places:
+        if inputs is None or local or self.name not in self._places:
             return func.attrs
         kept = sum(
-            len(self.instead(self.standing(param))) if place in self._places[name] else 1
+            len(self.instead(self.vars.get(hash(param), param)))
+            if place in self._places[self.name]
+            else 1
             for place, param in enumerate(func.params[: int(inputs)])
         )
         return func.with_attr("num_input", kept).attrs
 
 
 class _Without(_Signature):
-    def params(self, name: str, func: relax.Function) -> list[Any]:
-        places = self._places.get(name, set())
-        return [self.variable(p) for place, p in enumerate(func.params) if place not in places]
+    def params(self, func: relax.Function) -> list[Any]:
+        places = self._places.get(self.name, set())
+        return [self.defined(p) for place, p in enumerate(func.params) if place not in places]
 
 
 class _Split(_Signature):
-    def params(self, name: str, func: relax.Function) -> list[Any]:
+    def params(self, func: relax.Function) -> list[Any]:
         params: list[Any] = []
         for place, param in enumerate(func.params):
-            if place in self._places.get(name, set()):
+            if place in self._places.get(self.name, set()):
                 fields = [
-                    relax.Var(f"{param.name}_{i}", self.ty(ty))
+                    relax.Var(f"{param.name}_{i}", self.type(ty))
                     for i, ty in enumerate(param.ty.fields)
                 ]
-                self.stand(param, self.inferred(relax.Tuple(fields)))
+                self.replace(param, self.inferred(relax.Tuple(fields)))
                 params += fields
             else:
-                params.append(self.variable(param))
+                params.append(self.defined(param))
         return params
 
     def instead(self, place: Any) -> list[Any]:
         if not isinstance(place, relax.Tuple):
-            raise Unfit("the fields of an argument would need bindings of their own")
+            raise CannotRewrite("the fields of an argument would need bindings of their own")
         return list(place.fields)
 
 
-class _Fields(Rebuild):
+class _Fields(Rewriter):
     def __init__(
         self, mod: tvm.IRModule, name: str, fields: Sequence[Any], used: Sequence[int]
     ) -> None:
         super().__init__(mod)
-        self._name = name
+        self._function_name = name
         self._kept = fields
         self._used = used
         self._results = {
             address
-            for _, func in edit.relax_functions(mod)
+            for _, func in relax_functions(mod)
             for address, maker in _made_by(func).items()
             if maker == name
         }
 
-    def result(self, name: str, value: Any) -> Any:
-        if name != self._name:
-            return value
+    def result(self, seq: relax.SeqExpr, *, local: bool) -> Any:
+        if local or self.name != self._function_name:
+            return super().result(seq, local=local)
         fields = [self.expr(field) for field in self._kept]
         return fields[0] if len(fields) == 1 else self.inferred(relax.Tuple(fields))
 

@@ -10,48 +10,48 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...generators.rewrite.scopes import Site
 from .dropping import Dropping
 from .needs import shape
-from .scopes import Bound
 
 LARGEST_CONSTANT = 64
 """Elements; a larger constant is no smaller than what it stands for."""
 
 
-def operand(dropping: Dropping, bound: Bound) -> Any:
+def operand(dropping: Dropping, site: Site) -> Any:
     """What it was made from: that keeps the chain of values."""
-    return next((v for v in _sources(dropping, bound) if dropping.fits(v, bound)), None)
+    return next((v for v in _sources(dropping, site) if dropping.fits(v, site)), None)
 
 
-def existing(dropping: Dropping, bound: Bound) -> Any:
+def existing(dropping: Dropping, site: Site) -> Any:
     """A parameter, or else an earlier value."""
-    candidates = [*bound.params(), *(b.var for b in bound.before())]
-    return next((v for v in candidates if dropping.fits(v, bound)), None)
+    candidates = [*site.params(), *(b.var for b in site.before())]
+    return next((v for v in candidates if dropping.fits(v, site)), None)
 
 
-def parameter(dropping: Dropping, bound: Bound) -> Any:
+def parameter(dropping: Dropping, site: Site) -> Any:
     """A new parameter."""
-    if isinstance(bound.var.ty, relax.FuncType):
+    if isinstance(site.var.ty, relax.FuncType):
         return None
-    new = relax.Var(bound.var.name, dropping.type_of_param(bound.var.ty))
+    new = relax.Var(site.var.name, dropping.type_of_param(site.var.ty))
     dropping.new_params.append(new)
     return new
 
 
-def retyped(dropping: Dropping, bound: Bound) -> Any:
+def retyped(dropping: Dropping, site: Site) -> Any:
     """What it was made from, though of another type: what follows gets other types too."""
-    tensor = isinstance(bound.var.ty, relax.TensorType)
+    tensor = isinstance(site.var.ty, relax.TensorType)
     same = [
         v
-        for v in _sources(dropping, bound)
+        for v in _sources(dropping, site)
         if hash(v) not in dropping.gone and isinstance(v.ty, relax.TensorType) == tensor
     ]
     return same[0] if same else None
 
 
-def constant(dropping: Dropping, bound: Bound) -> Any:
+def constant(dropping: Dropping, site: Site) -> Any:
     """A small constant."""
-    return small_constant(bound.var.ty)
+    return small_constant(site.var.ty)
 
 
 def small_constant(ty: Any) -> Any:
@@ -76,9 +76,9 @@ def small_constant(ty: Any) -> Any:
     return relax.const(make(extents), dtype)
 
 
-def _sources(dropping: Dropping, bound: Bound) -> Iterator[Any]:
+def _sources(dropping: Dropping, site: Site) -> Iterator[Any]:
     """The operands, and those of operands that are dropped too."""
-    todo, seen = [bound], {bound.key}
+    todo, seen = [site], {site.key}
     while todo:
         for var in _variables(todo.pop(0).binding.value):
             if hash(var) in seen:
@@ -86,7 +86,7 @@ def _sources(dropping: Dropping, bound: Bound) -> Iterator[Any]:
             seen.add(hash(var))
             yield var
             if hash(var) in dropping.gone:
-                todo.append(dropping.bounds[hash(var)])
+                todo.append(dropping.sites[hash(var)])
 
 
 def _variables(value: Any) -> list[Any]:

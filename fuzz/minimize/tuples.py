@@ -9,35 +9,32 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from . import edit
-from .change import Change
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.scopes import Site, sites_of
+from ...oracles.inspect import relax_functions
 from .halving import runs
 from .reduction import Edit
-from .rewrite import rewritten
-from .scopes import Bound, bounds_of
 
 
 def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without fields of tuples that are operands, and fields of tuples that nothing takes out."""
-    for gvar, func in edit.relax_functions(mod):
-        bounds = bounds_of(func)
-        for bound in bounds:
-            value = bound.binding.value
+    for gvar, func in relax_functions(mod):
+        sites = sites_of(func)
+        for site in sites:
+            value = site.binding.value
             if isinstance(value, relax.Tuple):
-                taken = _taken(bounds, bound.key)
+                taken = _taken(sites, site.key)
                 free = [i for i in range(len(value.fields)) if i not in taken]
                 for run in runs(free):
                     if len(run) < len(value.fields):
-                        yield partial(_bound_without, mod, gvar.name_hint, bound, frozenset(run))
+                        yield partial(_bound_without, mod, gvar.name_hint, site, frozenset(run))
             elif isinstance(value, relax.Call) and not _fixed(value):
                 for place, arg in enumerate(value.args):
                     if isinstance(arg, relax.Tuple) and len(arg.fields) > 1:
                         for run in runs(range(len(arg.fields))):
                             if len(run) < len(arg.fields):
                                 gone = frozenset(run)
-                                yield partial(
-                                    _call_without, mod, gvar.name_hint, bound, place, gone
-                                )
+                                yield partial(_call_without, mod, gvar.name_hint, site, place, gone)
 
 
 def _fixed(call: relax.Call) -> bool:
@@ -45,9 +42,9 @@ def _fixed(call: relax.Call) -> bool:
     return isinstance(call.op, tvm.ir.Op) and call.op.name.startswith("relax.call_tir")
 
 
-def _taken(bounds: list[Bound], key: int) -> set[int]:
+def _taken(sites: list[Site], key: int) -> set[int]:
     """The fields that are taken out of a tuple."""
-    values = [bound.binding.value for bound in bounds]
+    values = [site.binding.value for site in sites]
     return {
         int(value.index)
         for value in values
@@ -56,27 +53,27 @@ def _taken(bounds: list[Bound], key: int) -> set[int]:
 
 
 def _bound_without(
-    mod: tvm.IRModule, name: str, bound: Bound, gone: Collection[int]
+    mod: tvm.IRModule, name: str, site: Site, gone: Collection[int]
 ) -> tvm.IRModule | None:
-    values: dict[int, Any] = {bound.key: _without(bound.binding.value, gone)}
-    for user in bounds_of(mod[name]):
+    values: dict[int, Any] = {site.key: _without(site.binding.value, gone)}
+    for user in sites_of(mod[name]):
         value = user.binding.value
-        if isinstance(value, relax.TupleGetItem) and bound.key in user.operands:
+        if isinstance(value, relax.TupleGetItem) and site.key in user.operands:
             index = value.index - sum(i < value.index for i in gone)
             values[user.key] = relax.TupleGetItem(value.tuple_value, index)
-    return rewritten(mod, Change(values=values, functions={name}))
+    return Change(values=values, functions={name}).apply(mod)
 
 
 def _call_without(
-    mod: tvm.IRModule, name: str, bound: Bound, place: int, gone: Collection[int]
+    mod: tvm.IRModule, name: str, site: Site, place: int, gone: Collection[int]
 ) -> tvm.IRModule | None:
-    call = bound.binding.value
+    call = site.binding.value
     args = [_without(arg, gone) if i == place else arg for i, arg in enumerate(call.args)]
     try:
         new = relax.BlockBuilder().normalize(relax.Call(call.op, args, call.attrs, call.ty_args))
     except Exception:  # the operator wants as many
         return None
-    return rewritten(mod, Change(values={bound.key: new}, functions={name}))
+    return Change(values={site.key: new}, functions={name}).apply(mod)
 
 
 def _without(whole: relax.Tuple, gone: Collection[int]) -> Any:

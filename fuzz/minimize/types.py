@@ -13,10 +13,9 @@ from tvm import relax, tirx
 from tvm.ir import GenericConst, PrimType
 
 from ...generators.ops import table
-from ...oracles.inspect import nodes, op_name, prim_funcs
-from . import edit
+from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
+from ...oracles.inspect import nodes, op_name, prim_funcs, relax_functions
 from .halving import runs
-from .rebuild import Rebuild, Unfit
 from .reduction import Edit
 
 PLAIN = "float32"
@@ -58,7 +57,7 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     if not any(map(_open, _tensors(mod))):
         return
-    names = [str(g.name_hint) for g, f in edit.relax_functions(mod)]
+    names = [str(g.name_hint) for g, f in relax_functions(mod)]
     yield partial(_known, mod, names, True, True)
     yield partial(_known, mod, names, True, False)
     yield partial(_known, mod, names, False, True)
@@ -113,7 +112,7 @@ def _rank(dtype: str) -> int:
     return ORDER.index(dtype) if dtype in ORDER else len(ORDER)
 
 
-class _Placeless(Rebuild):
+class _Placeless(Rewriter):
     def __init__(self, mod: tvm.IRModule, device: Any) -> None:
         super().__init__(mod)
         self._device = device
@@ -125,10 +124,12 @@ class _Placeless(Rebuild):
         return _tensor(ty, ty.shape, ty.dtype) if goes else ty
 
     def constant(self, const: GenericConst) -> Any:
-        return GenericConst(const.value, self.ty(const.ty))
+        return GenericConst(const.value, self.type(const.ty))
 
 
-class _Known(Rebuild):
+class _Known(Rewriter):
+    infers_all = True
+
     def __init__(
         self, mod: tvm.IRModule, names: Collection[str], shapes: bool, dtypes: bool
     ) -> None:
@@ -137,10 +138,10 @@ class _Known(Rebuild):
         self._shapes = shapes
         self._dtypes = dtypes
 
-    def params(self, name: str, func: relax.Function) -> list[Any]:
-        if name not in self._names:
-            return super().params(name, func)
-        return [self.variable(param, self._completed(self.ty(param.ty))) for param in func.params]
+    def params(self, func: relax.Function) -> list[Any]:
+        if self.name not in self._names:
+            return super().params(func)
+        return [self.defined(param, self._completed(param.ty)) for param in func.params]
 
     def _completed(self, ty: Any) -> Any:
         if isinstance(ty, tvm.ir.TupleType):
@@ -154,21 +155,23 @@ class _Known(Rebuild):
             dtype = PrimType(PLAIN)
         return ty if shape is ty.shape and dtype is ty.dtype else _tensor(ty, shape, dtype)
 
-    def annotation(self, owner: Any, old: Any, now: Any) -> Any:
-        kept = super().annotation(owner, old, now)
+    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
+        kept = super().annotation(owner, old, before, now)
         return now if any(map(_open, nodes(kept, relax.TensorType))) else kept
 
 
-class _Inferred(Rebuild):
+class _Inferred(Rewriter):
+    infers_all = True
+
     def __init__(self, mod: tvm.IRModule, owners: Collection[int]) -> None:
         super().__init__(mod)
         self._owners = owners
 
-    def annotation(self, owner: Any, old: Any, now: Any) -> Any:
-        return now if hash(owner) in self._owners else super().annotation(owner, old, now)
+    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
+        return now if hash(owner) in self._owners else super().annotation(owner, old, before, now)
 
 
-class _Cast(Rebuild):
+class _Cast(Rewriter):
     def __init__(self, mod: tvm.IRModule, dtypes: Mapping[str, str]) -> None:
         super().__init__(mod)
         self._dtypes = dtypes
@@ -178,7 +181,7 @@ class _Cast(Rebuild):
         return ty if new is None else _tensor(ty, ty.shape, PrimType(new), ty.vdevice)
 
     def constant(self, const: GenericConst) -> Any:
-        ty = self.ty(const.ty)
+        ty = self.type(const.ty)
         if ty.same_as(const.ty):
             return const
         data = const.value.numpy().astype(str(ty.dtype.dtype))
@@ -204,7 +207,7 @@ class _Cast(Rebuild):
         dtype = str(new.dtype.dtype)
         known = isinstance(old, relax.TensorType) and old.dtype is not None
         if known and str(old.dtype.dtype) in record.dtypes and dtype not in record.dtypes:
-            raise Unfit(f"{record.name} of {dtype}")
+            raise CannotRewrite(f"{record.name} of {dtype}")
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         new = tvm_ffi.structural_map(
@@ -297,7 +300,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
     """Variables and functions, the types they are said to have, and those of their values."""
-    for _, func in edit.relax_functions(mod):
+    for _, func in relax_functions(mod):
         for binding in nodes(func, relax.VarBinding):
             yield binding.var, binding.var.ty, binding.value.ty
         for function in nodes(func, relax.Function):
@@ -306,6 +309,6 @@ def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
 
 def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
     """The tensors in the types of the variables of Relax functions."""
-    for _, func in edit.relax_functions(mod):
+    for _, func in relax_functions(mod):
         for var in [*func.params, *relax.analysis.all_vars(func)]:
             yield from nodes(var.ty, relax.TensorType)

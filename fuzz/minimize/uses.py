@@ -9,19 +9,18 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from . import edit
-from .change import Change
-from .dropping import equal_types
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.nodes import equal_types, substitute_by_hash, used_vars
+from ...generators.rewrite.scopes import Site, sites_of
+from ...oracles.inspect import relax_functions
 from .halving import runs
 from .reduction import Edit
-from .rewrite import rewritten
-from .scopes import Bound, bounds_of
 
 
 def merge_params(mod: tvm.IRModule) -> Iterator[Edit]:
     """With one parameter used for others of its type, runs of them first."""
-    for gvar, func in edit.relax_functions(mod):
-        used = edit.used_vars([func.body])
+    for gvar, func in relax_functions(mod):
+        used = used_vars([func.body])
         kept: list[Any] = []
         merged: dict[int, Any] = {}
         for param in func.params:
@@ -34,7 +33,7 @@ def merge_params(mod: tvm.IRModule) -> Iterator[Edit]:
                 merged[hash(param)] = like
         for run in runs(list(merged)):
             uses = {key: merged[key] for key in run}
-            yield partial(rewritten, mod, Change(uses=uses, functions={gvar.name_hint}))
+            yield partial(Change(uses=uses, functions={gvar.name_hint}).apply, mod)
 
 
 def use_earlier(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -43,10 +42,10 @@ def use_earlier(mod: tvm.IRModule) -> Iterator[Edit]:
     Of runs of bindings at once, then of one after the other. What is used instead was there
     before, so this ends.
     """
-    for gvar, func in edit.relax_functions(mod):
-        bounds = bounds_of(func)
-        made_by = {bound.key: bound for bound in bounds}
-        for run in runs(bounds):
+    for gvar, func in relax_functions(mod):
+        sites = sites_of(func)
+        made_by = {site.key: site for site in sites}
+        for run in runs(sites):
             if len(run) > 1:
                 yield partial(_only_params, mod, gvar.name_hint, made_by, run)
             else:
@@ -54,9 +53,9 @@ def use_earlier(mod: tvm.IRModule) -> Iterator[Edit]:
                     yield partial(_swapped, mod, gvar.name_hint, {run[0].key: {key: instead}}, run)
 
 
-def _choices(bound: Bound, made_by: dict[int, Bound]) -> Iterator[tuple[int, Any]]:
+def _choices(site: Site, made_by: dict[int, Site]) -> Iterator[tuple[int, Any]]:
     """The operands, each with what may be used in its place."""
-    own = bound.operands
+    own = site.operands
     for maker in _in_order(own, made_by):
         near = own | maker.operands
         earlier = [b for b in _in_order(near, made_by) if b.number < maker.number]
@@ -68,48 +67,48 @@ def _choices(bound: Bound, made_by: dict[int, Bound]) -> Iterator[tuple[int, Any
                 yield maker.key, source.var
 
 
-def _in_order(keys: frozenset[int], made_by: dict[int, Bound]) -> list[Bound]:
+def _in_order(keys: frozenset[int], made_by: dict[int, Site]) -> list[Site]:
     found = [made_by[key] for key in keys if key in made_by]
-    return sorted(found, key=lambda bound: bound.number)
+    return sorted(found, key=lambda site: site.number)
 
 
 def _only_params(
-    mod: tvm.IRModule, name: str, made_by: dict[int, Bound], run: Sequence[Bound]
+    mod: tvm.IRModule, name: str, made_by: dict[int, Site], run: Sequence[Site]
 ) -> tvm.IRModule | None:
     """With the first parameter that fits for each operand of a run of bindings."""
     swaps: dict[int, dict[int, Any]] = {}
-    for bound in run:
-        for key in bound.operands & made_by.keys():
+    for site in run:
+        for key in site.operands & made_by.keys():
             ty = made_by[key].var.ty
             param = next((p for p in made_by[key].params() if equal_types(p.ty, ty)), None)
             if param is not None:
-                swaps.setdefault(bound.key, {})[key] = param
+                swaps.setdefault(site.key, {})[key] = param
     return _swapped(mod, name, swaps, run) if swaps else None
 
 
 def _swapped(
-    mod: tvm.IRModule, name: str, swaps: dict[int, dict[int, Any]], run: Sequence[Bound]
+    mod: tvm.IRModule, name: str, swaps: dict[int, dict[int, Any]], run: Sequence[Site]
 ) -> tvm.IRModule | None:
     values = {
-        bound.key: _with_operands(bound.binding.value, swaps[bound.key])
-        for bound in run
-        if bound.key in swaps
+        site.key: _with_operands(site.binding.value, swaps[site.key])
+        for site in run
+        if site.key in swaps
     }
     new = [var for mapping in swaps.values() for var in mapping.values()]
     plain = {hash(var) for var in new if isinstance(var, relax.DataflowVar)} - _near(run)
-    return rewritten(mod, Change(values=values, plain=plain, functions={name}))
+    return Change(values=values, plain=plain, functions={name}).apply(mod)
 
 
-def _near(run: Sequence[Bound]) -> set[int]:
+def _near(run: Sequence[Site]) -> set[int]:
     """What is bound in the block of a single binding."""
-    bound = run[0]
-    return {b.key for b in bound.scope.bounds if b.block == bound.block}
+    site = run[0]
+    return {b.key for b in site.scope.sites if b.block == site.block}
 
 
 def _with_operands(value: Any, mapping: dict[int, Any]) -> Any:
     if not isinstance(value, relax.If):
-        return edit.substitute(value, mapping)
-    cond = edit.substitute(value.cond, mapping)
+        return substitute_by_hash(value, mapping)
+    cond = substitute_by_hash(value.cond, mapping)
     new = relax.If(cond, value.true_branch, value.false_branch)
     relax.expr._update_type(new, value.ty)
     return new

@@ -13,8 +13,8 @@ from tvm import relax
 from tvm.error import InternalError
 from tvm.ir import GlobalVar
 
+from ...generators.rewrite.nodes import is_symbolic, variables
 from ..inspect import attr, op_name
-from .rebuild import is_symbolic, variables
 
 
 class Group:

@@ -31,11 +31,18 @@ from tvm import relax
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar
 from tvm.relax.analysis import type_base_check
 
+from ...generators.rewrite.nodes import (
+    global_var,
+    substitute,
+    unused_name,
+    with_fresh_variables,
+    with_functions,
+    with_type,
+)
 from ..inspect import attr, bindings_of, global_vars, relax_functions
 from .liftable import Target, closed
 from .lifting import Lifting
 from .no_answer import NoAnswer
-from .rebuild import fresh, global_var, substituted, typed, unused, with_functions
 
 SUFFIX = "transform_params"
 
@@ -130,7 +137,7 @@ def _lift(
         del functions[gvar]
         _put(functions, gvar.name_hint, function)
     for gvar, func in functions.items():
-        functions[gvar] = substituted(func, whole)
+        functions[gvar] = substitute(func, whole)
 
 
 def _transform(lifting: Lifting, target: Target, name: str) -> relax.Function:
@@ -149,7 +156,7 @@ def _composed(
 ) -> relax.Function:
     """What is made of the weights that another function makes."""
     results = relax.Var("before", before.ret_ty)
-    call = typed(relax.Call(gvar, before.params), before.ret_ty)
+    call = with_type(relax.Call(gvar, before.params), before.ret_ty)
     given: list[relax.Binding] = []
     for index, weight in enumerate(target.weights):
         result = relax.TupleGetItem(results, index)
@@ -173,13 +180,15 @@ def _fits(before: BaseFunc, target: Target) -> bool:
 
 
 def _put(functions: dict[GlobalVar, BaseFunc], name: str, func: relax.Function) -> GlobalVar:
-    gvar = global_var(name, func)
+    gvar = global_var(name, func.ty)
     functions[gvar] = func
     return gvar
 
 
 def _keep_whole(functions: dict[GlobalVar, BaseFunc], gvar: GlobalVar) -> GlobalVar:
     """Add the function as it is under a private name, for those that call it."""
-    func = fresh(functions[gvar].without_attr("global_symbol").without_attr("num_input"))
+    func = with_fresh_variables(
+        functions[gvar].without_attr("global_symbol").without_attr("num_input")
+    )
     taken = {other.name_hint for other in functions}
-    return _put(functions, unused(f"{gvar.name_hint}_whole", taken), func)
+    return _put(functions, unused_name(f"{gvar.name_hint}_whole", taken), func)

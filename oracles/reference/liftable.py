@@ -10,10 +10,10 @@ from tvm import relax
 from tvm.ir import GlobalVar
 from tvm_ffi import StructuralKey
 
+from ...generators.rewrite.nodes import is_symbolic, sequence, substitute, variables, with_parts
 from ..inspect import op_name
 from .grouping import IN_PLACE
 from .no_answer import NoAnswer
-from .rebuild import is_symbolic, rebuilt, sequence, substituted, variables
 
 STOP = "relax.builtin.stop_lift_params"
 
@@ -72,7 +72,7 @@ def closed(target: Target) -> Target:
         )
     body = target.func.body
     body = sequence([relax.BindingBlock(checks), *body.blocks], body.body)
-    func = rebuilt(target.func, params=[*target.inputs, *taken], body=substituted(body, new))
+    func = with_parts(target.func, params=[*target.inputs, *taken], body=substitute(body, new))
     return replace(target, func=func)
 
 

@@ -8,9 +8,17 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import DictAttrs
 
+from ...generators.rewrite.nodes import (
+    block_like,
+    is_symbolic,
+    sequence,
+    substitute,
+    variables,
+    with_fresh_variables,
+    with_parts,
+)
 from ..inspect import op_name
 from .liftable import STOP, Liftable, Target, correspondence, defined_by
-from .rebuild import block_like, fresh, is_symbolic, rebuilt, sequence, substituted, variables
 
 
 class Part:
@@ -77,10 +85,10 @@ class Part:
                     left.append(binding)
             blocks.append(block_like(block, left))
         body = sequence([relax.BindingBlock(stopped), *blocks], self.target.func.body.body)
-        return rebuilt(
+        return with_parts(
             self.target.func,
             params=[*self.target.inputs, *shape, *param.values()],
-            body=_without_stops(substituted(body, new)),
+            body=_without_stops(substitute(body, new)),
         )
 
     def _own(self) -> dict[relax.Var, relax.Var]:
@@ -169,8 +177,8 @@ class Lifting:
             if not is_symbolic(binding.var)
         }
         blocks = [relax.BindingBlock(list(before)), relax.DataflowBlock(within)]
-        body = substituted(sequence(blocks, output), new)
-        return fresh(relax.Function(list(params), body, result.ty, pure, attrs))
+        body = substitute(sequence(blocks, output), new)
+        return with_fresh_variables(relax.Function(list(params), body, result.ty, pure, attrs))
 
 
 def _on_demand(

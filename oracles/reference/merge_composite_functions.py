@@ -24,20 +24,11 @@ from tvm import relax
 from tvm.error import InternalError
 from tvm.ir import BaseFunc, GenericConst, GlobalVar
 
-from ..inspect import attr, global_vars, relax_functions
+from ...generators.rewrite.nodes import variables, with_functions, with_type
+from ...generators.rewrite.rewriter import Rewriter
+from ..inspect import attr, blocks_of, global_vars, relax_functions
 from .grouping import Group, groups_of, in_order
 from .offloading import offloaded
-from .rebuild import (
-    block_like,
-    blocks_of,
-    global_var,
-    rebuilt,
-    sequence,
-    typed,
-    unused,
-    variables,
-    with_functions,
-)
 
 
 def merge_composite_functions(
@@ -69,90 +60,54 @@ def merge_composite_functions(
                     groups |= groups_of(mod, block)
                 elif not isinstance(block, relax.DataflowBlock):
                     groups |= {binding.var: Group(None) for binding in block.bindings}
-        functions = dict(mod.functions_items())
-        for gvar, func in callers.items():
-            functions[gvar] = _Caller(mod, gvar.name_hint, groups, functions).rewritten(func)
+        called = _Caller(mod, {gvar.name_hint for gvar in callers}, groups).rewritten()
+        functions = dict(called.functions_items())
         _drop_uncalled(functions)
         return with_functions(mod, functions)
 
     return tvm.transform.module_pass(transform, opt_level=0, name="MergeCompositeFunctions")
 
 
-class _Caller:
-    """A function in which groups become calls; the functions that they call are added."""
+class _Caller(Rewriter):
+    """The functions in which groups become calls; the functions that they call are added."""
 
     def __init__(
         self,
         mod: tvm.IRModule,
-        name: str,
+        callers: set[str],
         groups: dict[relax.Var, Group],
-        functions: dict[GlobalVar, BaseFunc],
     ) -> None:
-        self._mod = mod
-        self._name = name
+        super().__init__(mod)
+        self._callers = callers
         self._groups = groups
-        self._functions = functions
 
-    def rewritten(self, func: relax.Function) -> relax.Function:
-        """The function with the groups' calls; the same object where it has no group."""
-        body = self._sequence(func.body)
-        return func if body.same_as(func.body) else rebuilt(func, body=body)
+    def rewrites(self, name: str) -> bool:
+        return name in self._callers
 
-    def _sequence(self, seq: relax.SeqExpr) -> relax.SeqExpr:
-        blocks = [self._block(block) for block in seq.blocks]
-        if all(new.same_as(old) for new, old in zip(blocks, seq.blocks, strict=True)):
-            return seq
-        return sequence(blocks, seq.body)
-
-    def _block(self, block: relax.BindingBlock) -> relax.BindingBlock:
-        new: list[relax.Binding] = []
+    def block(self, block: relax.BindingBlock) -> None:
+        self.blocks.append((isinstance(block, relax.DataflowBlock), []))
         for members in in_order(block, self._groups):
             compiler = self._groups[members[0].var].compiler
             if compiler is None:
-                new += map(self._binding, members)
+                for binding in members:
+                    self.binding(binding)
             else:
-                new += self._call(compiler, members, block)
-        old = list(block.bindings)
-        same = len(new) == len(old) and all(map(relax.Binding.same_as, new, old))
-        return block if same else block_like(block, new)
+                self._call(compiler, members, block)
 
-    def _binding(self, binding: relax.Binding) -> relax.Binding:
-        """The same, with groups inside of a branch or a local function called."""
-        old = binding.value
-        if isinstance(old, relax.If):
-            branches = [self._sequence(seq) for seq in (old.true_branch, old.false_branch)]
-            if branches[0].same_as(old.true_branch) and branches[1].same_as(old.false_branch):
-                return binding
-            new = typed(relax.If(old.cond, *branches), old.ty)
-        elif isinstance(old, relax.Function):
-            new = self.rewritten(old)
-            if new.same_as(old):
-                return binding
-        else:
-            return binding
-        return relax.VarBinding(binding.var, new)
-
-    def _call(
-        self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock
-    ) -> list[relax.Binding]:
+    def _call(self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock) -> None:
         outputs = _outputs(members, block)
-        taken = {gvar.name_hint for gvar in self._functions}
-        name = unused(f"{self._name}_{compiler}", taken)
+        name = self.unused_name(f"{self.name}_{compiler}")
         attrs = {"Codegen": compiler, "global_symbol": name}
-        function, arguments = offloaded(self._mod, members, outputs, attrs)
-        gvar = global_var(name, function)
-        self._functions[gvar] = function
+        function, arguments = offloaded(self.mod, members, outputs, attrs)
+        call = relax.Call(self.add_function(name, function), arguments)
         if len(outputs) == 1:
             (output,) = outputs
-            call = typed(relax.Call(gvar, arguments), output.ty)
-            return [relax.VarBinding(output, call)]
+            self.write(relax.VarBinding(output, with_type(call, output.ty)))
+            return
         together = relax.DataflowVar(name, relax.Tuple(list(outputs)).ty)
-        call = typed(relax.Call(gvar, arguments), together.ty)
-        fields = (
-            relax.VarBinding(output, relax.TupleGetItem(together, index))
-            for index, output in enumerate(outputs)
-        )
-        return [relax.VarBinding(together, call), *fields]
+        self.write(relax.VarBinding(together, with_type(call, together.ty)))
+        for index, output in enumerate(outputs):
+            self.write(relax.VarBinding(output, relax.TupleGetItem(together, index)))
 
 
 def _outputs(members: list[relax.Binding], block: relax.BindingBlock) -> list[relax.Var]:

@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 from tvm.ir import DictAttrs, GlobalVar
 
-from .rebuild import fresh, substituted, typed, variables
+from ...generators.rewrite.nodes import substitute, variables, with_fresh_variables, with_type
 
 
 def offloaded(
@@ -31,10 +31,10 @@ def offloaded(
     ]
     # Parameters and what a plain block binds are no dataflow variables.
     new = {var: relax.Var(var.name, var.ty) for var in (*arguments, *bound)}
-    body = typed(relax.SeqExpr([relax.BindingBlock(inside)], result), result.ty)
+    body = with_type(relax.SeqExpr([relax.BindingBlock(inside)], result), result.ty)
     function = relax.Function(
         [new[argument] for argument in arguments],
-        substituted(body, new),
+        substitute(body, new),
         result.ty,
         all(_callee(mod, b).is_pure for b in bindings if isinstance(b.value, relax.Call)),
         DictAttrs(dict(attrs)),
@@ -50,7 +50,7 @@ def offloaded(
             function.attrs,
         )
         arguments.append(relax.ShapeExpr(undefined))
-    return fresh(function), arguments
+    return with_fresh_variables(function), arguments
 
 
 def _with_local_functions(
@@ -67,7 +67,7 @@ def _with_local_functions(
             func = _callee(mod, binding).without_attr("Primitive").without_attr("global_symbol")
             local[call.op] = relax.Var(call.op.name_hint, func.ty)
             inside.append(relax.VarBinding(local[call.op], func))
-        new = typed(relax.Call(local[call.op], call.args), call.ty)
+        new = with_type(relax.Call(local[call.op], call.args), call.ty)
         inside.append(relax.VarBinding(binding.var, new))
     return inside
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tvm
 from tvm import relax
 from tvm.ir.instrument import pass_instrument
 
+from ....generators.rewrite.change import Change
 from ...errors import Mismatch, Undefined, Unsupported
 from ...evaluate import Evaluator
 from ...execute import Failure, execute
@@ -18,7 +20,6 @@ from ...values.comparison import difference
 from ...values.expectation import copies
 from .batch import along_of, followed
 from .pair import Difference, Pair
-from .rebuild import Rebuild
 
 
 def guilty_pass(pair: Pair, found: Difference, pipeline: str) -> str | None:
@@ -78,16 +79,17 @@ def first_operator(pair: Pair, found: Difference, pipeline: str) -> str | None:
     q = found.question
     sides = []
     for mod, plan in ((pair.mod, q.plan()), (pair.twin, q.twin_plan())):
-        exposing = _Expose(mod)
-        exposed = mod.clone()
-        try:
-            exposed[q.function] = exposing.all_values(mod[q.function])
-        except Unsupported:
-            return None
-        ran = execute(exposed, [plan], pipeline)
+        values = [
+            binding.var
+            for block in mod[q.function].body.blocks
+            for binding in block.bindings
+            if isinstance(binding.var.ty, relax.TensorType)
+        ]
+        exposed = _returning(mod, q.function, values)
+        ran = None if exposed is None else execute(exposed, [plan], pipeline)
         if not isinstance(ran, list) or isinstance(ran[0], Failure):
             return None
-        sides.append(dict(zip(exposing.names, ran[0], strict=True)))
+        sides.append(dict(zip((str(var.name) for var in values), ran[0], strict=True)))
     left, right = sides
     known = {} if q.order is None else along_of(pair.mod, pair.mod[q.function], q.args, q.twin_args)
     for name, value in left.items():
@@ -109,26 +111,13 @@ def _kinds(func: relax.Function) -> dict[str, str]:
     }
 
 
-class _Expose(Rebuild):
-    """Makes a function return all tensors that it binds."""
-
-    names: list[str]
-
-    def all_values(self, func: relax.Function) -> relax.Function:
-        params = [self.defined(param) for param in func.params]
-        body = self.seq(func.body)
-        shown = {
-            str(binding.var.name): binding.var
-            for block in body.blocks
-            for binding in block.bindings
-            if isinstance(binding.var.ty, relax.TensorType)
-        }
-        self.names = list(shown)
-        seq = self.builder.normalize(relax.SeqExpr(body.blocks, relax.Tuple(list(shown.values()))))
-        return relax.Function(params, seq, seq.ty, func.is_pure, func.attrs)
-
-    def defined(self, var: relax.Var) -> relax.Var:
-        if isinstance(var, relax.DataflowVar):
-            new = self.vars[var] = relax.Var(str(var.name), self.type(var.ty))
-            return new
-        return super().defined(var)
+def _returning(
+    mod: tvm.IRModule, function: str, values: Sequence[relax.Var]
+) -> tvm.IRModule | None:
+    """The module whose function returns all of these; None where there is no such module."""
+    change = Change(
+        results={hash(mod[function].body): relax.Tuple(values)},
+        plain={hash(var) for var in values},
+        functions={function},
+    )
+    return change.apply(mod)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import tvm
 from tvm import relax
 
-from ...errors import Unsupported
+from ....generators.rewrite.rewriter import Rewriter
 from ...inspect import attr, op_name, relax_functions
-from .rebuild import Rebuild
 from .rewrites import REWRITES, Rewrite, Site
 
 SPECIAL = ("Composite", "Codegen", "Primitive")
@@ -46,68 +45,60 @@ def rewritten_twin(
     Args:
         wanted: rewrite only these.
     """
-    twin = mod.clone()
-    places: list[Place] = []
-    for gvar, func in relax_functions(mod):
-        if any(attr(func, name) is not None for name in SPECIAL):
-            continue
-        rewriting = _Rewriting(twin, str(gvar.name_hint), wanted)
-        try:
-            new = rewriting.function(func)
-        except Unsupported:
-            continue
-        if rewriting.places:
-            places += rewriting.places
-            twin = rewriting.builder.get()
-            twin[gvar] = new
-    return (twin, tuple(places)) if places else None
+    functions = {
+        str(gvar.name_hint)
+        for gvar, func in relax_functions(mod)
+        if not any(attr(func, name) is not None for name in SPECIAL)
+    }
+    detours = _Detours(mod, functions, wanted)
+    twin = detours.run()
+    return None if twin is None else (twin, tuple(detours.places))
 
 
-class _Rewriting(Rebuild):
-    def __init__(self, mod: tvm.IRModule, function: str, wanted: Wanted | None) -> None:
+class _Detours(Rewriter):
+    def __init__(self, mod: tvm.IRModule, functions: set[str], wanted: Wanted | None) -> None:
         super().__init__(mod)
-        self._function_name = function
+        self._functions = functions
         self._wanted = wanted
         self.places: list[Place] = []
 
-    def binding(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
-        ty, value = binding.var.ty, binding.value
+    def rewrites(self, name: str) -> bool:
+        return name in self._functions
+
+    def binding(self, binding: relax.Binding) -> None:
+        ty, name = binding.var.ty, str(binding.var.name)
         if not isinstance(binding, relax.VarBinding) or not _rewritable(ty):
-            return super().binding(binding, dataflow)
-        before: list[relax.Binding] = []
-        kind = relax.DataflowVar if dataflow else relax.Var
+            super().binding(binding)
+            return
+        dataflow, written = self.blocks[-1]
+        before = len(written)
 
         def emit(expr: relax.Expr) -> relax.Var:
-            expr = self.builder.normalize(expr)
-            var = kind(f"{binding.var.name}_{len(before)}", expr.ty)
-            before.append(relax.VarBinding(var, expr))
-            return var
+            return self.emit(expr, f"{name}_{len(written) - before}")
 
-        site = Site(self.expr(value), ty, dataflow, emit, self._add)
-        place = self._choice(binding, site)
+        def add(function: str, func: tvm.ir.BaseFunc) -> relax.Expr:
+            return self.add_function(f"{function}_{self.name}", func)
+
+        place = self._choice(binding, Site(binding.value, ty, dataflow, emit, add))
         if place is None or (self._wanted is not None and not self._wanted(place)):
-            return super().binding(binding, dataflow)
+            super().binding(binding)
+            return
         self.places.append(place)
-        start = site.value
+        start = value = self.expr(binding.value)
         if not place.rewrite.whole:
-            start = kind(f"{binding.var.name}_value", ty)
-            before.append(relax.VarBinding(start, site.value))
-        end = place.rewrite.rewrite(site, start)
-        return [*before, relax.VarBinding(binding.var, end)]
+            start = (relax.DataflowVar if dataflow else relax.Var)(f"{name}_value", ty)
+            self.write(relax.VarBinding(start, value))
+        site = Site(value, ty, dataflow, emit, add)
+        self.write(relax.VarBinding(binding.var, self.inferred(place.rewrite.rewrite(site, start))))
 
     def _choice(self, binding: relax.VarBinding, site: Site) -> Place | None:
         op = op_name(binding.value) or type(binding.value).__name__
-        chance = zlib.crc32(f"{self._function_name} {binding.var.name} {site.ty} {op}".encode())
+        chance = zlib.crc32(f"{self.name} {binding.var.name} {site.ty} {op}".encode())
         if chance % ONE_IN:
             return None
         usable = [rewrite for rewrite in REWRITES if rewrite.applies(site)]
         rewrite = usable[chance // ONE_IN % len(usable)]
-        return Place(self._function_name, str(binding.var.name), rewrite, op)
-
-    def _add(self, name: str, func: tvm.ir.BaseFunc) -> relax.Expr:
-        if isinstance(func, relax.Function):
-            func = self.builder.normalize(func)
-        return self.builder.add_func(func, f"{name}_{self._function_name}")
+        return Place(self.name, str(binding.var.name), rewrite, op)
 
 
 def _rewritable(ty: relax.Type) -> bool:

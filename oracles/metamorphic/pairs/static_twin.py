@@ -8,9 +8,8 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from ...errors import Unsupported
+from ....generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...inspect import global_vars, public_functions, relax_functions
-from .rebuild import Rebuild
 
 SIZES = (2, 3, 4)
 
@@ -29,22 +28,16 @@ def static_twin(mod: tvm.IRModule) -> tvm.IRModule | None:
     """The module with sizes for what the parameters of its public functions leave open.
 
     Private functions stay as they are, and so do public ones that are called inside the module:
-    they may be called with several sizes. None where there is nothing to bind, or something that
-    cannot be built again.
+    they may be called with several sizes. None where no function has a symbolic dimension that can
+    be replaced.
     """
     called = {gvar.name_hint for _, func in relax_functions(mod) for gvar in global_vars(func)}
-    twin = mod.clone()
-    changed = False
+    twin = mod
     for gvar, func in public_functions(mod):
         sizes = {} if gvar.name_hint in called else _sizes(func)
-        if not sizes:
-            continue
-        try:
-            twin[gvar] = _Bind(mod, sizes).function(func)
-        except Unsupported:
-            continue
-        changed = True
-    return twin if changed else None
+        if sizes:
+            twin = _BindSizes(twin, str(gvar.name_hint), sizes).run() or twin
+    return None if twin.same_as(mod) else twin
 
 
 def _sizes(func: relax.Function) -> dict[tirx.Var, int]:
@@ -65,21 +58,25 @@ def _sizes(func: relax.Function) -> dict[tirx.Var, int]:
     return sizes
 
 
-class _Bind(Rebuild):
-    def __init__(self, mod: tvm.IRModule, sizes: Mapping[tirx.Var, int]) -> None:
+class _BindSizes(Rewriter):
+    def __init__(self, mod: tvm.IRModule, function: str, sizes: Mapping[tirx.Var, int]) -> None:
         super().__init__(mod)
+        self._function_name = function
         self._sizes = sizes
 
-    def dim(self, dim: tirx.Expr) -> tirx.Expr:
-        if isinstance(dim, tirx.IntImm):
-            return dim
-        if isinstance(dim, tirx.Var):
-            size = self._sizes.get(dim)
-            return dim if size is None else tirx.IntImm(str(dim.ty.dtype), size)
-        operation = OPERATIONS.get(type(dim))
+    def rewrites(self, name: str) -> bool:
+        return name == self._function_name
+
+    def dim(self, expr: tirx.Expr) -> tirx.Expr:
+        if isinstance(expr, tirx.IntImm | tirx.FloatImm):
+            return expr
+        if isinstance(expr, tirx.Var):
+            size = self._sizes.get(expr)
+            return expr if size is None else tirx.IntImm(str(expr.ty.dtype), size)
+        operation = OPERATIONS.get(type(expr))
         if operation is None:
-            raise Unsupported(f"dimension {type(dim).__name__}")
-        a, b = self.dim(dim.a), self.dim(dim.b)
+            raise CannotRewrite(f"a dimension that is a {type(expr).__name__}")
+        a, b = self.dim(expr.a), self.dim(expr.b)
         if isinstance(a, tirx.IntImm) and isinstance(b, tirx.IntImm):
             return tirx.IntImm(str(a.ty.dtype), operation(int(a.value), int(b.value)))
-        return dim if a.same_as(dim.a) and b.same_as(dim.b) else type(dim)(a, b)
+        return expr if a.same_as(expr.a) and b.same_as(expr.b) else type(expr)(a, b)

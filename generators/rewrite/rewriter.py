@@ -1,0 +1,548 @@
+"""A module rewritten in one walk, with all types inferred anew and no pass of TVM.
+
+Subclasses of `Rewriter` override hooks that say what changes. What follows from it is worked out
+here: the types of what uses a changed value, the GlobalVars of functions whose type is another one,
+and the functions that call those. What nothing changes stays the same node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GenericConst, GlobalVar, Op, PrimType
+
+from .nodes import (
+    all_same,
+    equal_types,
+    global_var,
+    references,
+    substitute_by_hash,
+    unused_name,
+    used_vars,
+    with_functions,
+    with_type,
+)
+
+ROUNDS = 3
+"""How often a function is typed again, on average, before the rewrite fails: functions that call
+one another may change each other's types for ever."""
+
+Blocks: TypeAlias = list[tuple[bool, list[Any]]]
+"""The blocks written so far: whether each is a dataflow block, and its bindings."""
+
+
+class CannotRewrite(Exception):
+    """There is no such module: an operator refuses its operands, for example."""
+
+
+class Rewriter:
+    """One walk over a module. Without a subclass it changes nothing.
+
+    Attributes:
+        mod: the module to rewrite.
+        name: the function of the module that is being rewritten.
+        gvars: the new GlobalVars, by name, of functions whose type changed.
+        vars: what replaces a variable of the old function, by the variable's hash.
+        blocks: the blocks of the innermost sequence, as far as they are written.
+    """
+
+    infers_all = False
+    """Infer the type of every expression anew, even where nothing below it changed."""
+
+    def __init__(self, mod: tvm.IRModule) -> None:
+        self.mod = mod
+        self.name = ""
+        self.gvars: dict[str, GlobalVar] = {}
+        self.vars: dict[int, Any] = {}
+        self.blocks: Blocks = []
+        self._done: dict[str, Any] = {}
+        self._added: dict[GlobalVar, Any] = {}
+        self._calls: dict[str, set[str]] = {}
+        self._memo: dict[int, tuple[Any, Any]] = {}
+        self._builder = relax.BlockBuilder()
+
+    # The hooks
+
+    def rewrites(self, name: str) -> bool:
+        """Whether a function of the module may change."""
+        return True
+
+    def params(self, func: relax.Function) -> list[Any]:
+        """The parameters of the current function; it may `replace` those that it leaves out."""
+        return [self.defined(param) for param in func.params]
+
+    def defined(self, var: Any, ty: Any = None) -> Any:
+        """The variable that is defined in place of an old one: the same if its type is."""
+        ty = self.type(var.ty) if ty is None else ty
+        return var if equal_types(ty, var.ty) else self.renewed(var, ty)
+
+    def attrs(self, func: relax.Function, *, local: bool) -> Any:
+        """The attributes of a function."""
+        return func.attrs
+
+    def purity(self, func: relax.Function) -> bool:
+        """Whether a function is declared pure."""
+        return bool(func.is_pure)
+
+    def block(self, block: relax.BindingBlock) -> None:
+        """Write a block's bindings."""
+        self.blocks.append((isinstance(block, relax.DataflowBlock), []))
+        for binding in block.bindings:
+            self.binding(binding)
+
+    def binding(self, binding: Any) -> None:
+        """Write one binding: `write` it, with others before it or without."""
+        self.write(self.rewritten_binding(binding))
+
+    def result(self, seq: relax.SeqExpr, *, local: bool) -> Any:
+        """The result of a sequence, in new variables."""
+        return self.expr(seq.body)
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        """A call of an operator or function, with its new arguments; its operator is new too."""
+        ty_args = [self.type(ty) for ty in call.ty_args]
+        if all_same(args, call.args) and all_same(ty_args, call.ty_args):
+            return call
+        return relax.Call(call.op, args, call.attrs, ty_args)
+
+    def item(self, item: relax.TupleGetItem) -> Any:
+        """A field of a tuple; the field itself where the tuple is written out now."""
+        whole = self.expr(item.tuple_value)
+        if whole.same_as(item.tuple_value):
+            return item
+        if isinstance(whole, relax.Tuple):
+            return whole.fields[item.index]
+        return relax.TupleGetItem(whole, item.index)
+
+    def constant(self, const: GenericConst) -> Any:
+        """A constant tensor."""
+        return const
+
+    def dtype(self, const: GenericConst) -> Any:
+        """A dtype among operands."""
+        return const
+
+    def dim(self, expr: Any) -> Any:
+        """A dimension, or a number among operands."""
+        return expr
+
+    def tensor(self, ty: relax.TensorType) -> relax.TensorType:
+        """The type of a tensor, with its new dimensions."""
+        return ty
+
+    def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
+        """A PrimFunc."""
+        return func
+
+    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
+        """The type of a variable, call or sequence, or the result type of a function.
+
+        What was annotated with less than could be inferred keeps its weaker annotation where that
+        still fits.
+
+        Args:
+            owner: the old variable, call, sequence or function.
+            old: its type so far.
+            before: the type of its old value.
+            now: the type of its new value.
+        """
+        kept = self.type(old)
+        if now.same_as(before):
+            return kept
+        if equal_types(kept, now):
+            return now  # one node for both, as is usual
+        known = self.type(before)
+        if equal_types(now, known):
+            return kept
+        return kept if not equal_types(kept, known) and kept.is_base_of(now) else now
+
+    # What hooks use
+
+    def replace(self, var: Any, value: Any) -> None:
+        """From here on `value` is used instead of the variable."""
+        self.vars[hash(var)] = value
+
+    def renewed(self, var: Any, ty: Any) -> Any:
+        """A new variable of this type, of the same kind and name, in place of an old one."""
+        kind = relax.DataflowVar if isinstance(var, relax.DataflowVar) else relax.Var
+        new = kind(var.name, ty)
+        self.replace(var, new)
+        return new
+
+    def write(self, binding: Any) -> None:
+        """Append a new binding to the current block."""
+        self.blocks[-1][1].append(binding)
+
+    def emit(self, value: Any, name: str) -> Any:
+        """Bind a new expression to a new variable before the binding at hand."""
+        value = self.inferred(value)
+        var = (relax.DataflowVar if self.blocks[-1][0] else relax.Var)(name, value.ty)
+        self.write(relax.VarBinding(var, value))
+        return var
+
+    def add_function(self, name: str, func: Any) -> GlobalVar:
+        """Add a function to the module under this name or a similar one; equal ones are shared."""
+        if isinstance(func, relax.Function):
+            func = self._builder.normalize(func)
+        for gvar, other in self._added.items():
+            if tvm_ffi.structural_equal(func, other):
+                return gvar
+        gvar = global_var(self.unused_name(name), func.ty)
+        self._added[gvar] = func
+        return gvar
+
+    def unused_name(self, name: str) -> str:
+        """The name, with a number appended where a function of the module has it."""
+        return unused_name(name, {gvar.name_hint for gvar in (*self.mod.functions, *self._added)})
+
+    def inferred(self, expr: Any) -> Any:
+        """The expression with its type.
+
+        Raises:
+            CannotRewrite: TVM infers none, or a negative dimension.
+        """
+        if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.If):
+            return expr
+        try:
+            made = self._builder.normalize(expr)
+        except Exception as error:  # operators refuse their operands with errors of all kinds
+            raise CannotRewrite(str(error)) from error
+        if _has_negative_dim(made.ty):
+            raise CannotRewrite(f"a dimension is negative: {made.ty}")
+        return made
+
+    # The walk
+
+    def run(self) -> tvm.IRModule | None:
+        """The rewritten module; None where there is no such module, or nothing changed."""
+        try:
+            made = self.rewritten()
+        except CannotRewrite:
+            return None
+        return None if tvm_ffi.structural_equal(self.mod, made, map_free_vars=True) else made
+
+    def rewritten(self) -> tvm.IRModule:
+        """The rewritten module; the same object where nothing changed.
+
+        Raises:
+            CannotRewrite: there is no such module.
+        """
+        functions = {str(gvar.name_hint): func for gvar, func in self.mod.functions_items()}
+        self._calls = {name: references(f) & functions.keys() for name, f in functions.items()}
+        for name in functions:
+            self._rewrite(name)
+        if self.gvars:
+            self._follow()
+        if not self._added and all(f.same_as(functions[name]) for name, f in self._done.items()):
+            return self.mod
+        new = {
+            self.gvars.get(str(gvar.name_hint), gvar): self._done[str(gvar.name_hint)]
+            for gvar in self.mod.functions
+        }
+        return with_functions(self.mod, {**new, **self._added})
+
+    def _rewrite(self, name: str) -> None:
+        """Rewrite that function, and before it those that it calls, whose types it needs."""
+        if name in self._done:
+            return
+        func = self._done[name] = self.mod[name]
+        if isinstance(func, relax.Function) and self.rewrites(name):
+            outer, self.vars, self.name = (self.vars, self.name), {}, name
+            params = self.params(func)
+            if not all_same(params, func.params) and name in self._reached(name):
+                types = [param.ty for param in params]
+                self._retype(name, relax.FuncType(types, self.type(func.ret_ty), func.is_pure))
+            for callee in sorted(self._calls[name]):
+                self._rewrite(callee)
+            func = self._function(func, params)
+            self.vars, self.name = outer
+        elif isinstance(func, tirx.PrimFunc):
+            func = self.prim_func(func)
+        self._done[name] = func
+        self._retype(name, func.ty)
+
+    def _reached(self, name: str) -> set[str]:
+        reached: set[str] = set()
+        todo = [name]
+        while todo:
+            new = self._calls[todo.pop()] - reached
+            reached |= new
+            todo += new
+        return reached
+
+    def _retype(self, name: str, ty: Any) -> None:
+        """Give the function another GlobalVar where its type is another one now."""
+        gvar = self.gvars.get(name) or self.mod.get_global_var(name)
+        if not tvm_ffi.structural_equal(gvar.ty, ty, map_free_vars=True):
+            self.gvars[name] = global_var(name, ty)
+
+    def _follow(self) -> None:
+        """Type functions again as long as they refer to GlobalVars that were replaced.
+
+        Raises:
+            CannotRewrite: there is no end to it.
+        """
+
+        def renamed(gvar: GlobalVar) -> GlobalVar:
+            return self.gvars.get(gvar.name_hint, gvar)
+
+        for _ in range(ROUNDS * len(self._done)):
+            name = next((n for n, func in self._done.items() if self._is_stale(func)), None)
+            if name is None:
+                return
+            func = self._done[name]
+            if isinstance(func, relax.Function):
+                again = Rewriter(self.mod)
+                again.gvars = self.gvars
+                func = again._function(func, list(func.params))
+            else:
+                func = tvm_ffi.structural_map(func, (GlobalVar, renamed))
+            self._done[name] = func
+            self._retype(name, func.ty)
+        raise CannotRewrite("functions that call one another change each other's types for ever")
+
+    def _is_stale(self, func: Any) -> bool:
+        stale: list[GlobalVar] = []
+
+        def visit(gvar: GlobalVar) -> None:
+            new = self.gvars.get(gvar.name_hint)
+            if new is not None and not new.same_as(gvar):
+                stale.append(gvar)
+
+        if not isinstance(func, relax.ExternFunc):
+            tvm_ffi.structural_walk(func, (GlobalVar, visit))
+        return bool(stale)
+
+    def _function(
+        self, func: relax.Function, params: list[Any], *, local: bool = False
+    ) -> relax.Function:
+        body = self.sequence(func.body, local=local)
+        now = body.ty
+        if not local and not now.same_as(func.body.ty):
+            now = _without_undefined_dims(now, params)
+        ret_ty = self.annotation(func, func.ret_ty, func.body.ty, now)
+        attrs, pure = self.attrs(func, local=local), self.purity(func)
+        if (
+            body.same_as(func.body)
+            and all_same(params, func.params)
+            and ret_ty.same_as(func.ret_ty)
+            and _same_attrs(attrs, func.attrs)
+            and pure == func.is_pure
+        ):
+            return func
+        return relax.Function(params, body, ret_ty, pure, attrs)
+
+    def sequence(self, seq: relax.SeqExpr, *, local: bool = True) -> relax.SeqExpr:
+        """A sequence of blocks; `local`: not the body of a function of the module."""
+        outer, self.blocks = self.blocks, []
+        for block in seq.blocks:
+            self.block(block)
+        result = self.result(seq, local=local)
+        blocks, self.blocks = self.blocks, outer
+        new = self.joined(seq, [(dataflow, bindings) for dataflow, bindings in blocks if bindings])
+        if result.same_as(seq.body) and len(new) == len(seq.blocks):
+            same = (
+                dataflow == isinstance(block, relax.DataflowBlock)
+                and all_same(bindings, block.bindings)
+                for (dataflow, bindings), block in zip(new, seq.blocks, strict=True)
+            )
+            if all(same):
+                return seq
+        made = relax.SeqExpr(
+            [(relax.DataflowBlock if flag else relax.BindingBlock)(each) for flag, each in new],
+            result,
+        )
+        return with_type(made, self.annotation(seq, seq.ty, seq.body.ty, result.ty))
+
+    def joined(self, seq: relax.SeqExpr, blocks: Blocks) -> Blocks:
+        """The blocks of a sequence once all are written."""
+        return blocks
+
+    def rewritten_binding(self, binding: Any, value: Any = None) -> Any:
+        """The binding with its new value, its annotation included.
+
+        Args:
+            value: an old value to use instead of the binding's own.
+        """
+        old = binding.value if value is None else value
+        if isinstance(binding, relax.MatchCast):
+            new, ty = self.expr(old), self.type(binding.ty)
+            if _contradicts(new.ty, ty) and not _contradicts(old.ty, binding.ty):
+                raise CannotRewrite(f"no {new.ty} is a {ty}")
+            var = self.defined(binding.var, ty)
+            same = new.same_as(binding.value) and ty.same_as(binding.ty)
+            if same and var.same_as(binding.var):
+                return binding
+            return relax.MatchCast(var, new, ty)
+        if isinstance(old, relax.Function) and hash(binding.var) in used_vars([old]):
+            var = self.defined(binding.var)  # first: the function calls itself
+            new = self.expr(old)
+        else:
+            new = self.expr(old)
+            ty = self.annotation(binding.var, binding.var.ty, binding.value.ty, new.ty)
+            var = self.defined(binding.var, ty)
+        if new.same_as(binding.value) and var.same_as(binding.var):
+            return binding
+        return relax.VarBinding(var, new)
+
+    def expr(self, expr: Any) -> Any:
+        """An expression in new variables."""
+        if isinstance(expr, tvm.ir.Var):
+            while isinstance(expr, tvm.ir.Var) and hash(expr) in self.vars:
+                expr = self.vars[hash(expr)]
+            return self.prim_expr(expr) if isinstance(expr, tvm.ir.Var) else self.expr(expr)
+        match expr:
+            case GlobalVar():
+                return self.gvars.get(str(expr.name_hint), expr)
+            case GenericConst():
+                is_tensor = isinstance(expr.ty, relax.TensorType)
+                return self._once(expr, self.constant if is_tensor else self.dtype)
+            case relax.ShapeExpr():
+                return self._once(expr, self._shape)
+            case relax.Call() if not isinstance(expr.ty, PrimType) or not _is_prim(expr.op):
+                return self._call(expr)
+            case relax.Tuple():
+                fields = [self.expr(field) for field in expr.fields]
+                same = all_same(fields, expr.fields) and not self.infers_all
+                return expr if same else self.inferred(relax.Tuple(fields))
+            case relax.TupleGetItem():
+                new = self.item(expr)
+                return expr if new.same_as(expr) else self.inferred(new)
+            case relax.If():
+                return self._if(expr)
+            case relax.Function():
+                return self._function(expr, [self.defined(p) for p in expr.params], local=True)
+            case relax.SeqExpr():
+                return self.sequence(expr)
+        return self.prim_expr(expr)
+
+    def _call(self, old: relax.Call) -> Any:
+        op, args = self.expr(old.op), [self.expr(arg) for arg in old.args]
+        call = old if op.same_as(old.op) else relax.Call(op, old.args, old.attrs, old.ty_args)
+        new = self.call(call, args)
+        if new.same_as(old):
+            if not self.infers_all:
+                return old
+            new = relax.Call(op, args, old.attrs, old.ty_args)
+        made = self.inferred(new)
+        if self.infers_all or not isinstance(made, relax.Call):
+            return made
+        if equal_types(made.ty, self.type(old.ty)):
+            return made
+        # In a module that was parsed, a call may have a weaker type than is inferred.
+        ty = self.annotation(old, old.ty, self.inferred(_copy_of(old)).ty, made.ty)
+        if ty.same_as(made.ty):
+            return made
+        return relax.Call(made.op, made.args, made.attrs, made.ty_args, ret_ty=ty)
+
+    def _if(self, old: relax.If) -> Any:
+        cond = self.expr(old.cond)
+        yes, no = self.sequence(old.true_branch), self.sequence(old.false_branch)
+        if all_same((cond, yes, no), (old.cond, old.true_branch, old.false_branch)):
+            return old
+        pairs = ((yes, old.true_branch), (no, old.false_branch))
+        same = all(equal_types(new.ty, self.type(branch.ty)) for new, branch in pairs)
+        ty = self.type(old.ty) if same else relax.analysis.type_lca(yes.ty, no.ty)
+        return with_type(relax.If(cond, yes, no), ty)
+
+    def prim_expr(self, expr: Any) -> Any:
+        """A symbolic variable, a number, or an expression of them; all else stays as it is."""
+        if not isinstance(expr.ty, PrimType):
+            return expr
+        if isinstance(expr, tvm.ir.Var):
+            expr = self.vars.get(hash(expr), expr)
+        elif (
+            self.vars
+            and not isinstance(expr, tirx.IntImm)
+            and not used_vars([expr]).isdisjoint(self.vars)
+        ):
+            expr = substitute_by_hash(expr, self.vars)
+        return self.dim(expr)
+
+    # Types
+
+    def type(self, ty: Any) -> Any:
+        """A type with its new dimensions and tensors; the same node where nothing changes."""
+        match ty:
+            case relax.TensorType():
+                return self._once(ty, self._tensor)
+            case relax.TupleType():
+                return self._once(ty, self._tuple_type)
+            case relax.ShapeType() if ty.values is not None:
+                dims = [self.prim_expr(dim) for dim in ty.values]
+                return ty if all_same(dims, ty.values) else relax.ShapeType(dims)
+            case relax.FuncType() if ty.params is not None:
+                params, ret = [self.type(param) for param in ty.params], self.type(ty.ret)
+                same = all_same(params, ty.params) and ret.same_as(ty.ret)
+                return ty if same else relax.FuncType(params, ret, ty.purity)
+        return ty
+
+    def _tuple_type(self, ty: Any) -> Any:
+        fields = [self.type(field) for field in ty.fields]
+        return ty if all_same(fields, ty.fields) else relax.TupleType(fields)
+
+    def _tensor(self, ty: relax.TensorType) -> relax.TensorType:
+        if ty.shape is not None:
+            shape = self.expr(ty.shape)
+            if not shape.same_as(ty.shape):
+                ty = relax.TensorType(shape, ty.dtype, ty.vdevice)
+        return self.tensor(ty)
+
+    def _shape(self, shape: relax.ShapeExpr) -> relax.ShapeExpr:
+        dims = [self.prim_expr(dim) for dim in shape.values]
+        return shape if all_same(dims, shape.values) else relax.ShapeExpr(dims)
+
+    def _once(self, node: Any, make: Callable[[Any], Any]) -> Any:
+        """What is shared stays shared."""
+        address = node.__chandle__()  # types have no hash
+        if address not in self._memo:
+            self._memo[address] = (node, make(node))  # the node is kept alive: so is its address
+        return self._memo[address][1]
+
+    def forget(self) -> None:
+        """Rewrite types and shapes anew from here on: symbolic variables mean something else."""
+        self._memo = {}
+
+
+def _same_attrs(new: Any, old: Any) -> bool:
+    return old is None if new is None else old is not None and bool(new.same_as(old))
+
+
+def _copy_of(call: relax.Call) -> relax.Call:
+    """The same call without a type."""
+    return relax.Call(call.op, call.args, call.attrs, call.ty_args)
+
+
+def _has_negative_dim(ty: Any) -> bool:
+    """Type inference finds nothing wrong with that."""
+    shape = ty.shape if isinstance(ty, relax.TensorType) else None
+    return isinstance(shape, relax.ShapeExpr) and any(
+        isinstance(dim, tirx.IntImm) and dim.value < 0 for dim in shape.values
+    )
+
+
+def _contradicts(ty: Any, other: Any) -> bool:
+    """No tensor has both types: a dimension is one number here and another there."""
+    shapes = [t.shape if isinstance(t, relax.TensorType) else None for t in (ty, other)]
+    dims = [list(s.values) if isinstance(s, relax.ShapeExpr) else [] for s in shapes]
+    return any(
+        isinstance(a, tirx.IntImm) and isinstance(b, tirx.IntImm) and a.value != b.value
+        for a, b in zip(*dims, strict=False)
+    )
+
+
+def _is_prim(op: Any) -> bool:
+    """An operator of primitive expressions, which stand in shapes: `T.shift_left(n, 1)`."""
+    return isinstance(op, Op) and not str(op.name).startswith("relax.")
+
+
+def _without_undefined_dims(ty: Any, params: list[Any]) -> Any:
+    """The type of a result, without symbolic dimensions that the parameters do not define."""
+    defined = {
+        var: var for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
+    }
+    return relax.analysis.erase_to_well_defined(ty, defined, {})
