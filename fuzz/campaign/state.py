@@ -17,7 +17,7 @@ from ..process.serialize import counted, parse, plain, typed
 from . import plateau
 from .focus import Learned, horizon
 
-FORMAT = 1
+FORMAT = 2
 """Of the JSON; another one is refused."""
 
 FAULTS = 100

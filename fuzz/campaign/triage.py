@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.confirm import PATIENT, again
+from ..findings.confirm import PATIENT, again, take_evidence
 from ..findings.dedup import place
 from ..findings.exhibit import exhibit
 from ..findings.finding import Finding
@@ -207,9 +207,6 @@ class Triage:
         known = self._store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
             if known.reduced and self._store.reproducer(known) is not None:
-                if known.exhibit is None:  # an older relaxfuzz made none
-                    known = self._shown(known)
-                    self._store.put(known)
                 self._tell(known)
             else:  # what a former run had no time for
                 self._queue.put((NEXT, next(self._number), known))
@@ -224,8 +221,7 @@ class Triage:
         confirmed = dataclasses.replace(
             fewer_passes(self._executor, finding),
             confirmed=True,
-            title=violation.title,
-            detail=violation.detail,
+            violation=violation,
         )
         confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
         self._store.put(confirmed)
@@ -249,8 +245,10 @@ class Triage:
         self._tell(smaller)
 
     def _shown(self, finding: Finding) -> Finding:
-        """With its exhibit: what is read later must not have to run a pass."""
+        """With its exhibit and evidence: whoever reads them later must not have to run a pass."""
         try:
+            evidence = take_evidence(self._executor, finding)
+            finding = dataclasses.replace(finding, evidence=evidence)
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         except Mistake as error:
             self.mistakes[str(error)] = None

@@ -9,7 +9,7 @@ import tvm
 
 from ...generators.stages import Stage
 from ...generators.tvm_api import load_json
-from ...oracles.oracle import Violation
+from ...oracles.violation import Violation
 from ..process.journal import Journal
 from ..process.protocol import Exhausted, Failed, FromChild, Met, Reduce, Shrunk, Tried, identity
 from .reduction import Spot
@@ -34,7 +34,7 @@ def reduce(
     Args:
         check: gives the violations of a module under the job's passes and oracles.
     """
-    wanted = (job.oracle, job.pass_name, job.key)
+    wanted = (job.oracle, job.pass_name, job.key, job.place)
     told = {wanted}
     tried = 0
     sign = time.monotonic()

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ...oracles.explain.trouble import Explanation
-from ...oracles.oracle import Violation
 from ...oracles.text.exhibit import Exhibit
+from ...oracles.violation import Violation
+from ..findings.evidence import Evidence
 from ..user_input.mistake import Mistake, Told
 from . import death
 from .protocol import (
@@ -19,6 +20,8 @@ from .protocol import (
     Checked,
     Died,
     Ended,
+    Examine,
+    Examined,
     Execute,
     Executed,
     Explain,
@@ -170,6 +173,19 @@ def show(executor: Executor, job: Show, *, limits: Limits = LIMITS) -> Exhibit |
     return answer.exhibit
 
 
+def examine(executor: Executor, job: Examine, *, limits: Limits = LIMITS) -> Evidence | Died:
+    """The evidence of a module, taken in a fresh process; or how that died.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = _ask(executor, job, limits)
+    if isinstance(answer, Died):
+        return answer
+    assert isinstance(answer, Examined), answer
+    return answer.evidence
+
+
 def read(executor: Executor, job: Read, *, limits: Limits = LIMITS) -> WasRead | Died:
     """What came of reading a file in a fresh process; or how that died.
 
@@ -194,12 +210,12 @@ def execute(executor: Executor, script: Path, seconds: float) -> tuple[int, str]
     return answer.code, answer.stderr
 
 
-_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown, WasRead, Executed)
+_ANSWERS = (Checked, Regenerated, Explained, Narrowed, Shown, Examined, WasRead, Executed)
 
 
 def _ask(
     executor: Executor,
-    job: Check | Regenerate | Explain | Narrow | Show | Read | Execute,
+    job: Check | Regenerate | Explain | Narrow | Show | Examine | Read | Execute,
     limits: Limits,
 ) -> Reply:
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()

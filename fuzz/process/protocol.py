@@ -19,9 +19,10 @@ from typing import Any, TypeAlias
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ...oracles.explain.trouble import Explanation
-from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
+from ...oracles.violation import Violation
+from ..findings.evidence import Evidence
 from ..minimize.reduction import FIRST, Spot
 from .serialize import plain, typed
 
@@ -157,13 +158,13 @@ class Explain:
     """Run a step that fails on parts of the module."""
 
 
-Identity: TypeAlias = tuple[str, str, tuple[str, ...]]
-"""Oracle, pass and key of a violation: what tells bugs apart within one TVM build."""
+Identity: TypeAlias = tuple[str, str, tuple[str, ...], str]
+"""Oracle, pass, key and place of a violation: they identify a bug within one TVM build."""
 
 
 def identity(violation: Violation) -> Identity:
-    """What the violation is known by."""
-    return violation.oracle, violation.pass_name, violation.key
+    """What identifies the violation within this TVM build."""
+    return violation.oracle, violation.pass_name, violation.key, violation.place
 
 
 @functools.lru_cache(10_000)
@@ -184,6 +185,7 @@ class Reduce:
     oracle: str
     pass_name: str
     key: tuple[str, ...]
+    place: str = ""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     oracles: tuple[str, ...] | None = None
@@ -219,6 +221,16 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class Examine:
+    """Take the evidence that a module is for deduplication; answered by `Examined`."""
+
+    module: str
+    """TVM JSON."""
+    legalize: bool
+    """Run legalizations, which may crash."""
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """Read a module file of the user's, see `module_file`; answered by `WasRead`."""
 
@@ -242,7 +254,9 @@ class Execute:
     seconds: float
 
 
-Job: TypeAlias = Block | Check | Regenerate | Explain | Reduce | Narrow | Show | Read | Execute
+Job: TypeAlias = (
+    Block | Check | Regenerate | Explain | Reduce | Narrow | Show | Examine | Read | Execute
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,6 +453,14 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """The answer to `Examine`."""
+
+    id: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
 class WasRead:
     """The answer to `Read`."""
 
@@ -559,6 +581,7 @@ FromChild: TypeAlias = (
     | Exhausted
     | Narrowed
     | Shown
+    | Examined
     | WasRead
     | Executed
     | Failed

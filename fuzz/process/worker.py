@@ -27,13 +27,14 @@ from ...oracles.check import BUILDS, OF_PIPELINES, ORACLES, VALUES, check, narro
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain import explain
 from ...oracles.inspect import ops_used
-from ...oracles.oracle import Case, Violation
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import exhibit
+from ...oracles.violation import Case, Violation
 from ..campaign import schedule
 from ..campaign.draw import entropy, example
 from ..campaign.schedule import Item, Kind
+from ..findings.evidence import evidence_of
 from ..minimize.child import reduce
 from ..output.readable import sentence, visible
 from ..user_input.module_file import read
@@ -47,6 +48,8 @@ from .protocol import (
     Checked,
     Death,
     Died,
+    Examine,
+    Examined,
     Execute,
     Explain,
     Explained,
@@ -99,6 +102,9 @@ def run(id: int, job: Job, journal: Journal, say: Say) -> None:
             journal.place(0, Stage.RAW, 0, "show", calls, pipeline)
             case = Case(load_json(module), calls, pipeline)
             say(Shown(id, exhibit(case, violation, journal.step)))
+        case Examine(module, legalize):
+            journal.place(0, Stage.RAW, 0, "examine")
+            say(Examined(id, evidence_of(load_json(module), journal.step, legalize=legalize)))
         case Regenerate(origin):
             journal.place(origin.index, origin.stage)
             say(Regenerated(id, save_json(regenerate(origin))))

@@ -15,7 +15,7 @@ from relaxfuzz.fuzz.process.protocol import (
     Violated,
 )
 from relaxfuzz.generators.stages import Stage
-from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.violation import Violation
 
 PLACE = Place(3, Stage.RAW, 1, "Foo", (), None, "crash")
 
@@ -27,7 +27,7 @@ def block() -> InFlight:
 
 def hear(block: InFlight, index: int) -> None:
     """A module with three checks, one of which found something."""
-    violation = Violation("crash", "Foo", "it fell", "", ("a",), ("a",))
+    violation = Violation("it fell", "", ("a",)).blame("crash", "Foo")
     stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1, avoided=1)}
     block.hear(Violated(0, violation, None, (), None, "{}"))  # type: ignore[arg-type]
     block.hear(StageDone(0, index, Stage.RAW, stats))

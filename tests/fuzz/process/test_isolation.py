@@ -15,8 +15,8 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Check, Death, Died, Limits, Place
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.stages import Stage
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
 
 SMALL = Limits(step_seconds=20, memory_mb=300)
 IMPATIENT = Limits(step_seconds=2)
@@ -81,7 +81,7 @@ def test_a_death_is_a_violation(
     (violation,) = check(name)
     assert (violation.oracle, violation.pass_name) == (oracle, name)
     assert title in violation.title
-    assert violation.key == violation.fingerprint == key
+    assert violation.key == key
 
 
 def test_a_type_asked_for_tells_nothing_of_a_segfault() -> None:
@@ -93,7 +93,7 @@ def test_a_type_asked_for_tells_nothing_of_a_segfault() -> None:
     call = PassCall("RunCodegen()")
     place = Place(0, Stage.RAW, 0, calls=(call,), step="RunCodegen")
     died = Died(0, Death.SEGFAULT, -signal.SIGSEGV, place, f"Segfault encountered\n{frames}")
-    assert death.violation(died).fingerprint == ()
+    assert death.violation(died).key == ()
 
 
 def test_a_hang_says_where(check: Check_) -> None:

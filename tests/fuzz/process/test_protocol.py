@@ -8,6 +8,7 @@ import typing
 
 import pytest
 
+from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.minimize.reduction import Spot
 from relaxfuzz.fuzz.process.protocol import (
     Beat,
@@ -18,6 +19,8 @@ from relaxfuzz.fuzz.process.protocol import (
     Death,
     Died,
     Ended,
+    Examine,
+    Examined,
     Execute,
     Executed,
     Exhausted,
@@ -58,12 +61,21 @@ from relaxfuzz.fuzz.process.protocol import (
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.violation import Raised, Violation
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
-VIOLATION = Violation("crash", "Foo", "it fell", "line 1\nline 2 ✗", ("a", "b"), ("a",))
+VIOLATION = Violation(
+    "it fell",
+    "line 1\nline 2 ✗",
+    ("a", "b"),
+    "foo.cc:3",
+    Raised("ValueError", "it fell", "Fall", True, "nn.py:_relu"),
+    "unknown shape",
+    "crash",
+    "Foo",
+)
 ORIGIN = Origin(7, 3, Stage.FUSED, (Trait.RECURSION,))
 PLACE = Place(3, Stage.FUSED, 2, "Foo", (CALL,), "zero", "idempotent")
 BLOCK = Block(
@@ -112,6 +124,7 @@ MESSAGES: list[Message] = [
     Submit(7, Narrow(VIOLATION, "{}", (CALL,), "zero")),
     Submit(8, Show("{}", VIOLATION, (CALL,), "zero")),
     Submit(9, Execute("/a/b.py", 60.0)),
+    Submit(10, Examine("{}", True)),
     Submit(6, dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2)),
     Cancel(1),
     Violated(1, VIOLATION, ORIGIN, (CALL,), None, "{}"),
@@ -127,6 +140,7 @@ MESSAGES: list[Message] = [
     Exhausted(5, 19),
     Narrowed(7, "{}", (CALL,), None),
     Shown(8, Exhibit("module", "before", "a", "after", "b")),
+    Examined(10, Evidence(pattern="p", ops=("relax.add",), unknowns=(), retyped=(("a", "rank"),))),
     WasRead(9, "it is empty"),
     Failed(1, "Traceback …", PLACE),
     Failed(1, "Traceback …", None),
