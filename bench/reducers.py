@@ -33,7 +33,7 @@ from relaxfuzz.generators.ops import table as operators
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import bindings_of, op_name
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 BINDINGS = 1000
 LARGEST = 10

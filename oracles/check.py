@@ -9,11 +9,12 @@ from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
 from .contract import PassContract
 from .metamorphic.pairs import oracles as pairs
-from .oracle import Case, Journal, Oracle, Violation, silent
+from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
 from .structural import lowering_complete, mutation
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 from .values import evaluated, exec_modes, executed, pipeline_values
+from .violation import Case, Journal, Violation, silent
 
 __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 
@@ -149,10 +150,10 @@ def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
         if runs.exempt(oracle.name):
             continue
         runs.asked.append(oracle.name)
-        problems = oracle.problems(runs)
-        for problem in problems:
-            yield problem.blame(oracle.name, runs.call.name)
-        if problems and oracle.ends:
+        violations = oracle.violations(runs)
+        for violation in violations:
+            yield violation.blame(oracle.name, runs.call.name)
+        if violations and oracle.ends:
             return
 
 

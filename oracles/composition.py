@@ -10,21 +10,22 @@ import tvm
 from . import keys, pipelines
 from .catalogue import catalogue
 from .contract import PassContract
-from .oracle import Case, Halves, Journal, Problem, Violation, silent
+from .oracle import Halves
 from .pass_runs import Given, Outcome, PassRuns, given
 from .passcall import PassCall
 from .structural import crash, lowering_complete, sequential, well_formed
 from .text.halves import both
+from .violation import Case, Journal, Violation, silent
 
 BLAMED = "Sequential"
-"""Who is blamed where the passes by themselves behave: the thing that puts them together."""
+"""Who is blamed where each pass by itself is right, and their composition is not."""
 
 NESTED = "a Sequential inside a Sequential does not do what its passes do"
 DISABLED = "Sequential does not leave out exactly the passes that the context disables"
 
 
 def contract_of(call: PassCall) -> PassContract:
-    """What the catalogue says of the pass, or of the one it is like; else the strict contract."""
+    """The catalogue's contract of the pass, or of the one it is like; else the strict contract."""
     if call.like is not None:
         return dataclasses.replace(
             catalogue[call.like], name=call.name, variants=lambda choices, mod: call
@@ -60,12 +61,12 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
     runs = _subject(mod, calls, journal)
     explained = sequential.explanation(runs)
     if explained is not None:
-        oracle, problem = explained
+        oracle, violation = explained
         culprit = _culprit(runs, calls, journal)
         chance = oracle == sequential.DETERMINISTIC.name
         if chance and contract_of(culprit).exempt("chance", mod, culprit):
             return None
-        return problem.blame(oracle, culprit.name)
+        return violation.blame(oracle, culprit.name)
     difference = _nested(runs) if runs.given.mark & 2 else _disabled(runs)
     return None if difference is None else difference.blame("sequential", BLAMED)
 
@@ -96,7 +97,8 @@ def step_before(
     if last is not None:
         found.append((len(reached) - 1, last))
     for number, each in found:
-        if (each.oracle, each.key) == (violation.oracle, violation.key):
+        wanted = violation.oracle, violation.key, violation.place
+        if (each.oracle, each.key, each.place) == wanted:
             return reached[number], calls[number]
     return None
 
@@ -118,9 +120,9 @@ def _walk(
         journal(call.name)
         runs = PassRuns(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
-            for problem in oracle.problems(runs):
+            for found in oracle.violations(runs):
                 if not runs.exempt(oracle.name):
-                    return reached, problem.blame(oracle.name, call.name)
+                    return reached, found.blame(oracle.name, call.name)
         if runs.direct.mod is None:
             return reached, None
         mod = runs.direct.mod
@@ -134,12 +136,12 @@ def _walk(
 def _not_lowered(
     reached: Sequence[tvm.IRModule], calls: Sequence[PassCall]
 ) -> list[tuple[int, Violation]]:
-    """What is left that somebody ought to lower, with the number of the pass that is blamed."""
+    """Calls that a pass ought to have lowered, with the number of the pass that is blamed."""
     for legalizer, call in enumerate(calls):
         if lowering_complete.lowers(contract_of(call), call):
             return [
-                (number, problem.blame(lowering_complete.ORACLE.name, calls[number].name))
-                for number, problem in lowering_complete.of_pipeline(reached, calls, legalizer)
+                (number, left.blame(lowering_complete.ORACLE.name, calls[number].name))
+                for number, left in lowering_complete.of_pipeline(reached, calls, legalizer)
             ]
     return []
 
@@ -158,7 +160,7 @@ def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> Pas
     return calls[-1]
 
 
-def _nested(runs: PassRuns) -> Problem | None:
+def _nested(runs: PassRuns) -> Violation | None:
     """[p, [q, r]] does what [p, q, r] does."""
     return _unlike(runs.direct, _nest(runs), NESTED)
 
@@ -169,7 +171,7 @@ def _nest(runs: PassRuns) -> Outcome:
     return runs.attempt("nested Sequential", runs.under(nested), runs.mod)
 
 
-def _disabled(runs: PassRuns) -> Problem | None:
+def _disabled(runs: PassRuns) -> Violation | None:
     """With p disabled, [p, q, p, r] does what [q, r] does."""
     return _unlike(*_disable(runs), DISABLED)
 
@@ -191,7 +193,7 @@ def _disable(runs: PassRuns) -> tuple[Outcome, Outcome]:
     return expected, runs.attempt("disabled pass", whole, runs.mod)
 
 
-def _unlike(expected: Outcome, actual: Outcome, what: str) -> Problem | None:
+def _unlike(expected: Outcome, actual: Outcome, what: str) -> Violation | None:
     if expected.mod is not None and actual.mod is not None:
         return keys.mismatch(expected.mod, actual.mod, what)
-    return None if expected.mark == actual.mark else Problem.plain(what)
+    return None if expected.mark == actual.mark else Violation.titled(what)

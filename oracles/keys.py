@@ -1,9 +1,9 @@
-"""What identifies a bug: exceptions, checker messages and differences without their accidents.
+"""Keys of violations: exceptions, checker messages and differences without their accidents.
 
-One root cause reaches us through many modules, operators, dtypes and ranks. What differs between
-those (names, numbers, addresses, printed expressions) is dropped; what the compiler's author wrote
-(the message, the place that raised it, the kind of node) is kept. A `key` may hold places of one
-TVM build; a `fingerprint` holds none, so that it means the same bug in another version.
+One root cause shows in many modules, operators, dtypes and ranks. What differs between those
+(names, numbers, addresses, printed expressions) is dropped; what the compiler's author wrote (the
+message, the kind of node) is kept. A key holds no file and line of TVM, which differ between
+versions: they are the violation's `place`.
 """
 
 from __future__ import annotations
@@ -20,41 +20,45 @@ from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
 from ..generators.tvm_api import RENAMED
-from .oracle import Problem
 from .text.paths import as_there
+from .violation import Raised, Violation
 
 LONGEST = 200
 """Characters of a normalized message that count: beyond them is what the compiler printed."""
 
-SAID = 200_000
-"""Characters of an exception that are kept at all."""
+KEPT = 200_000
+"""Characters of an exception's text that are kept."""
 
 READ = 3_000
 """Characters of a message that are looked at, printed functions left out: TVM prints much."""
 
 
-def exception(error: BaseException) -> Problem:
-    """What an exception is known by: its type, its normalized text, the place that raised it."""
-    kind, said = type(error).__name__, as_there(words(error))
+def exception(error: BaseException) -> Violation:
+    """An exception by its class and normalized message, with the place that raised it."""
+    kind, written = type(error).__name__, as_there(text_of(error))
     if isinstance(error, AttributeError):
         # The attribute's name is one of the compiler's source; the object's class is an accident.
-        text = re.sub(r"'[\w.]+' object", "object", said)
+        text = re.sub(r"'[\w.]+' object", "object", written)
     else:
-        text = message(said)
-    file, line, function = origin(error)
-    if _REVISITS.search("\n".join(_lines(error))) and "relax/op/" in file:
-        # Which operator refuses the operands that a pass gave it is an accident.
+        text = message(written)
+    frames = _frames(error)
+    file, line, function = origin(frames)
+    revisits = any((frame.line or "").startswith("return super().visit_") for frame in frames)
+    if revisits and "relax/op/" in file:
+        # A pass written in Python left the node to the visitor for all nodes. Which operator
+        # refuses the operands that the pass gave it is an accident.
         text, file = REFUSED, ""
-    return Problem(
-        title=f"{kind}: {headline(said)}" if text else f"{kind} in {function}",
+    return Violation(
+        title=f"{kind}: {headline(written)}" if text else f"{kind} in {function}",
         detail=as_there(_shortened("".join(traceback.format_exception(error)))).rstrip(),
-        key=(kind, text, f"{file}:{line}" if file else ""),
-        fingerprint=(kind, text or function),
+        key=(kind, text or function),
+        place=f"{file}:{line}" if file else "",
+        raised=Raised(kind, text, function, _legalizes(frames), _legalization(frames)),
     )
 
 
-def words(error: BaseException) -> str:
-    """What an exception says; nothing where it cannot be made to."""
+def text_of(error: BaseException) -> str:
+    """The message of an exception; empty where it cannot be had."""
     try:
         return _shortened(str(error))
     except Exception:  # a pass may raise what cannot be shown
@@ -62,21 +66,14 @@ def words(error: BaseException) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Without its middle where it is endless."""
-    if len(text) <= SAID:
+    """The text without its middle where it is endless."""
+    if len(text) <= KEPT:
         return text
-    left = len(text) - SAID
-    return f"{text[: SAID // 2]}\n[{left} characters]\n{text[-SAID // 2 :]}"
+    left = len(text) - KEPT
+    return f"{text[: KEPT // 2]}\n[{left} characters]\n{text[-KEPT // 2 :]}"
 
 
 REFUSED = "an operator refuses the operands that the pass gave it"
-
-_REVISITS = re.compile(r"^return super\(\)\.visit_", re.M)
-"""The statement by which passes written in Python leave a node to the visitor for all nodes."""
-
-
-def _lines(error: BaseException) -> list[str]:
-    return [frame.line or "" for frame in traceback.extract_tb(error.__traceback__)]
 
 
 # Messages
@@ -184,8 +181,10 @@ def _closing(text: str, start: int) -> int:
 
 # Places
 
+Frames = list[traceback.FrameSummary]
+
 _PLUMBING = re.compile(r"<unknown>|/tvm_api\.py$|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$")
-"""Frames that every exception passes through: they tell nothing of its cause."""
+"""Frames that every exception passes through, whatever its cause."""
 
 _GENERIC = re.compile(
     r"functor\.(?:h|cc)$|/src/ir/module\.cc$|/relax/type\.h$|/runtime/|/support/"
@@ -195,11 +194,15 @@ _GENERIC = re.compile(
 """Frames that raise on behalf of many callers; only where nothing else is known."""
 
 
-def origin(error: BaseException) -> tuple[str, int, str]:
-    """File, line and function of the innermost frame that says something; empty where none does."""
+def _frames(error: BaseException) -> Frames:
     frames = list(traceback.extract_tb(error.__traceback__))
     for frame in frames:
         frame.filename = as_there(frame.filename)
+    return frames
+
+
+def origin(frames: Frames) -> tuple[str, int, str]:
+    """File, line and function of the innermost frame that has to do with the cause, or nothing."""
     entry = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
     inside = frames[entry[0] + 1 :] if entry else frames
     known = [
@@ -207,10 +210,10 @@ def origin(error: BaseException) -> tuple[str, int, str]:
         for frame in inside
         if not _PLUMBING.search(frame.filename) and not frame.filename.endswith("/ir/transform.py")
     ]
-    telling = [frame for frame in known if not _GENERIC.search(frame.filename)] or known
-    if not telling:
+    specific = [frame for frame in known if not _GENERIC.search(frame.filename)] or known
+    if not specific:
         return "", 0, ""
-    frame = telling[-1]
+    frame = specific[-1]
     return _shorten(posixpath.normpath(frame.filename)), frame.lineno or 0, frame.name
 
 
@@ -220,6 +223,26 @@ def _shorten(file: str) -> str:
         if root in file:
             return file.rsplit(root, 1)[1]
     return file.rsplit("/", 1)[-1]
+
+
+_OF_OPERATORS = re.compile(
+    r"/tvm/(?:relax/transform/legalize_ops/(?!common\.py|unary\.py|binary\.py)"
+    r"|topi/(?!broadcast\.py|math\.py|utils\.py|tag\.py))"
+)
+"""Python files that belong to some operators only. What all operators share (broadcasting, the
+builder) raises for all of them."""
+
+
+def _legalizes(frames: Frames) -> bool:
+    return any("legalize_ops/" in f.filename or f.name == "call_te" for f in frames)
+
+
+def _legalization(frames: Frames) -> str:
+    """The innermost function of an operator's own, where a legalization has called it."""
+    own = [frame for frame in frames if _OF_OPERATORS.search(frame.filename)]
+    if not own or not any("legalize_ops/" in frame.filename for frame in frames):
+        return ""
+    return f"{own[-1].filename.rsplit('/tvm/', 1)[-1]}:{own[-1].name}"
 
 
 # Differences
@@ -234,7 +257,7 @@ def comparable(mod: tvm.IRModule) -> tvm.IRModule:
     return mod.without_attr(OPAQUE) if attrs is not None and OPAQUE in attrs else mod
 
 
-def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Problem | None:
+def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Violation | None:
     """The first place where two modules differ; None where they are equal.
 
     Args:
@@ -249,7 +272,7 @@ def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Problem | 
     if left.node == right.node:
         where = ", ".join(filter(None, (left.node, left.last or right.last)))
     detail = f"{what}\nfirst mismatch: {paths[0]}\n{left.text}\n  versus {paths[1]}\n{right.text}"
-    return Problem(f"{what} at {where}", detail, (what, where), (what, where))
+    return Violation(f"{what} at {where}", detail, (what, where))
 
 
 _MISSING = (

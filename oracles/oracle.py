@@ -1,68 +1,16 @@
-"""The words of the oracle layer: a case, an oracle, a violation."""
+"""The record of an oracle: one promise and the check of it."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import tvm
 
 from .errors import Unloadable
-from .passcall import PassCall
-
-if TYPE_CHECKING:
-    from .pass_runs import PassRuns
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One thing to check: a module with one pass, a list of passes, or a named pipeline."""
-
-    mod: tvm.IRModule
-    calls: tuple[PassCall, ...] = ()
-    """One call: an ordinary check. Two to five: the Sequential of them. None: see `pipeline`."""
-    pipeline: str | None = None
-    """"zero", "default" or "cpu_generic": checked after each step, blame on the step."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """What an oracle found wrong; the value that becomes a finding once it is confirmed."""
-
-    oracle: str
-    pass_name: str
-    """The pass that is blamed."""
-    title: str
-    """One line for people: what went wrong, without addresses, indices or paths."""
-    detail: str
-    """The whole story: exception text, first mismatch, offending node."""
-    key: tuple[str, ...]
-    """What identifies the bug within one TVM build, besides oracle and pass."""
-    fingerprint: tuple[str, ...]
-    """The same across TVM versions: no line numbers, no file paths."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What an oracle says of a case, before the blame is put on a pass."""
-
-    title: str
-    detail: str
-    key: tuple[str, ...]
-    fingerprint: tuple[str, ...]
-    culprit: str | None = None
-    """Who is to blame if not the pass: an operator, the parser."""
-
-    @classmethod
-    def plain(cls, title: str, detail: str = "") -> Problem:
-        """A problem that its title identifies."""
-        return cls(title, detail or title, (title,), (title,))
-
-    def blame(self, oracle: str, pass_name: str) -> Violation:
-        """The violation of one pass, or of whom the oracle found out."""
-        blamed = self.culprit or pass_name
-        return Violation(oracle, blamed, self.title, self.detail, self.key, self.fingerprint)
+from .pass_runs import PassRuns
+from .violation import Case, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +27,20 @@ class Half:
 Halves = tuple[Half, Half]
 
 
+class Aspect(enum.Flag):
+    """What an oracle looks at: violations of one aspect may be symptoms of one bug."""
+
+    RESULT = enum.auto()
+    """The module that a pass gives, or what it computes."""
+    TYPES = enum.auto()
+    """The types in that module."""
+    FORMAT = enum.auto()
+    """Whether TVM reads the text that it has written."""
+
+
+NOTHING = Aspect(0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
     """One promise and the check of it."""
@@ -89,7 +51,7 @@ class Oracle:
     """What every pass promises, in one sentence for reports."""
     source: str
     """Where TVM promises it: a docstring, a documentation page, a checker."""
-    check: Callable[[PassRuns], Problem | tuple[Problem, ...] | None]
+    check: Callable[[PassRuns], Violation | tuple[Violation, ...] | None]
     """What is wrong, if anything. It asks the runs, made once for all oracles."""
     snippet: str | Callable[[Case], str]
     """Standalone Python (tvm and numpy) that raises with the finding's message, or what writes it.
@@ -113,9 +75,11 @@ class Oracle:
     cost: float = 0.0
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
     ends: bool = True
-    """What the later oracles would say is a consequence of this violation: they are not asked."""
+    """What later oracles would report is a consequence of this violation: they are not asked."""
+    looks_at: Aspect = NOTHING
+    """Deduplication puts violations of the same aspect in one row; see `findings.rules`."""
 
-    def problems(self, runs: PassRuns) -> tuple[Problem, ...]:
+    def violations(self, runs: PassRuns) -> tuple[Violation, ...]:
         """All that is wrong; nothing where a module cannot be compared."""
         try:
             found = self.check(runs)
@@ -124,11 +88,3 @@ class Oracle:
         if isinstance(found, tuple):
             return found
         return () if found is None else (found,)
-
-
-Journal = Callable[[str], None]
-"""Told the name of each step before it is taken, so that a dead process leaves its last words."""
-
-
-def silent(step: str) -> None:
-    """A journal that nobody reads."""

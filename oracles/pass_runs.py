@@ -14,11 +14,11 @@ import tvm_ffi
 from ..generators.tvm_api import load_json, save_json
 from . import keys
 from .contract import PassContract
-from .oracle import Journal, Problem, silent
 from .passcall import PassCall
 from .reference.no_answer import NoAnswer
-from .structural import well_formed
+from .structural import checkers
 from .values.expectation import Expectations
+from .violation import Journal, Violation, silent
 
 Pass: TypeAlias = tvm.transform.Pass
 Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
@@ -49,7 +49,7 @@ class Outcome:
             return digest(self.mod)
         assert self.error is not None
         # The place is left out: inside Sequential the same exception has passed other frames.
-        return keys.exception(self.error).fingerprint
+        return keys.exception(self.error).key
 
 
 def attempt(run: Run, mod: tvm.IRModule) -> Outcome:
@@ -101,9 +101,9 @@ class Given:
         return self._text
 
     @functools.cached_property
-    def flaw(self) -> Problem | None:
+    def flaw(self) -> Violation | None:
         """What makes it ill-formed: then nothing is promised for it."""
-        return well_formed.flaw(self.mod)
+        return checkers.flaw(self.mod)
 
     @functools.cached_property
     def expectations(self) -> Expectations:
@@ -304,7 +304,7 @@ class PassRuns:
 
     def rejected(self, error: Exception) -> bool:
         """The contract lists this exception as a clean refusal, or a reference has no answer."""
-        text = keys.words(error)
+        text = keys.text_of(error)
         return isinstance(error, NoAnswer) or any(
             re.search(rejection.pattern, text) for rejection in self.contract.rejections
         )

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
+from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..process.executor import Member
-from ..process.protocol import Position
+from ..process.protocol import Identity, Position
 from ..process.targets import Origin, PassStats
 from .state import State
 
@@ -112,9 +112,9 @@ class Finished:
     modules: int
     checks: int
     stats: Mapping[str, PassStats]
-    occurrences: Mapping[tuple[str, str, tuple[str, ...]], int]
-    """How often each (oracle, pass, key) came."""
-    ended: Mapping[str, Mapping[tuple[str, str, tuple[str, ...]], int]]
+    occurrences: Mapping[Identity, int]
+    """How often each violation came."""
+    ended: Mapping[str, Mapping[Identity, int]]
     """The same for the checks of each item of the schedule."""
     stopped: bool
     """Before the budget was used up."""

@@ -19,7 +19,7 @@ from ..process.targets import PassStats
 from . import plateau
 from .focus import Learned, horizon
 
-FORMAT = 1
+FORMAT = 2
 """Of the JSON; another one is refused."""
 
 FAULTS = 100

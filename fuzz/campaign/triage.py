@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from ...generators.tvm_api import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.confirm import PATIENT, again
+from ..findings.confirm import PATIENT, again, take_evidence
 from ..findings.dedup import place
 from ..findings.exhibit import exhibit
 from ..findings.finding import Finding
@@ -245,9 +245,6 @@ class Triage:
         known = self.store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
             if known.reduced and self.store.reproducer(known) is not None:
-                if known.exhibit is None:  # written by an older relaxfuzz
-                    known = self._shown(known)
-                    self.store.put(known)
                 self._on_confirmed(known)
                 self._publish_once(known)
             else:  # an earlier run had no time to reduce it
@@ -263,8 +260,7 @@ class Triage:
         confirmed = dataclasses.replace(
             fewer_passes(self._executor, finding),
             confirmed=True,
-            title=violation.title,
-            detail=violation.detail,
+            violation=violation,
         )
         confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
         self.store.put(confirmed)
@@ -292,8 +288,10 @@ class Triage:
         self._publish_once(smaller)
 
     def _shown(self, finding: Finding) -> Finding:
-        """The finding with its exhibit, so that a reader need not run the pass."""
+        """The finding with its exhibit and evidence, so that a reader need not run the pass."""
         try:
+            evidence = take_evidence(self._executor, finding)
+            finding = dataclasses.replace(finding, evidence=evidence)
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         except Mistake as error:
             self.mistakes[str(error)] = None

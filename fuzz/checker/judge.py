@@ -9,11 +9,12 @@ import tvm
 
 from ...oracles.catalogue import catalogue
 from ...oracles.contract import Exemption, PassContract, Relation
-from ...oracles.oracle import Oracle, Problem, Violation
+from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Outcome, PassRuns, same_functions
 from ...oracles.passcall import PassCall
 from ...oracles.structural import crash, interface, mutation, well_formed
 from ...oracles.values import evaluated
+from ...oracles.violation import Violation
 from .running import Running
 from .spelling import TENSOR_IR
 
@@ -125,8 +126,8 @@ def judge(
     # Evaluation builds modules, which is nobody's business outside.
     with tvm.transform.PassContext():
         for oracle in oracles:
-            for problem in oracle.problems(runs):
-                return True, problem.blame(oracle.name, call.name)
+            for violation in oracle.violations(runs):
+                return True, violation.blame(oracle.name, call.name)
     return True, None
 
 
@@ -141,16 +142,16 @@ def fault(
     if not runs.intact:
         return True, _mutation(runs, running)
     promised = keeps_form(contract) and _applies(running, contract)
-    for problem in crash.ORACLE.problems(runs):
-        return promised, problem.blame(crash.ORACLE.name, call.name)
+    for violation in crash.ORACLE.violations(runs):
+        return promised, violation.blame(crash.ORACLE.name, call.name)
     return promised, None
 
 
 def _mutation(runs: PassRuns, running: Running) -> Violation:
     """Which place is changed can only be told where the module was taken down."""
-    found = mutation.ORACLE.problems(runs) if running.state.noted else ()
-    problem = found[0] if found else Problem.plain(mutation.WHAT)
-    return problem.blame(mutation.ORACLE.name, runs.call.name)
+    found = mutation.ORACLE.violations(runs) if running.state.noted else ()
+    violation = found[0] if found else Violation.titled(mutation.WHAT)
+    return violation.blame(mutation.ORACLE.name, runs.call.name)
 
 
 def keeps_form(contract: PassContract) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...generators.tvm_api import versions
 from ...oracles.keys import headline
-from ...oracles.oracle import Violation
+from ...oracles.violation import Violation
 from .. import reproducer
 from ..findings.finding import Finding
 from ..findings.store import Store, file_name

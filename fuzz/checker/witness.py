@@ -39,7 +39,7 @@ class Witness(Observer):
 
     def violated(self, meeting: Meeting) -> None:
         violation = meeting.violation
-        identity = (violation.oracle, violation.pass_name, *violation.key)
+        identity = (violation.oracle, violation.pass_name, *violation.key, violation.place)
         if identity not in self._told:
             self._told.add(identity)
             self._log.finds(meeting.finding(), meeting.running.place)

@@ -8,7 +8,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -205,12 +204,15 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
 
 
 def _rows(store: Store) -> list[Listed]:
-    """Every row of confirmed findings; those that no rule has looked at yet are looked at now.
+    """Every row of confirmed findings; those that are in none are put in one now.
 
-    A store that is only read does not keep what they say.
+    A store that is only read does not keep that.
     """
     findings = {finding.id: finding for finding in store.findings()}
-    _place(store, [each for each in findings.values() if store.rows.of(each.id) is None])
+    if new := [each for each in findings.values() if store.rows.of(each.id) is None]:
+        store.set_aside()
+        for finding in new:
+            place(store, finding)
     expected = Choice().load(versions()["tvm"])
     grouped = by_row(store, findings.values())
     return [
@@ -218,31 +220,6 @@ def _rows(store: Store) -> list[Listed]:
         for row in store.rows.all()
         if (members := grouped.get(row.id))
     ]
-
-
-def _place(store: Store, findings: Sequence[Finding]) -> None:
-    """Rules look at modules in this process, so only at those that TVM reads in another one.
-
-    A finding of which they can make nothing stays by itself.
-    """
-    if not findings:
-        return
-    store.set_aside()
-    version = versions()["tvm"]
-    with ExitStack() as stack:
-        pool: LocalPool | None = None
-        for finding in findings:
-            try:
-                if finding.versions["tvm"] != version:
-                    raise BadModule(f"it comes from TVM {finding.versions['tvm']}")
-                pool = pool or stack.enter_context(LocalPool(1))
-                module = module_of(finding, pool, well_formed=True)
-                place(store, dataclasses.replace(finding, module=module))
-            except BadModule:
-                store.rows.enter(finding.id, ())
-            except Exception as error:  # of a rule, on what anybody may have written
-                print(sentence(f"{finding.id} stays by itself: {error!r}"), file=sys.stderr)
-                store.rows.enter(finding.id, ())
 
 
 def _unconfirmed(store: Store) -> list[Listed]:
@@ -255,7 +232,7 @@ def _unconfirmed(store: Store) -> list[Listed]:
 
 
 def _known(expected: Expected, findings: Sequence[Finding]) -> str | None:
-    """The one that most of them may be: one fingerprint may be that of several."""
+    """The one that most of them may be: several may have one key."""
     names = Counter(known.name for finding in findings for known in expected.of(finding))
     return max(names, key=names.__getitem__, default=None)
 

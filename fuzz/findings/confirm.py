@@ -1,13 +1,17 @@
-"""See a finding again: in a fresh process, with the same oracle, pass and key."""
+"""See a finding again in fresh processes, and take its evidence there."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ...oracles.oracle import Violation
-from ..process.executor import Executor, check
-from ..process.jobs import Check
-from ..process.protocol import LIMITS, Death, Limits
+from ...generators.tvm_api import versions
+from ...oracles.parts import parts
+from ...oracles.passcall import PassCall
+from ...oracles.violation import Violation
+from ..process.executor import Executor, ask, check
+from ..process.jobs import Check, Examine
+from ..process.protocol import LIMITS, Death, Died, Limits
+from .evidence import Evidence
 from .finding import Finding
 
 PATIENT = replace(LIMITS, step_seconds=30.0)
@@ -27,7 +31,7 @@ def again(
     """The finding's violation as it comes out for this module (TVM JSON), or None.
 
     Args:
-        oracles: ask only these; None: the one that spoke.
+        oracles: ask only these; None: the one that found it.
 
     Raises:
         ExecutorError: the harness failed.
@@ -47,9 +51,44 @@ def again(
 
 
 def same(violation: Violation, finding: Finding) -> bool:
-    """The same bug, as far as oracle, pass and key can tell."""
-    return (violation.oracle, violation.pass_name, violation.key) == (
-        finding.oracle,
-        finding.pass_name,
-        finding.key,
-    )
+    """The same bug: oracle, pass and key, and on the build that found it the place, are equal."""
+    if (violation.oracle, violation.pass_name, violation.key) != finding.identity[:3]:
+        return False
+    return violation.place == finding.violation.place or not _of_this_build(finding)
+
+
+def _of_this_build(finding: Finding) -> bool:
+    here = versions()
+    return all(finding.versions.get(name) == here[name] for name in ("tvm", "tvm_git"))
+
+
+def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
+    """What the finding's module shows; None where TVM does not survive looking at it.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    for legalize in (True, False):
+        answer = ask(executor, Examine(finding.module, legalize))
+        if not isinstance(answer, Died):
+            return replace(answer, inside=_inside(executor, finding))
+    return None
+
+
+def _inside(executor: Executor, finding: Finding) -> tuple[tuple[str, str], ...]:
+    """The passes that run inside of the pass and show the finding's key by themselves."""
+    if len(finding.calls) != 1 or finding.calls[0].factory is not None:
+        return ()
+    found: list[tuple[str, str]] = []
+    for part in sorted(parts(finding.pass_name)):
+        job = Check(
+            module=finding.module,
+            calls=(PassCall(f"{part}()"),),
+            oracles=None if finding.oracle in DEATHS else (finding.oracle,),
+        )
+        found += [
+            (part, violation.place)
+            for violation in check(executor, job)
+            if (violation.oracle, violation.key) == (finding.oracle, finding.key)
+        ]
+    return tuple(found)

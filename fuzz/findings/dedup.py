@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterable
 
-from ...oracles.oracle import Violation
 from ..process.executor import Executor
 from .confirm import again
-from .evidence import Evidence
 from .finding import Finding
 from .rows import NamedCause
 from .rules import RULES, Cause
@@ -20,38 +17,33 @@ MOST_SUSPECTS = 8
 """Findings that one is compared with; each takes two checks in fresh processes."""
 
 
-_LEGALIZING = threading.Lock()
-"""Some rules ask TVM what a legalization gives, which is not made for threads."""
-
-
-def causes(finding: Finding, executor: Executor | None = None) -> list[NamedCause]:
-    """What the rules see in a finding, by rule."""
-    evidence = Evidence(finding, executor)
-    with _LEGALIZING:
-        return [
-            NamedCause(_digest(rule.name, cause), rule.reason, rule.sure)
-            for rule in RULES
-            for cause in rule.causes(evidence)
-        ]
+def causes(finding: Finding) -> list[NamedCause]:
+    """The causes that the rules name, by rule; none where no evidence was taken."""
+    evidence = finding.evidence
+    if evidence is None:
+        return []
+    return [
+        NamedCause(_digest(rule.name, cause), rule.reason, rule.sure)
+        for rule in RULES
+        for cause in rule.causes(finding, evidence)
+    ]
 
 
 def place(store: Store, finding: Finding, executor: Executor | None = None) -> str:
     """The id of the row that a finding of the store belongs to.
 
     Args:
-        executor: for the rules that try something; None: they are left out.
+        executor: compares it with suspects; None: they stay in rows of their own.
 
     Raises:
         ExecutorError: the harness failed at a check.
     """
-    store.rows.enter(finding.id, causes(finding, executor))
+    row = store.rows.enter(finding.id, causes(finding))
     if executor is not None:
         for id, reason in store.rows.suspects(finding.id)[:MOST_SUSPECTS]:
             other = store.get(id)
             if other is not None and crosscheck(executor, finding, other):
-                store.rows.join(finding.id, id, reason)
-    row = store.rows.of(finding.id)
-    assert row is not None
+                row = store.rows.join(finding.id, id, reason)
     return row
 
 
@@ -72,12 +64,10 @@ def _shown_first(store: Store, members: list[Finding]) -> list[Finding]:
 
 def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
     """Each one's module shows the other's violation, too."""
-    return _shows(executor, one, other) and _shows(executor, other, one)
-
-
-def _shows(executor: Executor, holder: Finding, sought: Finding) -> bool:
-    violation: Violation | None = again(executor, sought, holder.module)
-    return violation is not None
+    return (
+        again(executor, other, one.module) is not None
+        and again(executor, one, other.module) is not None
+    )
 
 
 def _digest(rule: str, cause: Cause) -> str:

@@ -1,9 +1,11 @@
-"""What a finding shows of its cause: where it raised, what its module calls, what it looks like."""
+"""Evidence: what the module of a finding shows of the cause, for the rules of deduplication.
+
+It is taken in a child process, since it runs code of TVM that may crash, and is stored with the
+finding: the rules themselves only compare.
+"""
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,131 +15,65 @@ from tvm import relax
 from tvm.ir import Op
 from tvm.relax.analysis import BaseCheckResult, type_base_check
 
-from ...generators.tvm_api import load_json
 from ...oracles import keys
 from ...oracles.inspect import bindings_of, has_op_attr, op_name
-from ...oracles.oracle import Violation
-from ...oracles.passcall import PassCall
 from ...oracles.structural.lowering_gaps import unknown
-from ..process.executor import Executor, check
-from ..process.jobs import Check
-from .confirm import DEATHS
-from .finding import Finding
+from ...oracles.violation import Journal
 from .pattern import pattern
 
-_FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<function>.+)')
 
-_PLACE = re.compile(r"[\w./+-]+\.(?:cc|h|py|pxi):\d+")
-"""How the key of an exception ends; it is empty where no frame says anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One line of a traceback."""
-
-    file: str
-    function: str
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """An exception, as a key has it."""
-
-    kind: str
-    text: str
-    place: str
-    """`file:line` of the innermost frame that says something, or nothing."""
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A finding, and what is read from it when a rule asks."""
+    """What rules know of a finding's module."""
 
-    def __init__(self, finding: Finding, executor: Executor | None = None) -> None:
-        """
-        Args:
-            executor: where other passes are tried on the module; None: none are.
-        """
-        self.finding = finding
-        self._executor = executor
+    pattern: str
+    """The module up to names, dtypes, dimensions and the values of constants."""
+    ops: tuple[str, ...]
+    """The operators of the model (add, conv2d) that the module calls."""
+    unknowns: tuple[str, ...]
+    """What types of calls leave open that a legalization must know, e.g. "unknown shape"."""
+    retyped: tuple[tuple[str, str], ...] = ()
+    """Operators whose legalization gives another type than the call has; in what it differs."""
+    inside: tuple[tuple[str, str], ...] = ()
+    """Passes that run inside of the pass and show the same key by themselves, each with the place.
+    """
 
-    @functools.cached_property
-    def mod(self) -> tvm.IRModule:
-        """The finding's module."""
-        return load_json(self.finding.module)
 
-    @functools.cached_property
-    def pattern(self) -> str:
-        """The module up to names, dtypes, dimensions and the values of constants."""
-        return pattern(self.mod)
+def evidence_of(mod: tvm.IRModule, journal: Journal, *, legalize: bool) -> Evidence:
+    """What the module shows.
 
-    @functools.cached_property
-    def raised(self) -> Raised | None:
-        """The exception that its key names, whatever oracle it came through."""
-        key = self.finding.key
-        if len(key) < 3 or not re.fullmatch(r"\w+", key[-3]):
-            return None
-        if key[-1] and not _PLACE.fullmatch(key[-1]):
-            return None
-        # An ill-formed module has a key of three parts, too, none of which is an exception's name.
-        return Raised(*key[-3:]) if key[-3] in _exceptions(self.finding.detail) else None
+    Args:
+        legalize: run the legalizations of the operators, any of which may crash.
+    """
+    journal("take evidence")
+    calls = list(_calls(mod))
+    unknowns = {str(found[0]) for call, name in calls if (found := unknown(call, name)) is not None}
+    return Evidence(
+        pattern=pattern(mod),
+        ops=tuple(sorted({name for _, name in calls})),
+        unknowns=tuple(sorted(unknowns)),
+        retyped=tuple(sorted(set(_retyped(calls, journal)))) if legalize else (),
+    )
 
-    @functools.cached_property
-    def frames(self) -> tuple[Frame, ...]:
-        """The traceback in its detail, outermost frame first."""
-        return tuple(
-            Frame(found["file"], found["function"].strip())
-            for found in _FRAME.finditer(self.finding.detail)
-        )
 
-    @functools.cached_property
-    def ops(self) -> frozenset[str]:
-        """The operators of the model (add, conv2d) that its module calls."""
-        return frozenset(
-            name
-            for binding in bindings_of(self.mod)
-            if (name := op_name(binding.value)) is not None and keys.computes(name)
-        )
+def _calls(mod: tvm.IRModule) -> Iterator[tuple[relax.Call, str]]:
+    for binding in bindings_of(mod):
+        name = op_name(binding.value)
+        if name is not None and keys.computes(name):
+            yield binding.value, name
 
-    def unknowns(self) -> Iterator[str]:
-        """What is not known of calls of operators, which a legalization must know."""
-        for call, name in self._calls():
-            found = unknown(call, name)
-            if found is not None:
-                yield str(found[0])
 
-    def of_other_type(self) -> Iterator[tuple[str, str]]:
-        """The operators whose legalization gives another type than their calls have; in what."""
-        for call, name in self._calls():
-            if has_op_attr(name, "FLegalize"):
-                given = _legalized(call, name)
-                if given is not None and type_base_check(call.ty, given) != BaseCheckResult.PASS:
-                    yield name, _difference(call.ty, given)
-
-    def said_of(self, pass_name: str) -> list[Violation]:
-        """What the finding's oracle says of another pass on the same module.
-
-        Raises:
-            ExecutorError: the harness failed.
-        """
-        if self._executor is None:
-            return []
-        oracle = self.finding.oracle
-        job = Check(
-            module=self.finding.module,
-            calls=(PassCall(f"{pass_name}()"),),
-            oracles=None if oracle in DEATHS else (oracle,),
-        )
-        return [found for found in check(self._executor, job) if found.oracle == oracle]
-
-    def _calls(self) -> Iterator[tuple[relax.Call, str]]:
-        for binding in bindings_of(self.mod):
-            name = op_name(binding.value)
-            if name is not None and (keys.computes(name)):
-                yield binding.value, name
+def _retyped(calls: list[tuple[relax.Call, str]], journal: Journal) -> Iterator[tuple[str, str]]:
+    for call, name in calls:
+        if has_op_attr(name, "FLegalize"):
+            journal(f"legalize {name}")
+            given = _legalized(call, name)
+            if given is not None and type_base_check(call.ty, given) != BaseCheckResult.PASS:
+                yield name, _difference(call.ty, given)
 
 
 def _legalized(call: relax.Call, name: str) -> Any:
-    """The type of what the legalization gives; None where it fails, which the finding tells."""
+    """The type of what the legalization gives; None where it raises, as the finding reports."""
     builder = relax.BlockBuilder()
     builder._begin_binding_block()
     try:
@@ -164,8 +100,3 @@ def _difference(old: Any, new: Any) -> str:
         )
         return next(differing, "fields")
     return type(old).__name__
-
-
-def _exceptions(detail: str) -> set[str]:
-    """The bare names of the exceptions whose text is in a detail."""
-    return set(re.findall(r"^(?:[\w.]+\.)?(\w+)(?::|$)", detail, re.M))

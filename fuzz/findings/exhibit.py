@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...generators.tvm_api import load_json, save_json
-from ...oracles.oracle import Case, Violation
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.text.exhibit import exhibit as of
+from ...oracles.violation import Case, Violation
 from ..process import death
 from ..process.executor import Executor, ask
 from ..process.jobs import Show

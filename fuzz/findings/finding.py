@@ -1,23 +1,23 @@
-"""The finding: one confirmed (or not confirmed) bug, as a value that can be stored and re-run."""
+"""The finding: a violation with all that is needed to see it again, as a value that is stored."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
-from ..process.protocol import Identity
-from ..process.serialize import counted, parse, typed
+from ...oracles.violation import KEY_FORMAT, Violation
+from ..process.protocol import Identity, identity
+from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import Origin
 from ..user_input.mistake import Mistake
+from .evidence import Evidence
 
-FORMAT = 1
+FORMAT = 2
 """Version of the stored form; a reader refuses any other."""
 
 
@@ -26,7 +26,7 @@ FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
 
 
 class BadFinding(Mistake):
-    """A text that should be a stored finding is none; says why."""
+    """A text that should be a stored finding is none; the message says why."""
 
 
 class UnknownFormat(BadFinding):
@@ -35,17 +35,12 @@ class UnknownFormat(BadFinding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What an oracle found wrong, with everything that is needed to see it again."""
+    """One bug, confirmed or not, with everything that is needed to see it again."""
 
-    oracle: str
-    pass_name: str
-    title: str
-    detail: str
-    key: tuple[str, ...]
-    fingerprint: tuple[str, ...]
+    violation: Violation
     module: str
     """The module, as TVM JSON of the TVM version that found it."""
-    source: str
+    source: str = ""
     """The same module as Python source that rebuilds it; empty where it could not be written."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
@@ -54,23 +49,24 @@ class Finding:
     index: int | None = None
     stage: str = "raw"
     disabled: tuple[str, ...] = ()
-    """Traits that the module was generated without; with seed, index and stage it comes again."""
+    """Traits that the module was generated without; seed, index, stage and these generate it."""
     ops: tuple[str, ...] = ()
-    """The operators that it was made of; none: all."""
+    """The operators that it was generated from; none: all."""
     exempt: tuple[str, ...] = ()
     """Promises that the author of the pass said it does not make."""
     versions: Mapping[str, str]
     confirmed: bool = False
-    """It came out again, with the same key, in a fresh process."""
+    """It came out again, with the same key and place, in a fresh process."""
     reduced: bool = False
     """The greedy reduction came to its end."""
     first_bad: str | None = None
-    """The oldest version of TVM on which `relaxfuzz bisect` saw it fail; None: it was not asked."""
+    """The oldest version of TVM on which `relaxfuzz bisect` saw it fail; None: it did not run."""
     reproducer: str | None = None
     """File name in the `reproducers` folder of the store; None until one is seen to fail."""
-
     exhibit: Exhibit | None = None
-    """What to look at first; None until it is published, and in stores of older versions."""
+    """What to look at first; None until the finding is published."""
+    evidence: Evidence | None = None
+    """What deduplication knows of the module; None until the finding is published."""
 
     @classmethod
     def of(
@@ -86,14 +82,9 @@ class Finding:
         exempt: tuple[str, ...] = (),
         confirmed: bool = False,
     ) -> Finding:
-        """What an oracle said of this module; nobody has seen it again yet."""
+        """A violation on a module that comes from `origin`, or from the user."""
         return cls(
-            oracle=violation.oracle,
-            pass_name=violation.pass_name,
-            title=violation.title,
-            detail=violation.detail,
-            key=violation.key,
-            fingerprint=violation.fingerprint,
+            violation=violation,
             module=module,
             source=source,
             calls=calls,
@@ -109,45 +100,74 @@ class Finding:
         )
 
     @property
-    def id(self) -> str:
-        """Short and stable: the same bug in the same TVM build has the same id in every run."""
-        return identify(self.oracle, self.pass_name, self.key)
+    def oracle(self) -> str:
+        """The oracle that found it."""
+        return self.violation.oracle
 
     @property
-    def violation(self) -> Violation:
-        """The oracle's own account."""
-        return Violation(
-            self.oracle, self.pass_name, self.title, self.detail, self.key, self.fingerprint
-        )
+    def pass_name(self) -> str:
+        """The pass that is blamed."""
+        return self.violation.pass_name
+
+    @property
+    def title(self) -> str:
+        """See `Violation.title`."""
+        return self.violation.title
+
+    @property
+    def detail(self) -> str:
+        """See `Violation.detail`."""
+        return self.violation.detail
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """See `Violation.key`."""
+        return self.violation.key
+
+    @property
+    def full_key(self) -> tuple[str, ...]:
+        """Oracle, pass and key: they identify the bug on every version of TVM."""
+        return self.oracle, self.pass_name, *self.key
+
+    @property
+    def identity(self) -> Identity:
+        """Identifies the bug in the TVM build that found it."""
+        return identity(self.violation)
+
+    @property
+    def id(self) -> str:
+        """Short and stable: the same bug in the same TVM build has the same id in every run."""
+        return id_of(self.identity)
 
     def to_json(self) -> str:
         """The stored form."""
-        return json.dumps({"format": FORMAT, **dataclasses.asdict(self)})
+        return json.dumps({"format": FORMAT, "key_format": KEY_FORMAT, **plain(self)})
 
     @classmethod
     def from_json(cls, text: str) -> Finding:
         """Read the stored form, which may come from anybody. Nothing in it is executed.
 
         Raises:
-            UnknownFormat: it was written in another format version.
+            UnknownFormat: it was written in another format version, or has a key of another one.
             BadFinding: it is no finding, or no value that a finding can have.
         """
         try:
             data = parse(text)
             if not isinstance(data, dict):
                 raise ValueError(f"expected an object but got {text[:40]!r}")
-            version = data.pop("format", None)
-            if version != FORMAT or isinstance(version, bool):
-                raise UnknownFormat(
-                    f"Expected a finding in format {FORMAT} but got format={version!r:.40}; "
-                    "read it with the relaxfuzz version that wrote it"
-                )
+            for name, expected in (("format", FORMAT), ("key_format", KEY_FORMAT)):
+                version = data.pop(name, None)
+                if version != expected or isinstance(version, bool):
+                    raise UnknownFormat(
+                        f"Expected a finding in {name} {expected} but got {name}={version!r:.40}; "
+                        "read it with the relaxfuzz version that wrote it"
+                    )
             counted([data.get("seed"), data.get("index")])
             made: Finding = typed(data, cls)
         except ValueError as error:
             raise BadFinding(f"no finding: {error}") from None
         if "tvm" not in made.versions:
-            raise BadFinding("no finding: versions does not say that of tvm")
+            raise BadFinding("no finding: versions does not name that of tvm")
         if made.reproducer is not None and not FILE_NAME.fullmatch(made.reproducer):
             raise BadFinding(
                 f"no finding: expected the name of a Python file but got "
@@ -158,10 +178,6 @@ class Finding:
 
 def id_of(identity: Identity) -> str:
     """The id of the finding with this identity."""
-    oracle, name, key = identity
-    return identify(oracle, name, key)
-
-
-def identify(oracle: str, pass_name: str, key: tuple[str, ...]) -> str:
-    """The id of the finding with this oracle, pass and key."""
-    return hashlib.sha256(json.dumps([oracle, pass_name, *key]).encode()).hexdigest()[:10]
+    oracle, pass_name, key, place = identity
+    parts = [oracle, pass_name, *key, place]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]

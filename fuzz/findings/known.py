@@ -103,10 +103,9 @@ class Expected:
 
     def of(self, finding: Finding) -> tuple[Known, ...]:
         """The knowns that a finding may be."""
-        fingerprint = (finding.oracle, finding.pass_name, *finding.fingerprint)
-        found = self._own.of(fingerprint)
+        found = self._own.of(finding.full_key)
         if not any(map(is_users, finding.calls)) or finding.pass_name == TVMSCRIPT_ITSELF:
-            found += self._shipped.of(fingerprint)
+            found += self._shipped.of(finding.full_key)
         return found
 
     def take(self, finding: Finding) -> bool:
@@ -251,10 +250,9 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     document = tomlkit.document()
     document["what"] = finding.title.replace(ANYTHING, "...")
-    fingerprint = (finding.oracle, finding.pass_name, *finding.fingerprint)
     document["key_format"] = KEY_FORMAT
     document["keys"] = tomlkit.array().multiline(True)
-    document["keys"].append(list(fingerprint))
+    document["keys"].append(list(finding.full_key))
     document["tvm"] = f"fails on {finding.versions['tvm']}"
     if reproducer is not None:
         shutil.copyfile(reproducer, folder / f"{name}.py")

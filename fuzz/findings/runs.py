@@ -1,4 +1,4 @@
-"""Runs: what was done in a store's folder, and how far the one is that goes on."""
+"""Runs: what was done in a store's folder, and how far the current one is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...oracles.violation import KEY_FORMAT
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats
 
@@ -24,7 +25,7 @@ SAMPLES = 256
 """At most so many of a run are kept."""
 
 LATEST = 2.5e11
-"""Seconds since 1970 that calendars can tell."""
+"""Seconds since 1970; calendars end about there."""
 
 INTERVAL = 0.5
 """Seconds between two samples of a short run."""
@@ -81,7 +82,7 @@ class Run:
     fixed: tuple[str, ...] = ()
     """Names of knowns whose reproducers do not fail any more."""
     found: tuple[str, ...] = ()
-    """Ids of the findings that were told, in this order."""
+    """Ids of the findings that were reported, in this order."""
     samples: tuple[Sample, ...] = ()
     faults: tuple[str, ...] = ()
     finished: bool = False
@@ -153,11 +154,18 @@ class Runs:
 
 
 def _encode(run: Run) -> str:
-    return json.dumps(plain(run))
+    return json.dumps({"key_format": KEY_FORMAT, **plain(run)})
 
 
 def _decode(text: str) -> Run:
-    run: Run = typed(counted(parse(text)), Run)
+    data = counted(parse(text))
+    version = data.pop("key_format", None) if isinstance(data, dict) else KEY_FORMAT
+    if version != KEY_FORMAT:
+        raise ValueError(
+            f"Expected a run with keys in format {KEY_FORMAT} but got key_format={version!r:.40}; "
+            "read it with the relaxfuzz version that wrote it"
+        )
+    run: Run = typed(data, Run)
     if run.started > LATEST:
         raise ValueError(f"expected a time but got started={run.started!r}")
     return run

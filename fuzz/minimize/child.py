@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ...generators.stages import Stage
 from ...generators.tvm_api import load_json
-from ...oracles.oracle import Violation
+from ...oracles.violation import Violation
 from ..process.jobs import Check, Context, violations_of
 from ..process.process_state import Watch
 from ..process.protocol import Death, Identity, Job, identity

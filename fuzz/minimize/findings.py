@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ...oracles.oracle import Violation
+from ...oracles.violation import Violation
 from ..findings.confirm import again
 from ..findings.finding import Finding
 from ..process.executor import Executor
@@ -99,7 +99,5 @@ def _with(finding: Finding, module: str, violation: Violation) -> Finding:
         finding,
         module=module,
         source=source_of(module),
-        title=violation.title,
-        detail=violation.detail,
-        fingerprint=violation.fingerprint,
+        violation=violation,
     )

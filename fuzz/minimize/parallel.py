@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...generators.tvm_api import load_json, save_json
-from ...oracles.oracle import Violation
 from ...oracles.structural import crash
+from ...oracles.violation import Violation
 from ..findings.confirm import DEATHS, again, same
 from ..findings.finding import Finding
 from ..process import death

@@ -15,7 +15,7 @@ import tvm
 
 from ...generators.tvm_api import load_json, save_json
 from ...oracles.pass_runs import given
-from ...oracles.structural import well_formed
+from ...oracles.structural import checkers
 from .reduction import FIRST, Edit, Reduction, Spot
 from .reductions import REDUCTIONS
 
@@ -55,7 +55,7 @@ def make(mod: tvm.IRModule, spot: Spot, reductions: Sequence[Reduction]) -> tvm.
 
 def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
     """The key of what makes a module ill-formed; None for a well-formed one."""
-    flaw = well_formed.flaw(mod)
+    flaw = checkers.flaw(mod)
     return None if flaw is None else flaw.key
 
 
@@ -93,7 +93,7 @@ class Search:
     """What was tried, by digest. A structural hash would not tell names and sharing apart."""
     flaw: tuple[str, ...] | None = None
     """What is wrong with the module that was given, and may be with those that it becomes: the key
-    of `well_formed.flaw`. Whoever has an ill-formed module wants to know where it is."""
+    of `checkers.flaw`. Whoever has an ill-formed module wants to know where it is."""
     before: Callable[[Spot], None] = quiet
     """Told of each edit before it is made."""
     fault: Tell = raising

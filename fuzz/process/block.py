@@ -22,9 +22,9 @@ from ...generators.tvm_api import save_json
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.inspect import ops_used
-from ...oracles.oracle import Case, Violation
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import PassCall
+from ...oracles.violation import Case, Violation
 from ..campaign import schedule
 from ..campaign.draw import entropy, example
 from ..campaign.schedule import Item, Kind

@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from pathlib import PurePath
 
-from ...oracles.oracle import Violation
+from ...oracles.violation import Violation
 from ..output.readable import visible
 from .protocol import Death, Died, Position
 
@@ -59,7 +59,7 @@ def violation(died: Died) -> Violation:
     if died.death is Death.CHANGED:  # the last step names what was changed
         at = step
     key = (at,) if at else ()
-    return Violation(died.death.value, blamed, title, detail, key, key)
+    return Violation(title, detail, key, oracle=died.death.value, pass_name=blamed)
 
 
 def culprit(position: Position) -> str:

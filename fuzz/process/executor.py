@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from ...oracles.oracle import Violation
+from ...oracles.violation import Violation
 from ..user_input.mistake import Mistake, Told
 from . import death
 from .jobs import Check

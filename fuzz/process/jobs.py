@@ -21,10 +21,11 @@ from ...oracles.catalogue import catalogue
 from ...oracles.check import BUILDS, VALUES
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
-from ...oracles.oracle import Case, Violation
 from ...oracles.pass_runs import PassRuns
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import Exhibit, exhibit
+from ...oracles.violation import Case, Violation
+from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
 from ..user_input import module_file
 from . import death
@@ -130,7 +131,6 @@ def checked(
             title=sentence(each.title),
             detail=visible(each.detail),
             key=tuple(map(_encodable, each.key)),
-            fingerprint=tuple(map(_encodable, each.fingerprint)),
         )
         for each in violations
     ]
@@ -210,6 +210,23 @@ def show(job: Show, context: Context[Exhibit]) -> None:
     context.journal.position(0, Stage.RAW, 0, "show", job.calls, job.pipeline)
     case = Case(load_json(job.module), job.calls, job.pipeline)
     context.report(exhibit(case, job.violation, context.journal.step))
+
+
+@dataclass(frozen=True, slots=True)
+class Examine(Job[Evidence]):
+    """Take the evidence of a module by which findings are put into rows."""
+
+    module: str
+    """TVM JSON."""
+    legalize: bool
+    """Run legalizations, which may crash."""
+
+
+def examine(job: Examine, context: Context[Evidence]) -> None:
+    """Report the evidence."""
+    context.journal.position(0, Stage.RAW, 0, "examine")
+    mod = load_json(job.module)
+    context.report(evidence_of(mod, context.journal.step, legalize=job.legalize))
 
 
 @dataclass(frozen=True, slots=True)

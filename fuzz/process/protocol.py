@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ...generators.stages import Stage
-from ...oracles.oracle import Violation
 from ...oracles.passcall import PassCall
+from ...oracles.violation import Violation
 from .serialize import plain, typed
 
 VERSION = 2
@@ -83,13 +83,13 @@ LIMITS = Limits()
 """The default limits."""
 
 
-Identity: TypeAlias = tuple[str, str, tuple[str, ...]]
-"""Oracle, pass and key of a violation: what tells bugs apart within one TVM build."""
+Identity: TypeAlias = tuple[str, str, tuple[str, ...], str]
+"""Oracle, pass, key and place of a violation: they identify a bug within one TVM build."""
 
 
 def identity(violation: Violation) -> Identity:
-    """What the violation is known by."""
-    return violation.oracle, violation.pass_name, violation.key
+    """What identifies the violation within this TVM build."""
+    return violation.oracle, violation.pass_name, violation.key, violation.place
 
 
 @functools.lru_cache(10_000)

@@ -36,6 +36,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     block.Block: block.run_block,
     block.Regenerate: block.regenerate,
     jobs.Check: jobs.check,
+    jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
     jobs.Narrow: jobs.narrow,
     jobs.Read: jobs.read,

@@ -14,8 +14,8 @@ from ...generators.tvm_api import save_json, versions
 from ...oracles import check as oracle_layer
 from ...oracles.composition import contract_of
 from ...oracles.contract import Exemption, PassContract
-from ...oracles.oracle import Case, Violation
 from ...oracles.passcall import PassCall, parse
+from ...oracles.violation import Case, Violation
 from ..findings.finding import Finding
 from ..process.executor import check
 from ..process.jobs import Check
@@ -154,7 +154,6 @@ def _died(call: PassCall, module: str) -> Violation | None:
             detail=f"The process {left['pid']} ended while {call.name} was checked on this module. "
             "The next run tries it again.",
             key=(),
-            fingerprint=(),
         )
     return None
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...generators.tvm_api import load_json
-from ...oracles.oracle import Case
 from ...oracles.text.exhibit import alone
 from ...oracles.text.printed import printed
+from ...oracles.violation import Case
 from .. import reproducer
 from ..findings import exhibit
 from ..findings.confirm import DEATHS, again

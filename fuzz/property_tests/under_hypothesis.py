@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from ...oracles.oracle import Violation
-from ..findings.finding import identify
+from ...oracles.violation import Violation
+from ..findings.finding import id_of
 
 
 def searching() -> bool:
@@ -62,13 +62,13 @@ def _bug(violation: Violation) -> str:
     checker's message; the rest by what is wrong.
     """
     match violation.oracle, *violation.key:
-        case "crash", kind, text, place:
-            told: tuple[str, ...] = (kind, place or text)
+        case "crash", kind, text:
+            told: tuple[str, ...] = (kind, violation.place or text)
         case "well-formed", kind, message, *_:
             told = (kind, message)
         case _, *key:
             told = tuple(key[:1])
-    return identify(violation.oracle, violation.pass_name, told)
+    return id_of((violation.oracle, violation.pass_name, told, ""))
 
 
 def _context() -> Any:

@@ -124,7 +124,7 @@ class _OfCorpus(_Again):
 
         outcome = self.replay(self.path)
         if self.entry is not None:
-            _fingerprint(self, self.entry.key)
+            _key(self, self.entry.key)
         match outcome.status:
             case Status.PASSES | Status.GONE:
                 return
@@ -161,7 +161,7 @@ class _OfKnown(_Again):
         version = versions()["tvm"]
         expected = said.tvm.expects_failure(version)
         outcome = self.replay(said.reproducer)
-        _fingerprint(self, said.keys[0])
+        _key(self, said.keys[0])
         gone = outcome.status in NO_LONGER
         if outcome.status in (Status.FAILS, Status.AS_EXPECTED) and expected:
             self.expected(reason(said), outcome)
@@ -182,10 +182,8 @@ def _title(path: Path) -> str:
     return " ".join(line.removeprefix("#").strip() for line in lines)
 
 
-def _fingerprint(item: pytest.Item, fingerprint: tuple[str, ...]) -> None:
-    item.user_properties.append(
-        ("relaxfuzz.fingerprint", json.dumps(fingerprint, ensure_ascii=False))
-    )
+def _key(item: pytest.Item, key: tuple[str, ...]) -> None:
+    item.user_properties.append(("relaxfuzz.key", json.dumps(key, ensure_ascii=False)))
 
 
 def _again(path: Path) -> str:

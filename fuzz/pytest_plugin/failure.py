@@ -32,8 +32,7 @@ def reason(known: Known) -> str:
 
 def properties(finding: Finding, store: Store) -> Iterator[tuple[str, str]]:
     """What JUnit's XML says besides of a test that failed."""
-    fingerprint = [finding.oracle, finding.pass_name, *finding.fingerprint]
-    yield "relaxfuzz.fingerprint", json.dumps(fingerprint, ensure_ascii=False)
+    yield "relaxfuzz.key", json.dumps(finding.full_key, ensure_ascii=False)
     reproducer = store.reproducer(finding)
     if reproducer is not None:
         yield "relaxfuzz.reproducer", str(reproducer)

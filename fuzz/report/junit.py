@@ -82,7 +82,8 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
             {
                 "state": entry.state,
                 "finding": finding.id,
-                "fingerprint": " | ".join(finding.fingerprint),
+                "key": " | ".join(finding.full_key),
+                "place": finding.violation.place,
                 "reproducer": "" if path is None else path,
                 "replay": replay(report, finding),
                 **({"first_bad": finding.first_bad} if finding.first_bad else {}),

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from ...oracles.violation import KEY_FORMAT
 from .data import Entry, Report
 from .passes import shares
 from .told import counts, expected, replay
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the lines. New fields come without a new number; one that goes or changes brings one."""
 
 
@@ -93,7 +94,9 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
     shown, path = finding.exhibit, entry.evidence[0].reproducer
     return line | {
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
-        "fingerprint": list(finding.fingerprint),
+        "key": list(finding.full_key),
+        "place": finding.violation.place,
+        "key_format": KEY_FORMAT,
         "calls": [str(call) for call in finding.calls],
         "pipeline": finding.pipeline,
         "expected": expected(finding),

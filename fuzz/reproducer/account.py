@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 from ...oracles.check import ORACLES
+from ...oracles.violation import KEY_FORMAT
 from ..findings.finding import Finding
 from ..output.readable import sentence
 from ..process.protocol import Death
@@ -46,7 +47,8 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
         *textwrap.wrap(title(finding), WIDTH)[:2],
         # A report names all sources; one is enough to look it up.
         *textwrap.wrap(f"Expected: {promise} ({source.partition('; ')[0]})", WIDTH),
-        f"Finding {finding.id} ({finding.oracle}), seen with {versions(finding)}",
+        f"Finding {finding.id} ({finding.oracle}, key format {KEY_FORMAT}), "
+        f"seen with {versions(finding)}",
     ]
     if USES_OURS in check:
         lines.append("It needs relaxfuzz, besides TVM and NumPy: compiled code hides the bug.")

@@ -13,8 +13,9 @@ from typing import Protocol
 from ...oracles import keys
 from ...oracles.check import ORACLES
 from ...oracles.metamorphic import oracles
-from ...oracles.structural import reference, well_formed
+from ...oracles.structural import checkers, reference
 from ...oracles.values.pipeline_values import CODE_GENERATION
+from ...oracles.violation import Raised
 from ..findings.finding import Finding
 from ..findings.script import MAIN
 from ..process.protocol import Death
@@ -138,47 +139,49 @@ def says(stderr: str, finding: Finding) -> bool:
     if seen is None:
         return False
     kind, text = seen[0].rpartition(".")[2], seen[1]
-    match (finding.oracle, *finding.fingerprint):
-        case ("crash", told, words, *_):
-            return _same_exception(kind, text, told, words)
-        case (_, "a second run raises" | "exception" | "what is saved does not load", told, words):
-            return _same_exception(kind, text, told, words)
-        case ("reference", reference.REFUSED, told, words, *_):
-            return _same_exception(kind, text, told, words)
-        case ("well-formed", well_formed.RELAX | well_formed.TENSOR_IR, words, *_):
+    expected = finding.violation.raised
+    match (finding.oracle, *finding.key):
+        case (
+            ("crash", *_)
+            | (_, "a second run raises" | "exception" | "what is saved does not load", *_)
+            | ("reference", reference.REFUSED, *_)
+        ) if expected is not None:
+            return _same_exception(kind, text, expected)
+        case ("well-formed", checkers.RELAX | checkers.TENSOR_IR, words, *_):
             return _complains(text, words)
         case (
             "idempotent",
             "the result of a second run",
-            well_formed.RELAX | well_formed.TENSOR_IR,
+            checkers.RELAX | checkers.TENSOR_IR,
             words,
             *_,
         ):
             return _complains(text, words)
         case ("tvmscript", words):
-            return oracles.said(f"{kind}: {text}") == words
+            return oracles.parser_message(f"{kind}: {text}") == words
         case ("lowering-complete", operator, *_):
             return operator.removeprefix("relax.") in text
     if finding.pass_name == CODE_GENERATION or finding.oracle not in ORACLES:
         return True
-    if ORACLES[finding.oracle].tier > 2 and not _RAISES.search(" ".join(finding.fingerprint)):
+    if ORACLES[finding.oracle].tier > 2 and not _RAISES.search(finding.title):
         return kind == "AssertionError"
     return _COMPILER.search(stderr.rpartition(_TRACEBACK)[2]) is None
 
 
-def _same_exception(kind: str, text: str, told: str, words: str) -> bool:
-    if kind != told:
+def _same_exception(kind: str, text: str, expected: Raised) -> bool:
+    if kind != expected.kind:
         return False
     if kind == "AttributeError":
         text = re.sub(r"'[\w.]+' object", "object", text)
-        return text.startswith(words)
-    # Which operator refuses, or which function raises without a word, is known by the frames.
-    return words == keys.REFUSED or not text or _alike(keys.message(text), words)
+        return text.startswith(expected.text)
+    # Which operator refuses, or which function raises without a message, the frames show.
+    refused = expected.text == keys.REFUSED
+    return refused or not text or _alike(keys.message(text), expected.text)
 
 
 def _complains(text: str, words: str) -> bool:
     if words == "a type does not fit":
-        return well_formed.MISFIT.match(text) is not None
+        return checkers.MISFIT.match(text) is not None
     return _alike(keys.message(text, ops=True), words)
 
 

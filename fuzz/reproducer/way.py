@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
-from ...oracles.oracle import Case
+from ...oracles.violation import Case
 from ..findings.finding import Finding
 from ..process.process_state import VITAL, question
 from ..process.protocol import Death

@@ -15,6 +15,7 @@ from rich.console import Console
 from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
 from ...oracles.passcall import PassCall
+from ...oracles.violation import KEY_FORMAT
 from ..campaign.triage import Triage
 from ..cluster.connection import connect
 from ..cluster.scripts import ClusterScripts
@@ -278,8 +279,9 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "event": "finding",
         "id": finding.id,
         "row": store.rows.of(finding.id) or finding.id,
-        "key": [finding.oracle, finding.pass_name, *finding.key],
-        "fingerprint": [finding.oracle, finding.pass_name, *finding.fingerprint],
+        "key": finding.full_key,
+        "place": finding.violation.place,
+        "key_format": KEY_FORMAT,
         "pass": finding.pass_name,
         "oracle": finding.oracle,
         "title": finding.title,

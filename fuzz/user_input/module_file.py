@@ -23,7 +23,7 @@ from types import ModuleType
 import tvm
 
 from ...generators.tvm_api import load_json, save_json, upgraded_json
-from ...oracles.structural.well_formed import flaw
+from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
 from ..system.sandbox import OUT_OF_MEMORY, Fence, apart
 from ..system.script_runner import HUNG

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from json import dumps, loads  # a user's file may put others into the module
 from pathlib import Path
 
-from ...oracles.keys import words
+from ...oracles.keys import text_of
 from ...oracles.passcall import BadPass, BadSpelling, parse
 from ..system.limits import adopt_orphans, die_with_parent
 from ..system.orphans import kill_descendants
@@ -62,7 +62,7 @@ def _problem(spelling: str) -> str | None:
     except (BadPass, BadSpelling) as error:
         return str(error)
     except BaseException as error:  # SystemExit of a user's file, too
-        said = words(error).strip().splitlines()
+        said = text_of(error).strip().splitlines()
         return f"{spelling} raised {type(error).__name__}: {said[0] if said else ''}"
     return None
 

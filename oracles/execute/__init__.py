@@ -17,7 +17,7 @@ from tvm.relax import vm_build
 
 from .. import keys
 from ..errors import Unsupported
-from ..oracle import Problem
+from ..violation import Violation
 from . import kernels
 from .convert import from_numpy, to_numpy
 from .fork import LATE, allow, in_fork
@@ -75,8 +75,8 @@ class Failure:
     error: str
     """Name of the exception's class."""
     text: str
-    problem: Problem
-    """What tells it from other exceptions."""
+    violation: Violation
+    """The exception with its key; no pass is blamed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,4 +193,4 @@ def _failure(step: str, error: Exception) -> Failure:
 def _death(told: int, end: str) -> Death:
     step = ("lower", "build", "run")[min(told, 2)]
     what = f"the process ends by {end} in the step {step!r}"
-    return Death(step, end, what, Problem(what, what, (step, end), (step, end)), told - 2)
+    return Death(step, end, what, Violation(what, what, (step, end)), told - 2)

@@ -12,9 +12,9 @@ from tvm import relax
 
 from .. import pipelines
 from ..inspect import attr, prim_funcs
-from ..oracle import Journal, silent
 from ..pass_runs import cpu
 from ..passcall import PassCall
+from ..violation import Journal, silent
 from . import breakage, lowering, names
 from .breakage import CHECK
 from .spelling import one_line

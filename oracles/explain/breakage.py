@@ -9,9 +9,9 @@ from tvm import relax
 
 from ..inspect import bindings_of, global_vars, relax_functions, static
 from ..keys import headline
-from ..oracle import Journal
+from ..structural.checkers import flaw
 from ..structural.lowering_gaps import Reason
-from ..structural.well_formed import flaw
+from ..violation import Journal
 from .spelling import one_line
 from .steps import Broken
 from .traced import Traced, underlined

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import tvm
 
-from ..oracle import silent
 from ..passcall import PassCall
 from ..structural.lowering_gaps import leftovers
+from ..violation import silent
 from .spelling import operator
 from .steps import along
 

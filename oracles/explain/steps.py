@@ -10,10 +10,10 @@ import tvm
 from tvm.ir.instrument import pass_instrument
 
 from .. import pipelines
-from ..oracle import Journal
 from ..pass_runs import cpu
 from ..passcall import BadPass, PassCall, parse
-from ..structural.well_formed import flaw
+from ..structural.checkers import flaw
+from ..violation import Journal
 
 NONE = "none"
 """The pipeline without steps: the module goes to code generation as it is."""

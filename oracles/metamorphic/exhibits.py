@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import tvm
 
-from ..oracle import Case, Half, Halves, Violation
+from ..oracle import Half, Halves
 from ..pass_runs import attempt
 from ..text.halves import alike, ran
+from ..violation import Case, Violation
 
 TwinOf = Callable[[Case], tvm.IRModule | None]
 

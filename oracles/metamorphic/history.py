@@ -6,11 +6,12 @@ import tvm
 
 from ...generators.tvm_api import load_json, save_json
 from .. import keys
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, attempt
 from ..structural.canonical import canonical, equivalent
 from ..text.halves import both
 from ..text.standalone import nested_module, standalone
+from ..violation import Case, Violation
 from . import twins
 from .oracles import renamed
 
@@ -23,7 +24,7 @@ OVERWRITTEN = "work on another module changes an earlier result"
 REMEMBERED = "takes a module for an earlier one with the same names"
 
 
-def check(runs: PassRuns) -> Problem | None:
+def check(runs: PassRuns) -> Violation | None:
     """Let the pass work on another module with the same names, then on this one again.
 
     A module on which it does nothing tells little, and costs as much.
@@ -40,18 +41,16 @@ def check(runs: PassRuns) -> Problem | None:
         runs.attempt("another module", runs.directly, module)
         del module
         if save_json(keys.comparable(after)) != text:
-            return Problem.plain(OVERWRITTEN)
+            return Violation.titled(OVERWRITTEN)
         again = runs.attempt("after another module", runs.directly, runs.given.copy())
         if again.mark != runs.direct.mark and (found := _stale(after, again)) is not None:
             return found
     return None if runs.exempt("renaming") else _remembered(runs)
 
 
-def _stale(before: tvm.IRModule, again: Outcome) -> Problem | None:
+def _stale(before: tvm.IRModule, again: Outcome) -> Violation | None:
     if again.error is not None:
-        problem = keys.exception(again.error)
-        said = (STALE, *problem.key), (STALE, *problem.fingerprint)
-        return Problem(f"{STALE}: {problem.title}", problem.detail, *said)
+        return keys.exception(again.error).under(STALE)
     assert again.mod is not None
     expected, actual = keys.comparable(before), keys.comparable(again.mod)
     if equivalent(expected, actual):
@@ -59,7 +58,7 @@ def _stale(before: tvm.IRModule, again: Outcome) -> Problem | None:
     return keys.mismatch(canonical(expected), canonical(actual), STALE)
 
 
-def _remembered(runs: PassRuns) -> Problem | None:
+def _remembered(runs: PassRuns) -> Violation | None:
     """The other module is treated as one with names that the pass has never met."""
     call = runs.call
     module = twins.other_module(runs.given.copy())
@@ -73,7 +72,7 @@ def _remembered(runs: PassRuns) -> Problem | None:
     if not _alike(runs.direct, attempt(runs.directly, stranger)):
         return None
     if other.mod is None or unknown.mod is None:
-        return Problem.plain(f"{REMEMBERED}: only one of them raises")
+        return Violation.titled(f"{REMEMBERED}: only one of them raises")
     expected, actual = keys.comparable(unknown.mod), keys.comparable(other.mod)
     return keys.mismatch(canonical(expected), canonical(actual), REMEMBERED)
 

@@ -16,13 +16,14 @@ from ...generators.source import from_source, same_graph, to_source
 from ...generators.tvm_api import load_json, save_json
 from .. import keys
 from ..inspect import is_public, relax_functions
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
-from ..structural import well_formed
 from ..structural.canonical import canonical, equivalent
+from ..structural.checkers import flaw
 from ..text.halves import ran
 from ..text.standalone import nested_module, standalone
+from ..violation import Case, Violation
 from . import twins
 from .exhibits import twin_halves
 
@@ -40,7 +41,7 @@ def _same(mod: tvm.IRModule) -> tvm.IRModule:
 
 def _compare(
     runs: PassRuns, how: str, twin: Twin, back: Callable[[tvm.IRModule], tvm.IRModule] = _same
-) -> Problem | None:
+) -> Violation | None:
     """What is wrong if the pass gives something else for the twin than it did for the module.
 
     Args:
@@ -56,20 +57,19 @@ def _compare(
     if outcome.error is not None:
         if runs.rejected(outcome.error):
             return None
-        problem = keys.exception(outcome.error)
-        problem = Problem(
-            f"fails on the same module {how}: {problem.title}",
-            problem.detail,
-            ("exception", *problem.key),
-            ("exception", *problem.fingerprint),
-        )
-        return problem if _copies_agree(runs, after) else None
+        return _raises(how, outcome.error) if _copies_agree(runs, after) else None
     assert outcome.mod is not None
     expected, actual = keys.comparable(back(after)), keys.comparable(back(outcome.mod))
     if equivalent(expected, actual) or not _copies_agree(runs, after):
         return None
     what = f"gives something else for the same module {how}"
     return keys.mismatch(canonical(expected), canonical(actual), what)
+
+
+def _raises(how: str, error: Exception) -> Violation:
+    """The pass raises on the twin."""
+    raised = keys.exception(error)
+    return raised.under("exception", f"fails on the same module {how}: {raised.title}")
 
 
 def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
@@ -87,17 +87,17 @@ REBUILT = "built again by constructors"
 COPIED = "saved and loaded"
 
 
-def sharing(runs: PassRuns) -> Problem | None:
+def sharing(runs: PassRuns) -> Violation | None:
     """Shared ShapeExpr nodes, and equal nodes that are not shared, mean the same."""
     return _compare(runs, APART, twins.unshared) or _compare(runs, TOGETHER, twins.shared)
 
 
-def isolation(runs: PassRuns) -> Problem | None:
+def isolation(runs: PassRuns) -> Violation | None:
     """A function that has nothing to do with the others changes nothing in them."""
     return _compare(runs, STRANGER, twins.with_stranger, twins.without_stranger)
 
 
-def renaming(runs: PassRuns) -> Problem | None:
+def renaming(runs: PassRuns) -> Violation | None:
     """Names of private functions and bound variables mean nothing, if the call has none of them."""
     call = runs.call
     return _compare(runs, RENAMED, lambda mod: renamed(mod, call))
@@ -108,12 +108,12 @@ def renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
     return twins.renamed(mod, kept=re.findall(r"\w+", call.expr))
 
 
-def function_order(runs: PassRuns) -> Problem | None:
+def function_order(runs: PassRuns) -> Violation | None:
     """The order of functions means nothing."""
     return _compare(runs, REORDERED, twins.reordered)
 
 
-def source(runs: PassRuns) -> Problem | None:
+def source(runs: PassRuns) -> Violation | None:
     """A module built again by plain constructors means the same.
 
     Raises:
@@ -137,20 +137,14 @@ def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
     return twin
 
 
-def json(runs: PassRuns) -> Problem | None:
+def json(runs: PassRuns) -> Violation | None:
     """A module that was saved and loaded means the same, and so can the result be saved."""
     after = runs.direct.mod
     if after is None:
         return None
     copied = runs.attempt("copy", runs.directly, runs.given.copy())
     if copied.error is not None:
-        problem = keys.exception(copied.error)
-        return Problem(
-            f"fails on the same module {COPIED}: {problem.title}",
-            problem.detail,
-            ("exception", *problem.key),
-            ("exception", *problem.fingerprint),
-        )
+        return _raises(COPIED, copied.error)
     assert copied.mod is not None
     expected, actual = keys.comparable(after), keys.comparable(copied.mod)
     if not equivalent(expected, actual):
@@ -160,40 +154,32 @@ def json(runs: PassRuns) -> Problem | None:
     try:
         again = load_json(text)
     except Exception as error:
-        problem = keys.exception(error)
-        what = "what is saved does not load"
-        return Problem(
-            f"{what}: {problem.title}",
-            problem.detail,
-            (what, *problem.key),
-            (what, *problem.fingerprint),
-        )
+        return keys.exception(error).under("what is saved does not load")
     return keys.mismatch(expected, again, "saving and loading changes the result")
 
 
-def tvmscript(runs: PassRuns) -> Problem | None:
+def tvmscript(runs: PassRuns) -> Violation | None:
     """The result's script form parses back to the result.
 
     If not, the pass is to blame only where the parser, having read it, says that it is no module,
     and takes the one that the pass was given.
     """
     after = runs.direct.mod
-    if after is None or not runs.changed or well_formed.flaw(after) is not None:
+    if after is None or not runs.changed or flaw(after) is not None:
         return None
     mod = keys.comparable(after)
     try:
         again = tvm.script.from_source(mod.script(show_meta=True))
     except Exception as error:
-        words = said(f"{type(error).__name__}: {error}")
-        what = f"the script form of a module does not parse: {words}"
-        story = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        broken = _NO_MODULE.match(words) is not None and _parses(runs.mod)
-        if _NO_MODULE.match(words) and not broken and _stale(runs.mod):
+        text = parser_message(f"{type(error).__name__}: {error}")
+        title = f"the script form of a module does not parse: {text}"
+        detail = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
+        broken = _NO_MODULE.match(text) is not None and _parses(runs.mod)
+        if _NO_MODULE.match(text) and not broken and _stale(runs.mod):
             return None
-        culprit = None if broken else TVMSCRIPT_ITSELF
-        return Problem(what, story, (words,), (words,), culprit)
-    problem = keys.mismatch(mod, again, "printing and parsing changes a module")
-    return problem and dataclasses.replace(problem, culprit=TVMSCRIPT_ITSELF)
+        return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
+    found = keys.mismatch(mod, again, "printing and parsing changes a module")
+    return found and dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
 
 
 def _parses(mod: tvm.IRModule) -> bool:
@@ -223,8 +209,8 @@ _NO_MODULE = re.compile("Program is not well-formed|Number of arguments and para
 well-formed checker overlooks where a pass leaves calls, or the types in them, as they were."""
 
 
-def said(raised: str) -> str:
-    """What the parser says, without the names in it and the advice after it.
+def parser_message(raised: str) -> str:
+    """The parser's message, without the names in it and the advice after it.
 
     Args:
         raised: type and text of the exception.
@@ -456,6 +442,7 @@ SOURCE = Oracle(
 JSON = Oracle(
     name="json",
     tier=2,
+    looks_at=Aspect.FORMAT,
     cost=3.0,
     promise="A module that was saved and loaded is treated as the one that was saved.",
     source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
@@ -469,6 +456,7 @@ JSON = Oracle(
 TVMSCRIPT = Oracle(
     name="tvmscript",
     tier=2,
+    looks_at=Aspect.FORMAT | Aspect.RESULT,
     cost=60.0,
     promise="The script form of a module parses back to a structurally equal module.",
     source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "

@@ -92,9 +92,9 @@ class _Caller(Rewriter):
                 for binding in members:
                     self.binding(binding)
             else:
-                self._call(compiler, members, block)
+                self._call_group(compiler, members, block)
 
-    def _call(self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock) -> None:
+    def _call_group(self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock) -> None:
         outputs = _outputs(members, block)
         name = self.unused_name(f"{self.name}_{compiler}")
         attrs = {"Codegen": compiler, "global_symbol": name}

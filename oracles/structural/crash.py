@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .. import keys
-from ..oracle import Oracle, Problem
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
+from ..violation import Violation
 
 
-def check(runs: PassRuns) -> Problem | None:
+def check(runs: PassRuns) -> Violation | None:
     """Every exception is a problem, but a refusal that the contract lists."""
     error = runs.direct.error
     if error is None or runs.rejected(error):

@@ -9,16 +9,18 @@ import tvm
 from ...generators.tvm_api import load_json, save_json
 from .. import keys
 from ..inspect import bindings_of, public_functions
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..text.halves import alike, ran
-from . import well_formed
+from ..violation import Case, Violation
+from . import checkers
 from .canonical import canonical, equivalent
+from .well_formed import complaint_text
 
 WHAT = "a second run changes the result"
 
 
-def check(runs: PassRuns) -> Problem | None:
+def check(runs: PassRuns) -> Violation | None:
     """p(p(m)) == p(m) up to names of private functions; and the second run does not break.
 
     A pass that promises no normal form is exempt from "fixpoint": only that its second run neither
@@ -31,13 +33,13 @@ def check(runs: PassRuns) -> Problem | None:
     if again.error is not None:
         if runs.rejected(again.error):
             return None
-        return _prefixed("a second run raises", keys.exception(again.error))
+        return _of_second_run("a second run raises", keys.exception(again.error))
     assert again.mod is not None
     if again.mod.same_as(once) or again.mark == runs.direct.mark:
         return None
-    broken = well_formed.flaw(again.mod)
+    broken = checkers.flaw(again.mod)
     if broken is not None:
-        return _prefixed("the result of a second run", broken)
+        return _of_second_run("the result of a second run", broken)
     if runs.exempt("fixpoint"):
         return None
     # Renaming and merging of private functions, which is dear to undo, leaves public ones as long.
@@ -52,7 +54,7 @@ def _lengths(mod: tvm.IRModule) -> dict[str, int]:
     return {str(gvar.name_hint): len(bindings_of(func)) for gvar, func in public_functions(mod)}
 
 
-def _difference(once: tvm.IRModule, twice: tvm.IRModule) -> Problem | None:
+def _difference(once: tvm.IRModule, twice: tvm.IRModule) -> Violation | None:
     """What the second run does: where its result first differs follows from that, by accident."""
     found = keys.mismatch(once, twice, WHAT)
     if found is None:
@@ -62,17 +64,12 @@ def _difference(once: tvm.IRModule, twice: tvm.IRModule) -> Problem | None:
     for name, count in (("functions", functions), ("bindings", bindings)):
         if count:
             title = f"{WHAT}: {'more' if count > 0 else 'fewer'} {name}"
-            return Problem.plain(title, found.detail)
+            return Violation.titled(title, found.detail)
     return found
 
 
-def _prefixed(what: str, problem: Problem) -> Problem:
-    return Problem(
-        f"{what}: {problem.title}",
-        f"{what}\n{problem.detail}",
-        (what, *problem.key),
-        (what, *problem.fingerprint),
-    )
+def _of_second_run(what: str, violation: Violation) -> Violation:
+    return violation.under(what, detail=f"{what}\n{violation.detail}")
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
@@ -80,8 +77,8 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
     match violation.key:
         case ("a second run raises", *_):
             yield "once = the_pass(mod)\nthe_pass(once)"
-        case ("the result of a second run", *said):
-            yield from well_formed.complaint_text("the_pass(the_pass(mod))", said[0])
+        case ("the result of a second run", checker, *_):
+            yield from complaint_text("the_pass(the_pass(mod))", checker)
         case _:
             yield (
                 "once = the_pass(mod)\ntwice = the_pass(once)\n"

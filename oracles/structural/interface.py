@@ -16,14 +16,15 @@ from tvm.relax.analysis import type_base_check
 from .. import keys
 from ..contract import Relation
 from ..inspect import attr, bindings_of, is_public, nodes, op_name
-from ..oracle import Case, Oracle, Problem, Violation
+from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
+from ..violation import Case, Violation
 
 SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
 SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
 
 
-def functions(runs: PassRuns) -> Problem | None:
+def functions(runs: PassRuns) -> Violation | None:
     """No public function disappears; none appears where the contract does not say so."""
     after = _result(runs)
     if after is None:
@@ -33,17 +34,17 @@ def functions(runs: PassRuns) -> Problem | None:
         if _replaced(name, after):
             continue
         kind = type(old[name]).__name__
-        return _told(f"a public {kind} is lost or renamed", name, after)
+        return _violation(f"a public {kind} is lost or renamed", name, after)
     if runs.contract.relation in SAME_FUNCTIONS:
         for name in sorted(new.keys() - old.keys()):
             kind = type(new[name]).__name__
             if attr(new[name], "Codegen") is not None:
                 continue  # a library is to define it, under its global_symbol
-            return _told(f"a {kind} becomes public, or a public one is added", name, after)
+            return _violation(f"a {kind} becomes public, or a public one is added", name, after)
     return None
 
 
-def signature(runs: PassRuns) -> Problem | None:
+def signature(runs: PassRuns) -> Violation | None:
     """Public functions keep the types of parameters and results; more may be known of a result."""
     after = _result(runs)
     if after is None or runs.contract.relation not in SAME_SIGNATURE:
@@ -51,11 +52,11 @@ def signature(runs: PassRuns) -> Problem | None:
     for name, old, new in _pairs(runs):
         wrong = _signature(old, new)
         if wrong is not None:
-            return _told(wrong, f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}", after)
+            return _violation(wrong, f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}", after)
     return None
 
 
-def attributes(runs: PassRuns) -> Problem | None:
+def attributes(runs: PassRuns) -> Violation | None:
     """Attributes of public functions and of the module stay, as do its global infos."""
     after = _result(runs)
     if after is None:
@@ -65,14 +66,14 @@ def attributes(runs: PassRuns) -> Problem | None:
         dict(mod.global_infos), dict(after.global_infos), "global info"
     )
     if wrong is not None:
-        return _told(wrong, "", after)
+        return _violation(wrong, "", after)
     keeps = runs.contract.relation in (*SAME_SIGNATURE, Relation.LOWERED)
     for name, old, new in _pairs(runs):
         owned = {"global_symbol"} if keeps else {"global_symbol", "num_input"}
         attrs = {key: value for key, value in _attrs(old).items() if key not in owned}
         wrong = _lost(attrs, _attrs(new), f"attribute of a public {type(old).__name__}")
         if wrong is not None:
-            return _told(wrong, name, after)
+            return _violation(wrong, name, after)
     return None
 
 
@@ -262,8 +263,8 @@ def _lost(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> str | No
     return None
 
 
-def _told(title: str, detail: str, after: tvm.IRModule) -> Problem:
-    return Problem.plain(title, f"{title}: {detail}\n\n{keys.listing(after)}")
+def _violation(title: str, detail: str, after: tvm.IRModule) -> Violation:
+    return Violation.titled(title, f"{title}: {detail}\n\n{keys.listing(after)}")
 
 
 def _head(func: Any) -> str:
@@ -289,13 +290,13 @@ before, after = public(mod), public(apply(mod))
 """
 
 
-def _told_of(violation: Violation) -> str:
-    """The function that the first line of a story ends with."""
+def _function_of(violation: Violation) -> str:
+    """The function that the first line of the detail ends with."""
     return violation.detail.partition("\n")[0].rpartition(": ")[2]
 
 
 def _brief_functions(case: Case, violation: Violation) -> Iterator[str]:
-    name = _told_of(violation)
+    name = _function_of(violation)
     if "is lost" in violation.title:
         yield f"after = the_pass(mod)\nassert {name!r} in after, {violation.title!r}"
     else:
@@ -306,7 +307,7 @@ def _brief_functions(case: Case, violation: Violation) -> Iterator[str]:
 
 
 def _brief_signature(case: Case, violation: Violation) -> Iterator[str]:
-    name = _told_of(violation)
+    name = _function_of(violation)
     title = violation.title
     if "number of parameters" in title:
         verdict = f"assert len(before.params) == len(after.params), {title!r}"
@@ -336,7 +337,7 @@ def _brief_attributes(case: Case, violation: Violation) -> Iterator[str]:
     if found is None:
         return
     whose = {"module attribute": "mod.attrs", "global info": "mod.global_infos"}.get(
-        found["whose"], f"mod[{_told_of(violation)!r}].attrs"
+        found["whose"], f"mod[{_function_of(violation)!r}].attrs"
     )
     before, key = whose, found["key"]
     lines = [f"result = the_pass(mod)\nafter = {before.replace('mod', 'result', 1)}"]
@@ -351,6 +352,7 @@ def _brief_attributes(case: Case, violation: Violation) -> Iterator[str]:
 FUNCTIONS = Oracle(
     name="functions",
     tier=1,
+    looks_at=Aspect.RESULT,
     promise="Functions with external linkage keep their names, and private ones stay private.",
     source=LINKAGE + "LinkageType: 'Do not remove a function with external linkage'",
     check=functions,
@@ -363,6 +365,7 @@ FUNCTIONS = Oracle(
 SIGNATURE = Oracle(
     name="signature",
     tier=1,
+    looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="Functions with external linkage are called with the same types after a pass.",
     source=LINKAGE + "the callers of an exported function know its signature",
     check=signature,
@@ -386,6 +389,7 @@ for name, func in before.items():
 ATTRIBUTES = Oracle(
     name="attributes",
     tier=1,
+    looks_at=Aspect.RESULT,
     promise="A pass keeps the attributes of functions and modules that it does not own.",
     source="include/tvm/ir/attrs.h, DictAttrs: attributes are the meta-data of functions and "
     "modules for others than the pass",

@@ -1,4 +1,4 @@
-"""Lowering-complete: what LegalizeOps leaves, somebody after it lowers."""
+"""Lowering-complete: what LegalizeOps leaves, a later pass lowers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import tvm
 from .. import keys
 from ..contract import PassContract
 from ..inspect import local_functions
-from ..oracle import Case, Oracle, Problem, Violation
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
+from ..violation import Case, Violation
 from .lowering_gaps import Gap, gaps, leftovers, lowered_by, passed_over
 
 LEFT = "left"
 """In a key, where a gap's reason stands: the pass that lowers the operator has left a call."""
 
 
-def check(runs: PassRuns) -> tuple[Problem, ...]:
+def check(runs: PassRuns) -> tuple[Violation, ...]:
     """Each operator and reason once; nothing where the pass was asked to leave operators alone."""
     after = runs.direct.mod
     if after is None or not lowers(runs.contract, runs.call):
@@ -33,8 +34,8 @@ def lowers(contract: PassContract, call: PassCall) -> bool:
 
 def of_pipeline(
     reached: Sequence[tvm.IRModule], calls: Sequence[PassCall], legalizer: int
-) -> list[tuple[int, Problem]]:
-    """What is not lowered, with the number of the pass to which that is due.
+) -> list[tuple[int, Violation]]:
+    """What is not lowered, with the number of the pass that is to blame.
 
     Args:
         reached: the modules before and after each pass; fewer, where a pass fails.
@@ -43,7 +44,7 @@ def of_pipeline(
     if len(reached) <= legalizer + 1:
         return []
     after = _of_legalization(reached[legalizer + 1])
-    found = [(legalizer, problem) for problem in after.values()]
+    found = [(legalizer, violation) for violation in after.values()]
     if len(reached) <= len(calls):
         return found
     names = [call.name for call in calls]
@@ -51,21 +52,20 @@ def of_pipeline(
     for op, by in _left(last).items():
         if by in names:
             culprit = _first_with(op, reached, names.index(by))
-            title = f"{op} is left, though {by} lowers it"
-            key = (op, LEFT)
-            found.append((culprit, Problem(title, _detail(title, last), key, key)))
+            title = f"{op} is not lowered, though {by} lowers it"
+            found.append((culprit, Violation(title, _detail(title, last), (op, LEFT))))
     # What LegalizeOps has left keeps its place, though more may be known of its types by now.
     before = {op for _, _, op in leftovers(reached[legalizer + 1])}
     for gap in _by_key(gaps(last)).values():
         if gap.op not in before and lowered_by(gap.op) is None:
             culprit = _first_with(gap.op, reached, legalizer + 1)
-            found.append((culprit, _problem(gap, last)))
+            found.append((culprit, _violation(gap, last)))
     return found
 
 
-def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Problem]:
-    """What LegalizeOps ought to have lowered, since nobody after it does."""
-    return {key: _problem(gap, mod) for key, gap in _by_key(passed_over(mod)).items()}
+def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Violation]:
+    """What LegalizeOps ought to have lowered, since no later pass does."""
+    return {key: _violation(gap, mod) for key, gap in _by_key(passed_over(mod)).items()}
 
 
 def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
@@ -76,11 +76,11 @@ def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
     return first
 
 
-def _problem(gap: Gap, mod: tvm.IRModule) -> Problem:
-    title = f"{gap.op} is left, and nobody after it lowers it: {gap.reason}"
+def _violation(gap: Gap, mod: tvm.IRModule) -> Violation:
+    title = f"{gap.op} is not lowered by any later pass: {gap.reason}"
     what = f"{title}\nin {gap.function}, {gap.binding.var.name}: {gap.what}"
-    key = (gap.op, str(gap.reason))
-    return Problem(title, _detail(what, mod), key, key)
+    reason = str(gap.reason)
+    return Violation(title, _detail(what, mod), (gap.op, reason), reason=reason)
 
 
 def _detail(what: str, mod: tvm.IRModule) -> str:
@@ -102,14 +102,14 @@ def _first_with(op: str, reached: Sequence[tvm.IRModule], begin: int) -> int:
 
 
 def _snippet(case: Case) -> str:
-    """A build, in which users meet what nobody lowers."""
+    """A build, which fails on what no pass lowers."""
     if case.pipeline is not None:
         return _BUILDS[case.pipeline]
     # No pipeline lifts local functions.
     lift = "lowered = relax.transform.LambdaLift()(lowered)\n" if local_functions(case.mod) else ""
     return (
         f"lowered = apply(mod)\n{lift}"
-        "# The code generator of the virtual machine is told what is left.\n"
+        "# The code generator of the virtual machine gets what is left.\n"
         'relax.build(lowered, target="llvm")'
     )
 

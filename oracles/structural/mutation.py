@@ -9,23 +9,24 @@ import tvm
 
 from ...generators.tvm_api import load_json, save_json
 from .. import keys
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..violation import Case, Violation
 
 WHAT = "the input module is changed in place"
 
 
-def check(runs: PassRuns) -> Problem | None:
+def check(runs: PassRuns) -> Violation | None:
     """Compare hashes always, the deep content (names, annotations, constants' data) on a sample."""
     if not runs.intact:
         found = keys.mismatch(runs.given.copy(), runs.mod, WHAT)
         # Which field shows it depends on the arguments.
-        return Problem.plain(WHAT, found.detail) if found is not None else None
+        return Violation.titled(WHAT, found.detail) if found is not None else None
     if runs.before is not None:
         before, after = _stripped(runs.before), _content(runs.mod)
         if before != after:
             what = f"{WHAT}, in names or annotations"
-            return Problem.plain(what, _first_difference(before, after))
+            return Violation.titled(what, _first_difference(before, after))
     return None
 
 

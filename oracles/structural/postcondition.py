@@ -6,18 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from .. import keys
 from ..composition import contract_of
-from ..oracle import Case, Oracle, Problem, Violation
+from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..text.standalone import standalone
+from ..violation import Case, Violation
 
 
-def check(runs: PassRuns) -> Problem | None:
+def check(runs: PassRuns) -> Violation | None:
     """Ask the contract; its text is the key."""
     after = runs.direct.mod
     if after is None:
         return None
     wrong = runs.contract.post(runs.mod, after, runs.call)
-    return None if wrong is None else Problem.plain(wrong, f"{wrong}\n\n{keys.listing(after)}")
+    return None if wrong is None else Violation.titled(wrong, f"{wrong}\n\n{keys.listing(after)}")
 
 
 def _snippet(case: Case) -> str:
@@ -74,6 +75,7 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 ORACLE = Oracle(
     name="postcondition",
     tier=1,
+    looks_at=Aspect.RESULT,
     promise="The result has what the pass's docstring says.",
     source="the docstring of the pass; its contract quotes it",
     check=check,

@@ -13,12 +13,13 @@ from .. import keys
 from ..composition import contract_of
 from ..contract import Reference
 from ..inspect import is_public
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
 from ..reference.no_answer import NoAnswer
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
-from . import well_formed
+from ..violation import Case, Violation
+from . import checkers
 from .canonical import canonical, equivalent
 
 DIFFERENT = "gives another result than the reference"
@@ -29,7 +30,7 @@ class ReferenceFault(RuntimeError):
     """A reference that raises or breaks a promise itself: relaxfuzz's mistake, no finding."""
 
 
-def check(runs: PassRuns) -> Problem | None:
+def check(runs: PassRuns) -> Violation | None:
     """Compare with the reference's result, where there is one right one.
 
     Elsewhere the reference shows what is possible: a pass that refuses where it has a result, even
@@ -51,13 +52,9 @@ def check(runs: PassRuns) -> Problem | None:
     if expected is None:
         return None
     if error is not None:
-        said = keys.exception(error)
-        return Problem(
-            f"{REFUSED}: {said.title}",
-            f"{REFUSED}\n{said.detail}\n\nthe result:\n{keys.listing(expected)}",
-            (REFUSED, *said.key),
-            (REFUSED, *said.fingerprint),
-        )
+        refusal = keys.exception(error)
+        detail = f"{REFUSED}\n{refusal.detail}\n\nthe result:\n{keys.listing(expected)}"
+        return refusal.under(REFUSED, detail=detail)
     assert actual is not None
     if runs.direct.mark == digest(expected) or _breaks_contract(runs, actual):
         return None
@@ -99,7 +96,7 @@ def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
         raise ReferenceFault(f"The reference of {name} raises") from outcome.error
     assert outcome.mod is not None
     if outcome.mark != runs.direct.mark:
-        flaw = well_formed.flaw(outcome.mod)
+        flaw = checkers.flaw(outcome.mod)
         if flaw is not None:
             raise ReferenceFault(f"The result of the reference of {name}: {flaw.detail}")
         wrong = runs.contract.post(before, outcome.mod, runs.call)

@@ -10,9 +10,10 @@ import tvm
 
 from .. import keys
 from ..contract import PassContract
-from ..oracle import Case, Halves, Oracle, Problem, Violation
+from ..oracle import Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, Run, same_functions
 from ..text.halves import both
+from ..violation import Case, Violation
 
 COPIES = 4
 """Fresh copies for each way to run, when a difference is to be explained. Iteration in the order
@@ -25,8 +26,8 @@ DIFFERENT = "Sequential gives another result than the pass itself"
 
 
 @functools.lru_cache(maxsize=1)
-def explanation(runs: PassRuns) -> tuple[str, Problem] | None:
-    """The oracle concerned and what it says, where the direct and the Sequential run differ."""
+def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
+    """The oracle concerned and the violation, where the direct and the Sequential run differ."""
     direct, sequential = runs.direct, runs.sequential
     both = direct.mod is not None and sequential.mod is not None
     if both and same_functions(direct.mod, sequential.mod):
@@ -39,11 +40,11 @@ def explanation(runs: PassRuns) -> tuple[str, Problem] | None:
         if found is None:
             return None
     if not runs.enabled() and sequential.mark == runs.given.mark:
-        return None if runs.skips else ("sequential", Problem.plain(SKIPPED))
+        return None if runs.skips else ("sequential", Violation.titled(SKIPPED))
     return _diagnose(runs)
 
 
-def _diagnose(runs: PassRuns) -> tuple[str, Problem] | None:
+def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
     """Tell apart randomness, what is Sequential's, and what an earlier run left behind."""
     copies = [runs.given.copy() for _ in range(2 * COPIES)]  # all alive: other addresses
     direct = _runs(runs, "direct", runs.directly, copies[:COPIES])
@@ -54,9 +55,7 @@ def _diagnose(runs: PassRuns) -> tuple[str, Problem] | None:
             return None
         if other is not None:
             detail = f"{name} runs on fresh copies:\n{_difference(outcomes[0], other, name).detail}"
-            return "deterministic", Problem(
-                NONDETERMINISTIC, detail, (NONDETERMINISTIC,), (NONDETERMINISTIC,)
-            )
+            return "deterministic", Violation.titled(NONDETERMINISTIC, detail)
     if direct[0].mark != sequential[0].mark:
         return "sequential", _difference(direct[0], sequential[0], DIFFERENT)
     return "repeatable", _difference(runs.direct, runs.sequential, HIDDEN_STATE)
@@ -66,25 +65,20 @@ def _runs(runs: PassRuns, name: str, run: Run, mods: list[tvm.IRModule]) -> list
     return [runs.attempt(f"{name} on a fresh copy", run, mod) for mod in mods]
 
 
-def _difference(a: Outcome, b: Outcome, what: str) -> Problem:
+def _difference(a: Outcome, b: Outcome, what: str) -> Violation:
     if a.mod is not None and b.mod is not None:
         found = keys.mismatch(a.mod, b.mod, what)
-        return found or Problem.plain(f"{what}, in what only a hash sees")
+        return found or Violation.titled(f"{what}, in what only a hash sees")
     error = a.error or b.error
     assert error is not None
-    problem = keys.exception(error)
+    raised = keys.exception(error)
     alone = a.mod is not None or b.mod is not None
     which = "only one of the two runs raises" if alone else "the runs raise different things"
-    return Problem(
-        f"{what}: {which} {problem.title}",
-        problem.detail,
-        (what, which, *problem.key),
-        (what, which, *problem.fingerprint),
-    )
+    return raised.under(which, title=f"{which} {raised.title}").under(what)
 
 
-def _only(name: str) -> Callable[[PassRuns], Problem | None]:
-    def check(runs: PassRuns) -> Problem | None:
+def _only(name: str) -> Callable[[PassRuns], Violation | None]:
+    def check(runs: PassRuns) -> Violation | None:
         if runs.direct.error is not None:
             return None
         explained = explanation(runs)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from ...generators.tvm_api import load_json, save_json
 from .. import composition, keys
 from ..check import narrow
-from ..oracle import Case, Half, Halves, Journal, Violation, silent
+from ..oracle import Half, Halves
 from ..pass_runs import attempt
 from ..tiers import ORACLES, STRUCTURAL
+from ..violation import Case, Journal, Violation, silent
 from .diff import unified
 from .halves import ran
 from .printed import clipped, printed

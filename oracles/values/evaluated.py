@@ -18,14 +18,15 @@ from ...generators.tvm_api import load_json, save_json
 from .. import keys
 from ..composition import contract_of, documented
 from ..errors import Mismatch, Undefined, Unsupported
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Aspect, Half, Halves, Oracle
 from ..parts import parts
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
-from ..structural import well_formed
+from ..structural.checkers import flaw
 from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text
+from ..violation import Case, Violation
 from . import blame
 from .expectation import Expectation
 from .relations import Rule
@@ -64,7 +65,7 @@ class Difference:
         return f"{self.before.function} {keys.message(self.wrong) if self.undefined else self.kind}"
 
 
-def evaluated(runs: PassRuns) -> Problem | None:
+def evaluated(runs: PassRuns) -> Violation | None:
     """The first difference that the VM confirms, or cannot say anything of but must be one."""
     tolerance = tolerance_of(runs)
     unconfirmed: dict[str, Difference] = {}
@@ -74,7 +75,7 @@ def evaluated(runs: PassRuns) -> Problem | None:
         if verdict is Verdict.SAME:
             culprit = _inside(runs)
             blamed = culprit or runs.call.name
-            return replace(_problem(difference, blamed, tolerance), culprit=culprit)
+            return replace(_violation(difference, blamed, tolerance), pass_name=culprit or "")
         if difference.undefined:
             # Compiled code does not check what it reads.
             reason = reason or "not observable in the VM"
@@ -82,8 +83,8 @@ def evaluated(runs: PassRuns) -> Problem | None:
             continue
         first = unconfirmed.setdefault(difference.what, difference)
         if first is not difference:  # a second set of arguments shows it
-            said = f"The VM has no say: {reason}"
-            return _problem(first, runs.call.name, tolerance, said)
+            note = f"The VM cannot confirm it: {reason}"
+            return _violation(first, runs.call.name, tolerance, note)
     return None
 
 
@@ -126,7 +127,7 @@ def _compared(e: Expectation, side: Side, tolerance: Tolerance | None) -> Differ
     except Undefined as error:
         return Difference(e, side, str(error), undefined=True)
     except Exception:
-        if well_formed.flaw(side.mod) is not None:
+        if flaw(side.mod) is not None:
             return None  # which another oracle says
         raise
     wrong = e.differs(side.result, tolerance)
@@ -148,23 +149,23 @@ def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
     return e.differs(result, far) is not None
 
 
-def _problem(
+def _violation(
     difference: Difference, blamed: str, tolerance: Tolerance | None, *notes: str
-) -> Problem:
+) -> Violation:
     detail = "\n".join([f"{difference.before.function}: {difference.wrong}", *notes])
     if difference.undefined:
         what = f"the result does what has no meaning: {keys.message(difference.wrong)}"
-        return Problem(what, detail, (what,), (what,))
+        return Violation.titled(what, detail)
     if difference.after.result is REFUSED:
         what = "the result refuses arguments that the module takes"
         op = blame.mistyped(difference.before)
         if op is not None:
             what += f", since {op} gives something else than is inferred"
-        return Problem(what, detail, (what,), (what,))
+        return Violation.titled(what, detail)
     where = blame.first_difference(difference.before, difference.after, tolerance)
     key = blame.key(difference.kind, where, blamed)
     title = f"the result computes other {difference.kind} than the module, from {where} on"
-    return Problem(title, detail, key, key)
+    return Violation(title, detail, key)
 
 
 def _snippet(case: Case) -> str:
@@ -244,6 +245,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="evaluated",
     tier=3,
+    looks_at=Aspect.RESULT,
     cost=1.5,
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "

@@ -11,11 +11,12 @@ from typing import Any
 import tvm
 
 from ..execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
-from ..oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation, silent
+from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, literal, remaining_text
+from ..violation import Case, Journal, Violation, silent
 from .comparison import difference
 from .expectation import Expectation, expectations
 from .pipeline_values import CODE_GENERATION, REFUSALS
@@ -24,9 +25,9 @@ from .pipeline_values import CODE_GENERATION, REFUSALS
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     """Where the two modes differ after a pipeline, or None."""
     for e, *pair in _outcomes(mod, pipeline, journal):
-        problem = _compared(e.function, pair)
-        if problem is not None:
-            return problem.blame(ORACLE.name, CODE_GENERATION)
+        violation = _compared(e.function, pair)
+        if violation is not None:
+            return violation.blame(ORACLE.name, CODE_GENERATION)
     return None
 
 
@@ -47,7 +48,7 @@ def _outcomes(
     return list(zip(expected, *outcomes, strict=True))
 
 
-def _compared(function: str, pair: Sequence[Any]) -> Problem | None:
+def _compared(function: str, pair: Sequence[Any]) -> Violation | None:
     failed = [isinstance(outcome, Failure) for outcome in pair]
     if all(failed):
         return None
@@ -56,17 +57,17 @@ def _compared(function: str, pair: Sequence[Any]) -> Problem | None:
         if REFUSALS.search(failure.text):
             return None
         what = f"only the exec mode {mode!r} fails ({failure.step})"
-        key = (what, failure.error)
-        return Problem(f"{what}: {failure.error}", f"{function}: {failure.text}", key, key)
+        title = f"{what}: {failure.error}"
+        return Violation(title, f"{function}: {failure.text}", (what, failure.error))
     wrong = difference(*pair)
     if wrong is None:
         return None
     kind = wrong.split(":", 1)[0]
     what = f"exec modes compute different {kind}"
-    return Problem(what, f"{function}, {' against '.join(MODES)}: {wrong}", (kind,), (kind,))
+    return Violation(what, f"{function}, {' against '.join(MODES)}: {wrong}", (kind,))
 
 
-def _of_one_pass(runs: PassRuns) -> Problem | None:
+def _of_one_pass(runs: PassRuns) -> Violation | None:
     """Nothing: the oracle is asked of pipelines, by `check`."""
     return None
 
@@ -116,6 +117,7 @@ def _snippet(case: Case) -> str:
 ORACLE = Oracle(
     name="exec-modes",
     tier=4,
+    looks_at=Aspect.RESULT,
     cost=5.0,  # as of executed-by-pipeline: 200 for a pipeline, and few checks are of pipelines
     promise="What a build computes does not depend on its exec mode.",
     source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',

@@ -17,17 +17,18 @@ from ...generators.tvm_api import load_json, save_json
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..text.short_value_checks import both_sides, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
+from ..violation import Case, Violation
 from . import blame
 from .expectation import Expectation, expectations
 from .sides import rule_of, tolerance_of
 
 
-def executed(runs: PassRuns) -> Problem | None:
+def executed(runs: PassRuns) -> Violation | None:
     """What the result computes in the VM is what the module meant before the pass."""
     expected, others = _calls(runs)
     if not expected:
@@ -60,13 +61,13 @@ def executed(runs: PassRuns) -> Problem | None:
         if isinstance(value, Failure):
             # Where the VM notices what is wrong is an accident.
             what = "the result raises in the VM, where the module does not"
-            return Problem(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,), (what,))
+            return Violation(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,))
         kind = wrong.split(":", 1)[0]
         side.result = value
         where = blame.first_difference(e, side, tolerance)
         key = blame.key(kind, where, runs.call.name)
         title = f"the result computes other {kind} than the module, from {where} on"
-        return Problem(title, f"{e.function}: {wrong}", key, key)
+        return Violation(title, f"{e.function}: {wrong}", key)
     return None
 
 
@@ -84,7 +85,7 @@ def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:
 
 def _died(
     runs: PassRuns, expected: list[Expectation], others: list[Expectation], death: Death
-) -> Problem | None:
+) -> Violation | None:
     """The result takes the process with it, where the module computes what it means.
 
     A result that means the same, as far as the evaluator can tell, is not to blame: what kills the
@@ -104,7 +105,7 @@ def _died(
     if any(e.differs(own) is not None for e, own in zip(concerned, reference, strict=True)):
         return None
     what = f"the result kills the process in the VM ({death.step}), where the module does not"
-    return Problem(f"{what}: {death.error}", death.text, (what, death.error), (what, death.error))
+    return Violation(f"{what}: {death.error}", death.text, (what, death.error))
 
 
 def _means(expected: Expectation, side: Expectation) -> bool:
@@ -176,6 +177,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="executed",
     tier=4,
+    looks_at=Aspect.RESULT,
     cost=20.0,  # 150 where the pass changes a module that the evaluator knows
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "

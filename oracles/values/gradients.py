@@ -21,10 +21,11 @@ from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import bindings_of, calls_of, nodes, op_name
-from ..oracle import Case, Half, Halves, Oracle, Problem, Violation
+from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..text.value_reproducer import built_text, literal
+from ..violation import Case, Violation
 from .comparison import finite, leaves
 from .doubled import doubled
 from .inputs import Draw, Kind, drawn
@@ -62,7 +63,7 @@ class Slope:
         return not abs(self.actual - self.expected) <= WRONG * (1 + abs(self.expected))
 
 
-def gradients(runs: PassRuns) -> Problem | None:
+def gradients(runs: PassRuns) -> Violation | None:
     """The first parameter whose gradient is not the slope of the function."""
     after = runs.direct.mod
     if after is None or runs.contract.relation is not Relation.ADJOINT:
@@ -80,7 +81,7 @@ def gradients(runs: PassRuns) -> Problem | None:
         f"{name}: along one direction of parameter {slope.param} the gradient of "
         f"{name}_adjoint gives {slope.actual:.6g}, finite differences {slope.expected:.6g}"
     )
-    return Problem(what, detail, ("gradient", culprit), ("gradient", culprit))
+    return Violation(what, detail, ("gradient", culprit))
 
 
 def _target(call: PassCall) -> tuple[str, int]:
@@ -311,6 +312,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="gradient",
     tier=3,
+    looks_at=Aspect.RESULT,
     cost=0.2,  # 10 where the pass is Gradient
     promise="The adjoint function returns the gradients of the function's target.",
     source="docstring of relax.transform.Gradient: 'The new function computes the gradient of the "

@@ -18,13 +18,14 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Death, Failure, execute
 from ..inspect import bindings_of, op_name, public_functions
-from ..oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation
+from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
 from ..tensorir.fault import UNWRITTEN
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
+from ..violation import Case, Journal, Violation
 from . import sanitized
 from .expectation import Expectation, executes, expectations
 from .inputs import Kind
@@ -67,15 +68,15 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
             continue
         culprit = _culprit(mod, e, pipeline)
         if isinstance(value, Failure):
-            problem = _raised(e, value)
+            violation = _raised(e, value)
         else:
             kind = wrong.split(":", 1)[0]
             circumstance = None if culprit else _circumstance(mod, e, pipeline)
             key = (kind, circumstance) if circumstance else (kind,)
             title = f"a build computes other {kind} than documented"
             title += f" ({circumstance})" if circumstance else ""
-            problem = Problem(title, f"{e.function}: {wrong}", key, key)
-        return problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+            violation = Violation(title, f"{e.function}: {wrong}", key)
+        return violation.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
     return None
 
 
@@ -88,16 +89,10 @@ def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | Non
     return AFTER_OTHERS if right else None
 
 
-def _raised(e: Expectation, failure: Failure) -> Problem:
+def _raised(e: Expectation, failure: Failure) -> Violation:
     """The VM gives up on arguments that the function is defined for."""
-    said = failure.problem
-    what = "a build raises in the VM"
-    return Problem(
-        f"{what}: {said.title}",
-        f"{e.function}: {said.detail}",
-        (what, *said.key),
-        (what, *said.fingerprint),
-    )
+    found = failure.violation
+    return found.under("a build raises in the VM", detail=f"{e.function}: {found.detail}")
 
 
 def _left_to_chance(mod: tvm.IRModule) -> bool:
@@ -116,7 +111,7 @@ def _not_built(mod: tvm.IRModule, failure: Failure) -> Violation | None:
         return None
     if not all(executes(f) for _, f in public_functions(mod)):
         return None
-    return failure.problem.blame(ORACLE.name, CODE_GENERATION)
+    return failure.violation.blame(ORACLE.name, CODE_GENERATION)
 
 
 def _died(
@@ -126,9 +121,9 @@ def _died(
     if death.step == "lower":
         return None
     if death.step == "build":
-        return death.problem.blame(ORACLE.name, CODE_GENERATION)
+        return death.violation.blame(ORACLE.name, CODE_GENERATION)
     culprit = _culprit(mod, expected[death.plan], pipeline)
-    return death.problem.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+    return death.violation.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
 
 
 def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
@@ -193,7 +188,7 @@ def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
     return isinstance(actual, Death)
 
 
-def _of_one_pass(runs: PassRuns) -> Problem | None:
+def _of_one_pass(runs: PassRuns) -> Violation | None:
     """Nothing: the oracle is asked of pipelines, by `check`."""
     return None
 
@@ -240,6 +235,7 @@ def _wrong(case: Case) -> list[tuple[Expectation, Any]]:
 ORACLE = Oracle(
     name="executed-by-pipeline",
     tier=4,
+    looks_at=Aspect.RESULT,
     cost=5.0,  # 150 for a pipeline, and few checks are of pipelines
     promise="A build computes what the documentation of the operators says.",
     source="docstrings of the operators in tvm.relax.op; docs/arch/index.rst: the runtime executes "

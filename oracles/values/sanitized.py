@@ -21,7 +21,7 @@ from tvm import s_tir, tirx
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..inspect import nodes, prim_funcs
-from ..oracle import Case, Oracle, Problem
+from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, Fault, sanitize, translate
 from ..tensorir.data import depends_on_data
@@ -29,6 +29,7 @@ from ..tensorir.fault import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
+from ..violation import Case, Violation
 from .blame import family
 from .expectation import Expectation, copies
 from .sides import sides
@@ -62,7 +63,7 @@ class Found:
         return starts and any(getattr(arg, "size", 1) == 0 for arg in self.args)
 
 
-def sanitized(runs: PassRuns) -> Problem | None:
+def sanitized(runs: PassRuns) -> Violation | None:
     """The first fault of a new PrimFunc, if the module before has none in any."""
     found = find(runs)
     if found is None:
@@ -79,7 +80,7 @@ def sanitized(runs: PassRuns) -> Problem | None:
         f"{fault.shape}, in\n  {fault.statement.strip()}\n"
         "Not observable in the VM: compiled code does not check what it touches"
     )
-    return Problem(what, detail, (what,), (what,))
+    return Violation.titled(what, detail)
 
 
 def find(runs: PassRuns) -> Found | None:
@@ -226,6 +227,7 @@ def _snippet(case: Case) -> str:
 ORACLE = Oracle(
     name="sanitized",
     tier=3,
+    looks_at=Aspect.RESULT,
     cost=1.0,
     promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "
     "that nobody wrote, and write no element from two parallel iterations.",

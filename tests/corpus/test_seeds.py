@@ -10,8 +10,8 @@ import tvm
 
 from relaxfuzz import corpus
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 REFERENCES = {
     "AttachGlobalSymbol": "attach_global_symbol",
@@ -45,7 +45,7 @@ def reported(path: Path, call: PassCall) -> list[tuple[str, ...]]:
     mod = runpy.run_path(str(path))["mod"]
     if entry(path).pass_name == "AttachGlobalSymbol":
         mod = tvm.relax.transform.LegalizeOps()(mod)
-    return [(found.oracle, *found.fingerprint) for found in check(Case(mod, (call,)))]
+    return [(found.oracle, *found.key) for found in check(Case(mod, (call,)))]
 
 
 def reference(pass_name: str, fault: str = "") -> PassCall:

@@ -41,8 +41,9 @@ from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+from tests.fuzz.changed import changed
 
 from .mutations import ODD, damaged_bytes
 
@@ -111,7 +112,7 @@ def make_store(folder: Path) -> Path:
         store.publish(first, "raise AssertionError\n")
         for finding in others:
             store.put(finding)
-        store.put(dataclasses.replace(first, key=("met",), confirmed=False))
+        store.put(changed(first, key=("met",), confirmed=False))
         store.rows.enter(first.id, [])
         store.rows.enter(others[0].id, [])
         store.rows.enter(others[1].id, [])
@@ -120,7 +121,7 @@ def make_store(folder: Path) -> Path:
         number = store.runs.begin(run)
         asked = _Checkpoint({"command": "run"}, {"LegalizeOps": ("t",)}, frozenset({"k"}), state)
         store.runs.checkpoint(number, run, asked.text())
-        store.pend(dataclasses.replace(first, key=("pending",), confirmed=False))
+        store.pend(changed(first, key=("pending",), confirmed=False))
     return folder
 
 

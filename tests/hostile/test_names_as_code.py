@@ -17,10 +17,10 @@ from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.tvm_api import load_json, save_json, versions
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.inspect import prim_funcs
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir import sanitizer
 from relaxfuzz.oracles.tensorir.program import Program
+from relaxfuzz.oracles.violation import Violation
 
 from . import bases
 
@@ -92,7 +92,7 @@ def named(module: str, shift: int) -> tvm.IRModule:
 
 
 def finding(module: str, text: str) -> Finding:
-    violation = Violation("crash", text, text, text, ("crash", text), ("crash", text))
+    violation = Violation(text, text, ("crash", text), text, oracle="crash", pass_name=text)
     return Finding.of(
         violation,
         module=module,

@@ -14,7 +14,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.oracles.check import ORACLES
-from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.violation import Case
 
 
 def run_snippet(oracle: str, case: Case, *, ours: bool = False) -> None:

@@ -13,9 +13,10 @@ from tvm import relax
 
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.contract import PassContract
-from relaxfuzz.oracles.oracle import Case, Oracle, Violation
+from relaxfuzz.oracles.oracle import Oracle
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tiers import STRUCTURAL
+from relaxfuzz.oracles.violation import Case, Violation
 
 from .snippets import load_faults
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 import tvm
 
 from ...execute import Failure
-from ...oracle import Case, Half, Halves, Journal, Oracle, Problem, Violation
+from ...oracle import Aspect, Half, Halves, Oracle
 from ...pass_runs import PassRuns
-from ...structural import well_formed
+from ...structural import checkers
 from ...text.value_comments import called
+from ...violation import Case, Journal, Violation
 from .batch import batched, order_of, permuted
 from .blame import first_operator, guilty_pass
 from .pair import Difference, Pair, PairFault, Question, compare, questions, verify
@@ -56,8 +57,8 @@ def _violation(oracle: Oracle, found: Found, pipeline: str) -> Violation:
     what = ", ".join((_DIFFERS[oracle.name], *how))
     title = f"{what}: other {difference.kind}, from {where or 'no operator alone'} on"
     detail = f"{difference.question.function}: {difference.wrong}"
-    problem = Problem(title, detail, key, key)
-    return problem.blame(oracle.name, step or where or f"{pipeline} (a combination of operators)")
+    blamed = step or where or f"{pipeline} (a combination of operators)"
+    return Violation(title, detail, key).blame(oracle.name, blamed)
 
 
 def _find(oracle: str, mod: tvm.IRModule, pipeline: str) -> Found | None:
@@ -108,7 +109,7 @@ def _rewritten(mod: tvm.IRModule, only: Place | None = None) -> Pair | None:
 
 
 def _sound(twin: tvm.IRModule) -> tvm.IRModule:
-    flaw = well_formed.flaw(twin)
+    flaw = checkers.flaw(twin)
     if flaw is not None:
         raise PairFault(f"the twin is ill-formed: {flaw.detail}")
     return twin
@@ -131,7 +132,7 @@ def _permuted(mod: tvm.IRModule, q: Question) -> Question | None:
 # The records
 
 
-def _of_one_pass(runs: PassRuns) -> Problem | None:
+def _of_one_pass(runs: PassRuns) -> Violation | None:
     """Nothing: the oracles are asked of pipelines, by `check`."""
     return None
 
@@ -171,6 +172,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 STATIC = Oracle(
     name="static-twin",
     tier=4,
+    looks_at=Aspect.RESULT,
     cost=2.5,  # 300 for a pipeline, where there is something symbolic; few checks are of pipelines
     promise="A module with symbolic shapes computes what it does with the sizes written out.",
     source="docstring of relax.transform.BindSymbolicVars: 'Replacements of symbolic vars with "
@@ -183,6 +185,7 @@ STATIC = Oracle(
 REWRITTEN = Oracle(
     name="rewritten-twin",
     tier=4,
+    looks_at=Aspect.RESULT,
     cost=8.0,  # 280 for a pipeline
     promise="A detour that gives a value back as it was changes no result of a build.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
@@ -195,6 +198,7 @@ REWRITTEN = Oracle(
 BATCH = Oracle(
     name="batch-permutation",
     tier=4,
+    looks_at=Aspect.RESULT,
     cost=3.0,  # 130 for a pipeline, if a rule tells how a result follows
     promise="What is computed for one element of a batch does not depend on its place in it.",
     source="docstrings of the operators in tvm.relax.op",

@@ -21,7 +21,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import calls_of, nodes, ops_used
-from relaxfuzz.oracles.structural import well_formed
+from relaxfuzz.oracles.structural import checkers
 from relaxfuzz.oracles.structural.canonical import equivalent
 
 X = np.array([[1.0, -0.0, np.nan], [np.inf, 5.0, -6.5]], "float32")
@@ -132,7 +132,7 @@ def test_it_does_what_it_says_and_no_harm(specimen: Any) -> None:
     after = specimen.call.build()(mod)
     assert DOES[specimen.name](mod, after)
     assert equal(mod, before)
-    assert well_formed.flaw(after) is None
+    assert checkers.flaw(after) is None
     assert same_values(mod, after, X, N)
 
 
@@ -146,7 +146,7 @@ def test_on_generated_modules(specimen: Any) -> None:
     for stage in specimen.stages:
         for mod in generated(stage, 16 if stage is Stage.RAW else 4):
             after = specimen.call.build()(mod)
-            assert well_formed.flaw(after) is None
+            assert checkers.flaw(after) is None
             assert equivalent(after, specimen.call.build()(after))
 
 

@@ -21,7 +21,7 @@ from relaxfuzz.corpus.zoo.crossing import SPECIMENS
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 X = np.array([[0.5, -2.0, 3.0], [1.5, 5.0, -0.25]], "float32")
 

@@ -19,7 +19,7 @@ from relaxfuzz.corpus.zoo import structure
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import blocks_of, is_public
-from relaxfuzz.oracles.structural import well_formed
+from relaxfuzz.oracles.structural import checkers
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
 
@@ -421,7 +421,7 @@ UNCHANGED = ("unrolls_short_loops", "shares_output_shapes")
 
 def run(name: str, mod: tvm.IRModule, stage: Stage = Stage.RAW) -> tvm.IRModule:
     before = advance(mod, stage)
-    assert well_formed.flaw(before) is None
+    assert checkers.flaw(before) is None
     text = save_json(before)
     after = getattr(structure, name)()(before)
     assert save_json(before) == text
@@ -430,7 +430,7 @@ def run(name: str, mod: tvm.IRModule, stage: Stage = Stage.RAW) -> tvm.IRModule:
 
 @pytest.mark.parametrize(("name", "mod", "stage", "text"), ILL_FORMED)
 def test_leaves_it_ill_formed(name: str, mod: tvm.IRModule, stage: Stage, text: str) -> None:
-    flaw = well_formed.flaw(run(name, mod, stage))
+    flaw = checkers.flaw(run(name, mod, stage))
     assert flaw is not None
     assert text in flaw.title
 
@@ -463,7 +463,7 @@ def test_changes_the_dtype() -> None:
 
 def test_leaves_dataflow_blocks() -> None:
     after = run("leaves_dataflow", LocalDataflow)
-    assert well_formed.flaw(after) is None
+    assert checkers.flaw(after) is None
     assert sum(isinstance(block, relax.DataflowBlock) for block in blocks_of(after)) == 1
 
 
@@ -486,7 +486,7 @@ def test_is_right_without_the_trigger(
     text = save_json(before)
     pass_ = getattr(structure, name)()
     after = pass_(before)
-    flaw = well_formed.flaw(after)
+    flaw = checkers.flaw(after)
     assert flaw is None, flaw.title
     assert save_json(before) == text
     assert tvm_ffi.structural_equal(before, after, map_free_vars=True) == (name in UNCHANGED)

@@ -16,7 +16,7 @@ from relaxfuzz.corpus.zoo import values
 from relaxfuzz.corpus.zoo.values import SPECIMENS
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.generators.tvm_api import load_json, save_json
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Build = Callable[..., Any]
 

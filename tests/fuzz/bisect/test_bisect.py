@@ -21,6 +21,8 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.system.subprocesses import Stopped, Subprocesses
 from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 HERE = Path(sys.executable)
 
@@ -42,14 +44,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def finding() -> Finding:
     return Finding(
-        oracle="crash",
-        pass_name="FuseOps",
-        title="ValueError: no",
-        detail="",
-        key=("a",),
-        fingerprint=("a",),
+        violation=Violation("ValueError: no", "", ("a",), oracle="crash", pass_name="FuseOps"),
         module="{}",
-        source="",
         versions={"tvm": tvm.__version__},
         confirmed=True,
     )
@@ -337,7 +333,7 @@ def test_what_cannot_be_bisected_is_a_mistake(tmp_path: Path, finding: Finding, 
     with Store(tmp_path / "store") as store:
         store.put(finding)
         if what == "several":
-            store.put(dataclasses.replace(finding, key=("b",)))
+            store.put(changed(finding, key=("b",)))
     with pytest.raises(Mistake, match="expected one finding" if what == "several" else what):
         bisect.item(tmp_path / "store")
 

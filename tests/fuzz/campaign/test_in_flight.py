@@ -7,7 +7,7 @@ from relaxfuzz.fuzz.process.block import Block, ModuleDone, StageDone, Violated
 from relaxfuzz.fuzz.process.protocol import Death, Died, Position, Result
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
 from relaxfuzz.generators.stages import Stage
-from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.violation import Violation
 
 POSITION = Position(3, Stage.RAW, 1, "Foo", (), None, "crash")
 
@@ -19,7 +19,7 @@ def block() -> InFlight:
 
 def hear(block: InFlight, index: int) -> None:
     """A module with three checks, one of which found something."""
-    violation = Violation("crash", "Foo", "it fell", "", ("a",), ("a",))
+    violation = Violation("it fell", "", ("a",)).blame("crash", "Foo")
     stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1, avoided=1)}
     block.hear(Result(0, Violated(violation, Origin(1, index), (), None, "{}")))
     block.hear(Result(0, StageDone(index, Stage.RAW, stats)))

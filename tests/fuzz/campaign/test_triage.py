@@ -23,8 +23,9 @@ from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -119,7 +120,7 @@ def test_without_an_exhibit_it_is_told_all_the_same(
 def test_what_does_not_come_again_is_only_counted(
     work: Work, store: Store, finding: Finding
 ) -> None:
-    worker, told = work(dataclasses.replace(finding, key=("not this",)))
+    worker, told = work(changed(finding, key=("not this",)))
     assert told == []
     assert len(worker.unconfirmed) == 1
     assert store.pending() == []

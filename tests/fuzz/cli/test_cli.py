@@ -163,7 +163,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     }  # fmt: skip
     (finding,) = found
     assert set(finding) == {
-        "event", "id", "row", "key", "fingerprint", "pass", "oracle", "title", "reproducer",
+        "event", "id", "row", "key", "place", "key_format", "pass", "oracle", "title", "reproducer",
         "module", "confirmed", "tvm",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"

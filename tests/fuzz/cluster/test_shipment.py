@@ -31,8 +31,8 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Ended, Reply, Result
 from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.fuzz.user_input.mistake import Mistake
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
 
 Write = Callable[[Mapping[str, str]], Path]
 

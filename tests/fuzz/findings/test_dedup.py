@@ -17,8 +17,8 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 LEGALIZE = PassCall("LegalizeOps()")
 

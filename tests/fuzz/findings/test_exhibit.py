@@ -13,18 +13,15 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 
 @pytest.fixture
 def finding(sums: str, faulty: Callable[[str], PassCall]) -> Finding:
     """A pass that takes its process with it."""
     return Finding(
-        oracle="segfault",
-        pass_name="segfault",
-        title="segmentation fault",
-        detail="",
-        key=(),
-        fingerprint=(),
+        violation=Violation("segmentation fault", "", (), oracle="segfault", pass_name="segfault"),
         module=sums,
         source="mod = 'the source'",
         calls=(faulty("segfault"),),
@@ -41,7 +38,7 @@ def test_a_death_shows_the_module_and_is_not_died_again(pool: LocalPool, finding
 
 
 def test_a_pass_that_dies_of_being_shown_loses_nothing(pool: LocalPool, finding: Finding) -> None:
-    shown = exhibit(pool, dataclasses.replace(finding, oracle="idempotent", title="more bindings"))
+    shown = exhibit(pool, changed(finding, oracle="idempotent", title="more bindings"))
     assert "R.add(x, x)" in shown.module
     assert shown.right_label.startswith("segfault: segmentation fault")
 

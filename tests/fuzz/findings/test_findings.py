@@ -18,9 +18,10 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.violation import Case
+from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -108,7 +109,7 @@ def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
 
 
 def test_what_nobody_confirmed_is_listed_apart(out: Path, findings: list[Finding]) -> None:
-    met = dataclasses.replace(findings[0], key=("met on the way",), confirmed=False)
+    met = changed(findings[0], key=("met on the way",), confirmed=False)
     with Store(out) as store:
         store.put(met)
     assert met.id not in relaxfuzz(out, "--json").stdout
@@ -187,7 +188,7 @@ def test_show_says_why_findings_are_one_row(out: Path, findings: list[Finding]) 
 
 @pytest.mark.session
 def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> None:
-    gone = dataclasses.replace(findings[2], key=("gone",), module=findings[1].module, source="")
+    gone = changed(findings[2], key=("gone",), module=findings[1].module, source="")
     with Store(out) as store:
         store.put(gone)
     done = relaxfuzz("show", gone.id, "--out", out)
@@ -196,7 +197,7 @@ def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> 
 
 
 def test_what_another_tvm_wrote_is_listed(out: Path, findings: list[Finding]) -> None:
-    old = dataclasses.replace(findings[2], key=("old",), module="{}", versions={"tvm": "0.1"})
+    old = changed(findings[2], key=("old",), module="{}", versions={"tvm": "0.1"})
     with Store(out) as store:
         store.put(old)
     (row,) = (row for row in listed(out) if row["id"] == old.id)

@@ -30,6 +30,8 @@ from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 from ...commands import relaxfuzz
 
@@ -41,18 +43,12 @@ PASSES = "import sys\n\nif __name__ == '__main__':\n    pass\n"
 
 def finding(
     pass_name: str = "FuseOps",
-    fingerprint: tuple[str, ...] = ("ValueError", "no"),
+    key: tuple[str, ...] = ("ValueError", "no"),
     call: PassCall | None = None,
 ) -> Finding:
     return Finding(
-        oracle="crash",
-        pass_name=pass_name,
-        title="it raises",
-        detail="",
-        key=(*fingerprint, "file.cc:1"),
-        fingerprint=fingerprint,
+        violation=Violation("it raises", "", key, "file.cc:1").blame("crash", pass_name),
         module="",
-        source="",
         calls=(call or PassCall("FuseOps()"),),
         versions={"tvm": HERE},
         confirmed=True,
@@ -78,8 +74,8 @@ def test_a_report_of_a_known_is_counted_and_taken(tmp_path: Path) -> None:
     expected = Expected([one], [], HERE)
     assert expected.take(finding())
     assert expected.take(finding()), "the same report is taken again, but not counted"
-    assert expected.take(dataclasses.replace(finding(), key=("elsewhere",)))
-    assert not expected.take(finding(fingerprint=("ValueError", "yes")))
+    assert expected.take(changed(finding(), place="file.cc:2"))
+    assert not expected.take(finding(key=("ValueError", "yes")))
     assert (expected.total, expected.reports[one]) == (2, 2)
     assert expected.unseen(None) == []
 

@@ -19,6 +19,7 @@ from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.passcall import PassCall
+from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -42,7 +43,7 @@ def statuses(path: Path, pool: LocalPool) -> list[Status]:
 
 
 def test_a_folder_and_one_finding_of_it(pool: LocalPool, finding: Finding, tmp_path: Path) -> None:
-    fixed = dataclasses.replace(finding, key=("another bug",))
+    fixed = changed(finding, key=("another bug",))
     with Store(tmp_path) as store:
         store.put(finding)
         store.put(fixed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import sqlite3
@@ -17,14 +16,11 @@ import pytest
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND, NamedCause, Rows
 from relaxfuzz.fuzz.findings.store import DATABASE, SCHEMA, SCHEMA_VERSION, Store
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 FINDING = Finding(
-    oracle="crash",
-    pass_name="FuseOps",
-    title="InternalError: no",
-    detail="",
-    key=("no",),
-    fingerprint=("no",),
+    violation=Violation("InternalError: no", "", ("no",), oracle="crash", pass_name="FuseOps"),
     module="{}",
     source="mod = None\n",
     versions={"tvm": "0.27.0"},
@@ -204,7 +200,7 @@ def test_findings_of_several_threads_do_not_mix(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
 
         def enter(number: int) -> None:
-            store.put(dataclasses.replace(FINDING, key=(str(number),)))
+            store.put(changed(FINDING, key=(str(number),)))
             store.rows.enter(str(number), [NamedCause(str(number % 3), "modulo")])
 
         with ThreadPoolExecutor(4) as threads:

@@ -16,16 +16,18 @@ import tvm
 from tvm import relax
 
 from relaxfuzz import corpus
+from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.dedup import by_row, crosscheck, place
-from relaxfuzz.fuzz.findings.evidence import Evidence
+from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rules import RULES
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.generators.tvm_api import save_json
+from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case, Raised, silent
+from tests.fuzz.changed import changed
 
 FOUND = Path(corpus.__file__).parent / "found"
 
@@ -90,13 +92,19 @@ def finding(mod: tvm.IRModule, expr: str, oracle: str) -> Finding:
     """What this oracle says first of the pass on this module."""
     call = PassCall(expr)
     violation = check(Case(mod, (call,)), oracles=(oracle,))[0]
-    return Finding.of(violation, module=save_json(mod), versions={}, calls=(call,), confirmed=True)
+    evidence = evidence_of(mod, silent, legalize=True)
+    found = Finding.of(violation, module=save_json(mod), versions=versions(), calls=(call,))
+    return dataclasses.replace(found, confirmed=True, evidence=evidence)
 
 
 def common(rule: str, one: Finding, other: Finding) -> bool:
     """The rule sees one cause in both."""
-    causes = [set(RULE[rule].causes(Evidence(each))) for each in (one, other)]
-    return not causes[0].isdisjoint(causes[1])
+    return not causes(rule, one).isdisjoint(causes(rule, other))
+
+
+def causes(rule: str, finding: Finding) -> set[tuple[str, ...]]:
+    assert finding.evidence is not None
+    return set(RULE[rule].causes(finding, finding.evidence))
 
 
 def rows(store: Store, *findings: Finding) -> list[int]:
@@ -239,7 +247,7 @@ def test_two_bugs_are_two_rows(pair: Callable[[], Pair], tmp_path: Path) -> None
 
 def test_the_line_that_raises_is_an_accident(tmp_path: Path) -> None:
     one = refused(relax.op.bitwise_and)
-    moved = dataclasses.replace(one, key=(*one.key[:-1], "tirx/op/op.cc:1"))
+    moved = changed(one, place="tirx/op/op.cc:1")
     assert common("words", one, moved)
     assert not common("words", one, refused(relax.op.bitwise_or))
     with Store(tmp_path) as store:
@@ -254,19 +262,19 @@ def test_an_operator_may_give_another_type_in_several_ways() -> None:
 
 def test_an_exception_is_the_same_beside_another_function(tmp_path: Path) -> None:
     alone = finding(kept("merge-composite-only-main"), "MergeCompositeFunctions()", "crash")
-    text = "in the group"
-    grouped = ("InternalError", text, "relax/transform/fuse_ops.cc:1064")
-    detail = f"Traceback\ntvm.error.InternalError: {text}"
-    crash = dataclasses.replace(alone, key=grouped, detail=detail)
-    beside = dataclasses.replace(crash, oracle="isolation", key=("exception", *grouped))
+    raised = Raised("InternalError", "in the group")
+    place = "relax/transform/fuse_ops.cc:1064"
+    grouped = (raised.kind, raised.text)
+    crash = changed(alone, key=grouped, place=place, raised=raised)
+    beside = changed(crash, oracle="isolation", key=("exception", *grouped))
     assert common("place", crash, beside)
     assert not common("place", alone, beside)
     # Where every operator raises, the place is nobody's.
-    nowhere = (*grouped[:2], "relax/op/op_common.h:334")
+    nowhere = "relax/op/op_common.h:334"
     assert not common(
         "place",
-        dataclasses.replace(crash, key=nowhere),
-        dataclasses.replace(beside, key=("exception", *nowhere)),
+        changed(crash, place=nowhere),
+        changed(beside, place=nowhere),
     )
 
 
@@ -278,8 +286,9 @@ def test_what_a_pass_inside_does_alone_is_its_own(pool: LocalPool, tmp_path: Pat
         assert rows(store, outer, inner) == [1, 1]
     with Store(tmp_path / "tried") as store:
         for each in (outer, inner):
-            store.put(each)
-            place(store, each, pool)
+            tried = dataclasses.replace(each, evidence=take_evidence(pool, each))
+            store.put(tried)
+            place(store, tried, pool)
         (row,) = store.rows.all()
         assert [member.finding for member in row.members] == [outer.id, inner.id]
         assert outer.id in row.members[1].why
@@ -300,6 +309,6 @@ def test_suspects_are_one_bug_if_each_shows_the_other(pool: LocalPool) -> None:
 
 
 def test_oracles_that_ask_something_else_are_no_suspects() -> None:
-    changed = kept("update-vdevice-changes-its-input")
+    mutated = kept("update-vdevice-changes-its-input")
     call = "UpdateVDevice(relax.VDevice('llvm', 2, 'shared'), 0)"
-    assert not any(RULE["symptoms"].causes(Evidence(finding(changed, call, "mutation"))))
+    assert not causes("symptoms", finding(mutated, call, "mutation"))

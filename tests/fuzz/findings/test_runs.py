@@ -17,8 +17,10 @@ from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.findings.finding import Finding, id_of
 from relaxfuzz.fuzz.findings.runs import INTERVAL, SAMPLES, Run, Sample, sampled
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.protocol import Identity
 from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
 
 RUN = Run(
     command="run",
@@ -63,7 +65,7 @@ def fresh(store: Store, config: CampaignConfig = CONFIG, **changes: object) -> B
     return begin(store.runs, dataclasses.replace(run, **changes), config, resume=True)  # type: ignore[arg-type]  # of the right kinds
 
 
-def committed(state: State, *identities: tuple[str, str, tuple[str, ...]]) -> State:
+def committed(state: State, *identities: Identity) -> State:
     """One more block in which checks ended in these."""
     for identity in identities:
         state.is_new(identity, "own()")
@@ -73,10 +75,8 @@ def committed(state: State, *identities: tuple[str, str, tuple[str, ...]]) -> St
 
 
 def finding(name: str) -> Finding:
-    return Finding(
-        oracle="crash", pass_name="FuseOps", title="t", detail="d", key=(name,),
-        fingerprint=(name,), module="{}", source="", versions={},
-    )  # fmt: skip
+    violation = Violation("t", "d", (name,), oracle="crash", pass_name="FuseOps")
+    return Finding(violation=violation, module="{}", versions={})
 
 
 # Runs

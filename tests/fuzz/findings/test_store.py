@@ -18,14 +18,19 @@ from relaxfuzz.fuzz.findings.finding import Finding, UnknownFormat
 from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store, file_name
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Raised, Violation
+from tests.fuzz.changed import changed
 
 FINDING = Finding(
-    oracle="crash",
-    pass_name="FuseOps",
-    title="InternalError: no",
-    detail="the whole story",
-    key=("InternalError", "no", "fuse_ops.cc:1"),
-    fingerprint=("InternalError", "no"),
+    violation=Violation(
+        "InternalError: no",
+        "the whole story",
+        ("InternalError", "no"),
+        "fuse_ops.cc:1",
+        Raised("InternalError", "no", "Visit"),
+        oracle="crash",
+        pass_name="FuseOps",
+    ),
     module="{}",
     source="mod = None\n",
     calls=(PassCall("FuseOps(fuse_opt_level=2)", {"relax.FuseOps.max_depth": 4}, ("import re",)),),
@@ -42,20 +47,22 @@ def test_json_round_trip() -> None:
     assert Finding.from_json(FINDING.to_json()) == FINDING
 
 
-def test_unknown_format_is_refused() -> None:
-    text = FINDING.to_json().replace('"format": 1', '"format": 99')
-    with pytest.raises(UnknownFormat, match="format=99"):
+@pytest.mark.parametrize("name", ["format", "key_format"])
+def test_unknown_format_is_refused(name: str) -> None:
+    text = FINDING.to_json().replace(f'"{name}": 2', f'"{name}": 99')
+    with pytest.raises(UnknownFormat, match=f"{name}=99; read it with"):
         Finding.from_json(text)
 
 
-def test_id_depends_on_the_key_alone() -> None:
-    other = dataclasses.replace(FINDING, title="t", module="[]", seed=None, versions={})
+def test_id_depends_on_key_and_place_alone() -> None:
+    other = changed(FINDING, title="t", module="[]", seed=None, versions={})
     assert other.id == FINDING.id
-    assert dataclasses.replace(FINDING, key=("x",)).id != FINDING.id
+    assert changed(FINDING, key=("x",)).id != FINDING.id
+    assert changed(FINDING, place="fuse_ops.cc:2").id != FINDING.id
 
 
 def test_second_run_adds_and_does_not_double(tmp_path: Path) -> None:
-    other = dataclasses.replace(FINDING, key=("other",))
+    other = changed(FINDING, key=("other",))
     for findings in ([FINDING], [FINDING, other]):
         with Store(tmp_path) as store:
             for finding in findings:
@@ -96,7 +103,7 @@ def test_what_one_process_is_done_with_another_does_not_undo(tmp_path: Path) -> 
 
 
 def test_what_is_pending_stays_so_until_it_is_settled(tmp_path: Path) -> None:
-    other = dataclasses.replace(FINDING, key=("other",))
+    other = changed(FINDING, key=("other",))
     with Store(tmp_path) as store:
         for finding in (FINDING, other, FINDING):
             store.pend(finding)
@@ -108,7 +115,7 @@ def test_what_is_pending_stays_so_until_it_is_settled(tmp_path: Path) -> None:
 
 
 def test_file_name_is_safe() -> None:
-    odd = dataclasses.replace(FINDING, pass_name="../a b/é", oracle="x:y")
+    odd = changed(FINDING, pass_name="../a b/é", oracle="x:y")
     assert file_name(odd) == f".._a_b_-x_y-{odd.id}.py"
 
 
@@ -159,10 +166,11 @@ def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from relaxfuzz.fuzz.findings.finding import Finding\n"
         "from relaxfuzz.fuzz.findings.store import Store\n"
+        "from tests.fuzz.changed import changed\n"
         "finding = Finding.from_json(sys.argv[2])\n"
         "store = Store(Path(sys.argv[1]))\n"
         "for i in range(5):\n"
-        "    store.publish(dataclasses.replace(finding, key=(str(i),)), 'text')\n"
+        "    store.publish(changed(finding, key=(str(i),)), 'text')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

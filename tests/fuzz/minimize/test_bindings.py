@@ -19,7 +19,7 @@ from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.generators.modules import BINDING, FUNCTION_HEADER, HEADER, SPECIAL, build
 from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, op_name, ops_used
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.minimize.calls import (
 )
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import bindings_of, local_functions, nodes, ops_used
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

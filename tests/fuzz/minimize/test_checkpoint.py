@@ -11,12 +11,12 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.minimize.checkpoint import BadCheckpoint, Checkpoint, read
 from relaxfuzz.fuzz.minimize.parallel import State
 from relaxfuzz.fuzz.minimize.reduction import Spot
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Violation
 
 REQUEST = {"the module": "abc", "--pass": ["FuseOps"], "--pipeline": None}
 FINDING = Finding.of(
-    Violation("crash", "Foo", "it fell", "far", ("a", "b"), ("a",)),
+    Violation("it fell", "far", ("a", "b"), "foo.cc:1").blame("crash", "Foo"),
     module="{}",
     versions={"tvm": "0.27.0"},
     calls=(PassCall("Foo(1)"),),

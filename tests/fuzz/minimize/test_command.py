@@ -21,8 +21,8 @@ from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.tvm_api import load_json, save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "relaxfuzz.fuzz.cli", "minimize"]

@@ -11,7 +11,7 @@ from tvm import relax
 from relaxfuzz.fuzz.minimize.functions import drop_functions, keep_one_function
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import attr, bindings_of, ops_used
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

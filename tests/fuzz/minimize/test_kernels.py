@@ -25,7 +25,7 @@ from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.inspect import calls_of, nodes
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 ALL: tuple[Reduction, ...] = (
     most_bodies_trivial,

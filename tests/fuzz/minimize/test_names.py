@@ -11,7 +11,7 @@ from relaxfuzz.fuzz.minimize.names import plain_names
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.sharing import unshare
 from relaxfuzz.oracles.inspect import attr, bindings_of
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

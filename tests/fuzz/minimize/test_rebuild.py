@@ -24,7 +24,7 @@ from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.rewrite.rewriter import Rewriter
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 ALL: tuple[Reduction, ...] = (
     drop_params,

@@ -23,7 +23,7 @@ from relaxfuzz.fuzz.minimize.uses import merge_params, use_earlier
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.pass_runs import digest
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 REDUCTIONS = (
     *(keep_one_function, drop_functions, return_less, shorten_branches, drop_dead, drop_bindings),

@@ -18,7 +18,7 @@ from relaxfuzz.fuzz.minimize.search import Candidate, Search, digest, make, mini
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 SCRIPT = """
 from tvm.script import ir as I, relax as R, tirx as T

@@ -11,7 +11,7 @@ import tvm
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

@@ -9,7 +9,7 @@ import tvm
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.signatures import drop_params, drop_result_fields, split_tuples
 from relaxfuzz.oracles.inspect import calls_of
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

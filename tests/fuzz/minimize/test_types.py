@@ -10,7 +10,7 @@ from tvm import relax
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known_types, plain_dtypes
 from relaxfuzz.oracles.inspect import bindings_of, calls_of
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 

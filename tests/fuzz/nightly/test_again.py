@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from relaxfuzz.fuzz.nightly.again import is_back, key, old, see
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.generators.tvm_api import versions
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 HERE = versions()["tvm"]
 
@@ -88,19 +89,13 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
 
 def test_a_finding_of_another_build_is_seen_again(store: Store) -> None:
     finding = Finding(
-        oracle="crash",
-        pass_name="FuseOps",
-        title="no",
-        detail="",
-        key=("a",),
-        fingerprint=("a",),
+        violation=Violation("no", "", ("a",), oracle="crash", pass_name="FuseOps"),
         module="{}",
-        source="",
         versions=versions(),
         confirmed=True,
     )
     store.put(finding)
-    store.put(dataclasses.replace(finding, key=("b",), versions={**versions(), "tvm_git": "0f"}))
+    store.put(changed(finding, key=("b",), versions={**versions(), "tvm_git": "0f"}))
     (one,) = old([], Expected((), (), HERE), store, versions())
     assert one.item.finding is not None
     assert one.key == one.item.finding.id != finding.id

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.minimize.child import OtherViolation, Reduce, Shrunk, Tried
 from relaxfuzz.fuzz.minimize.reduction import Spot
 from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, StageDone, Violated
 from relaxfuzz.fuzz.process.jobs import (
     Check,
+    Examine,
     Execute,
     Explain,
     Narrow,
@@ -51,12 +53,21 @@ from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
-from relaxfuzz.oracles.oracle import Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.violation import Raised, Violation
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
-VIOLATION = Violation("crash", "Foo", "it fell", "line 1\nline 2 ✗", ("a", "b"), ("a",))
+VIOLATION = Violation(
+    "it fell",
+    "line 1\nline 2 ✗",
+    ("a", "b"),
+    "foo.cc:3",
+    Raised("ValueError", "it fell", "Fall", True, "nn.py:_relu"),
+    "unknown shape",
+    "crash",
+    "Foo",
+)
 ORIGIN = Origin(7, 3, Stage.FUSED, (Trait.RECURSION,))
 POSITION = Position(3, Stage.FUSED, 2, "Foo", (CALL,), "zero", "idempotent")
 BLOCK = Block(
@@ -109,6 +120,10 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         [Exhibit("module", "before", "a", "after", "b")],
     ),
     (Read("/a/b.py", "/a"), ["it is empty", None]),
+    (
+        Examine("{}", True),
+        [Evidence(pattern="p", ops=("relax.add",), unknowns=(), retyped=(("relax.add", "dtype"),))],
+    ),
     (Execute("/a/b.py", 60.0), [(-9, "Traceback …")]),
 ]
 """Jobs, each with results."""

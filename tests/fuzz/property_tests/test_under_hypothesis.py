@@ -23,7 +23,7 @@ from relaxfuzz import PassViolation, check_pass, ir_modules
 from relaxfuzz.fuzz.property_tests.under_hypothesis import fail, searching, untimed
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.inspect import ops_used
-from relaxfuzz.oracles.oracle import Violation
+from relaxfuzz.oracles.violation import Violation
 
 QUICK = settings(
     database=None,
@@ -261,7 +261,8 @@ def place(violation: Violation) -> str:
 
 
 def violation(oracle: str, *key: str) -> Violation:
-    return Violation(oracle, "FuseOps", "title", "detail", key, key)
+    *key_, place = key if oracle == "crash" else (*key, "")
+    return Violation("title", "detail", tuple(key_), place).blame(oracle, "FuseOps")
 
 
 @pytest.mark.parametrize(

@@ -315,14 +315,14 @@ def test_mistakes_are_named(
     assert said in section(session, name)
 
 
-def test_junit_has_fingerprint_and_reproducer(
+def test_junit_has_key_and_reproducer(
     session: subprocess.CompletedProcess[str], repository: Foreign
 ) -> None:
     assert session.returncode == 1
     root = ElementTree.parse(repository.folder / "junit.xml").getroot()
     (case,) = (c for c in root.iter("testcase") if "expected" in c.get("classname", ""))
     properties = {p.get("name"): p.get("value") for p in case.iter("property")}
-    assert properties["relaxfuzz.fingerprint"] == '["crash", "Raises", "ValueError", "no <n>"]'
+    assert properties["relaxfuzz.key"] == '["crash", "Raises", "ValueError", "no <n>"]'
     assert Path(properties["relaxfuzz.reproducer"] or "").name == "expected.py"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,6 +18,8 @@ from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.data import Report, gather
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.violation import Violation
+from tests.fuzz.changed import changed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -34,12 +35,14 @@ class Module:
 """
 
 BASE = Finding(
-    oracle="crash",
-    pass_name="FuseOps",
-    title="InternalError: Check failed: (it != end) is false",
-    detail="Traceback (most recent call last):\n  ...\nInternalError: Check failed",
-    key=("InternalError", "Check failed", "fuse_ops.cc"),
-    fingerprint=("InternalError", "Check failed"),
+    violation=Violation(
+        "InternalError: Check failed: (it != end) is false",
+        "Traceback (most recent call last):\n  ...\nInternalError: Check failed",
+        ("InternalError", "Check failed"),
+        "fuse_ops.cc:12",
+        oracle="crash",
+        pass_name="FuseOps",
+    ),
     module="{}",
     source="mod = None\n",
     calls=(PassCall("FuseOps(fuse_opt_level=2)"),),
@@ -59,7 +62,7 @@ def make() -> Make:
 
     def made(**fields: object) -> Finding:
         title = fields.get("title", BASE.title)
-        return dataclasses.replace(BASE, **{"key": (str(title),), **fields})  # type: ignore[arg-type]  # fields of the dataclass
+        return changed(BASE, **{"key": (str(title),), **fields})
 
     return made
 
@@ -79,7 +82,7 @@ def known(make: Make, expected: Expected) -> Finding:
         title="ill-formed: Var is not defined.",
         oracle=oracle,
         pass_name=pass_name,
-        fingerprint=tuple(part.replace("…", " …") for part in rest),
+        key=tuple(part.replace("…", " …") for part in rest),
         calls=(PassCall(f"{pass_name}()"),),
     )
 

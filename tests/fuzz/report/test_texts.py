@@ -24,6 +24,7 @@ from relaxfuzz.fuzz.report.junit import junit
 from relaxfuzz.fuzz.report.lines import SCHEMA, lines
 from relaxfuzz.fuzz.report.markdown import LIMIT, code, markdown
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from tests.fuzz.changed import changed
 
 Make = Callable[..., Finding]
 
@@ -39,13 +40,14 @@ STRINGS = st.sampled_from(NASTY) | st.text(st.characters(), max_size=60)
 
 def entry(finding: Finding, text: str, path: Path | None = None, **fields: object) -> Entry:
     """An entry in which every string of the finding's is this one."""
-    hostile = dataclasses.replace(
+    hostile = changed(
         finding,
         oracle=text,
         pass_name=text,
         title=text,
         detail=text,
-        fingerprint=(text,),
+        key=(text,),
+        place=text,
         first_bad=text,
         exhibit=Exhibit(text, text, f"{text}\nleft", text, f"{text}\nright"),
         versions={text: text},
@@ -152,7 +154,7 @@ def test_junit_tells_how_each_bug_stands(report: Report) -> None:
     assert "+        return y" in (wrong.findtext("system-out") or "")
     told = {each.get("name"): each.get("value") for each in wrong.iter("property")}
     assert told["state"] == "new"
-    assert told["fingerprint"] == "InternalError | Check failed"
+    assert told["key"] == "crash | FuseOps | InternalError | Check failed"
     assert (told["reproducer"] or "").endswith(".py")
     (known,) = (case for name, case in cases.items() if "Var is not defined" in name)
     skipped = known.find("skipped")
@@ -343,9 +345,7 @@ def test_a_summary_is_no_longer_than_github_shows(plain: Finding) -> None:
     entries = [
         dataclasses.replace(
             e,
-            evidence=(
-                dataclasses.replace(e.evidence[0], finding=dataclasses.replace(plain, detail=long)),
-            ),
+            evidence=(dataclasses.replace(e.evidence[0], finding=changed(plain, detail=long)),),
         )
         for e in entries
     ]

@@ -21,8 +21,8 @@ from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.reproducer import Form
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 ORACLES = Path(__file__).parents[2] / "oracles"
 VERSIONS = {"tvm": tvm.__version__, "numpy": "2.0"}

@@ -23,6 +23,7 @@ from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.fuzz.reproducer import way
 from relaxfuzz.fuzz.user_input.read_module import load
 from relaxfuzz.oracles.passcall import PassCall
+from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 LIMITS = Limits(step_seconds=20.0, memory_mb=512)
@@ -127,7 +128,7 @@ def test_without_source_the_module_travels_as_json(pool: LocalPool, sums: str) -
 def test_confirmation_wants_the_same_key(pool: LocalPool, sums: str) -> None:
     finding = finding_of(pool, sums, user("marks"))
     assert again(pool, finding, sums) is not None
-    assert again(pool, dataclasses.replace(finding, key=("other",)), sums) is None
+    assert again(pool, changed(finding, key=("other",)), sums) is None
 
 
 HIDDEN = Path(__file__).parents[2] / "oracles" / "values" / "sanitized_faults.py"

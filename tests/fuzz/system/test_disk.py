@@ -14,18 +14,13 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.system.disk import AGED, parse_size, prune, size, used
 from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.oracles.violation import Violation
 
 
 def finding(name: str, *, confirmed: bool, bytes: int = 50_000) -> Finding:
     return Finding(
-        oracle="crash",
-        pass_name="FuseOps",
-        title=name,
-        detail="",
-        key=(name,),
-        fingerprint=(name,),
+        violation=Violation(name, "", (name,), oracle="crash", pass_name="FuseOps"),
         module="m" * bytes,
-        source="",
         versions={"tvm": "0.27.0"},
         confirmed=confirmed,
     )

@@ -15,8 +15,8 @@ from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import byoc, catalogue, tensorir
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import Relation
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 
 @I.ir_module

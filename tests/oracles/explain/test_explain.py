@@ -18,8 +18,8 @@ from relaxfuzz.oracles.explain import Explanation, Kind, Trouble, breakage, expl
 from relaxfuzz.oracles.explain.steps import Broken, walk
 from relaxfuzz.oracles.explain.traced import Traced
 from relaxfuzz.oracles.inspect import calls_of
-from relaxfuzz.oracles.oracle import silent
 from relaxfuzz.oracles.pipelines import UnknownPipeline
+from relaxfuzz.oracles.violation import silent
 
 BUILDS = """\
 import tvm

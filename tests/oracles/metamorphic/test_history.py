@@ -11,9 +11,9 @@ from tvm import relax
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.metamorphic import twins
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.structural.well_formed import flaw
+from relaxfuzz.oracles.structural.checkers import flaw
+from relaxfuzz.oracles.violation import Case
 
 from ..snippets import load_faults, run_snippet
 

@@ -10,8 +10,9 @@ from tvm import relax
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.metamorphic import oracles
-from relaxfuzz.oracles.oracle import Case, Oracle
+from relaxfuzz.oracles.oracle import Oracle
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 from ..snippets import load_faults, run_snippet
 

@@ -11,7 +11,7 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.inspect import nodes
 from relaxfuzz.oracles.metamorphic import twins
-from relaxfuzz.oracles.structural import well_formed
+from relaxfuzz.oracles.structural import checkers
 from relaxfuzz.oracles.structural.canonical import canonical, equivalent
 
 INDICES = range(12)
@@ -32,7 +32,7 @@ def test_a_twin_is_well_formed_and_equal(index: int) -> None:
     mod = module(index)
     for twin in (twins.unshared(mod), twins.shared(mod), twins.reordered(mod), twins.renamed(mod)):
         if twin is not None:
-            assert well_formed.flaw(twin) is None
+            assert checkers.flaw(twin) is None
             assert equivalent(mod, twin)
 
 
@@ -88,7 +88,7 @@ def test_the_stranger_comes_and_goes(stage: Stage) -> None:
     mod = advance(module(0), stage)
     twin = twins.with_stranger(mod)
     assert twins.STRANGER in twin
-    assert well_formed.flaw(twin) is None
+    assert checkers.flaw(twin) is None
     assert equivalent(twins.without_stranger(twin), mod)
 
 

@@ -18,9 +18,9 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.inspect import attr, global_vars
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.attach_global_symbol import attach_global_symbol
+from relaxfuzz.oracles.violation import Case
 
 MODULE = "relaxfuzz.oracles.reference.attach_global_symbol"
 REFERENCE = PassCall(

@@ -15,9 +15,9 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.inspect import ops_used, prim_funcs
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.legalize_ops import CannotLower, legalize_ops
+from relaxfuzz.oracles.violation import Case
 
 FACTORY = "relaxfuzz.oracles.reference.legalize_ops:legalize_ops"
 REFERENCE = PassCall("legalize_ops()", factory=FACTORY, like="LegalizeOps")

@@ -16,10 +16,10 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.inspect import attr, calls_of, relax_functions
-from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.merge_composite_functions import merge_composite_functions
 from relaxfuzz.oracles.text.standalone import standalone
+from relaxfuzz.oracles.violation import Case, Violation
 
 CONTRACT = catalogue["MergeCompositeFunctions"]
 

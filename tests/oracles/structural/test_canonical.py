@@ -9,11 +9,12 @@ from tvm import relax
 
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Unloadable
-from relaxfuzz.oracles.oracle import Half, Oracle, Problem
+from relaxfuzz.oracles.oracle import Half, Oracle
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.canonical import canonical, equivalent
 from relaxfuzz.oracles.text.halves import alike
+from relaxfuzz.oracles.violation import Violation
 
 
 def module(private: str, size: int) -> tvm.IRModule:
@@ -38,15 +39,15 @@ def test_a_module_that_is_not_loaded_has_no_canonical_form() -> None:
         canonical(module("f", 0))
 
 
-@pytest.mark.parametrize(("size", "said"), [(0, ()), (1, (Problem.plain("unlike"),))])
-def test_an_oracle_has_nothing_to_say_of_it(size: int, said: tuple[Problem, ...]) -> None:
+@pytest.mark.parametrize(("size", "said"), [(0, ()), (1, (Violation.titled("unlike"),))])
+def test_an_oracle_has_nothing_to_say_of_it(size: int, said: tuple[Violation, ...]) -> None:
     mod, other = module("f", size), module("g", 2 * size)
     oracle = Oracle(
         name="compares", tier=1, promise="", source="", snippet="",
-        check=lambda runs: None if equivalent(runs.mod, other) else Problem.plain("unlike"),
+        check=lambda runs: None if equivalent(runs.mod, other) else Violation.titled("unlike"),
     )  # fmt: skip
     call = PassCall("Normalize()")
-    assert oracle.problems(PassRuns(mod, (call,), contract_of(call))) == said
+    assert oracle.violations(PassRuns(mod, (call,), contract_of(call))) == said
 
 
 def test_halves_stay_as_they_are() -> None:

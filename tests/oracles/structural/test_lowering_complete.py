@@ -13,11 +13,11 @@ from tvm.script import relax as R
 from relaxfuzz.corpus.zoo.tools import on_calls
 from relaxfuzz.oracles import pipelines
 from relaxfuzz.oracles.check import VALUES, check, narrow
-from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.legalize_ops import legalize_ops
 from relaxfuzz.oracles.structural.lowering_complete import LEFT, ORACLE, of_pipeline
 from relaxfuzz.oracles.structural.lowering_gaps import Reason, gaps
+from relaxfuzz.oracles.violation import Case, Violation
 
 from ..snippets import run_snippet
 

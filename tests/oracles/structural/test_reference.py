@@ -17,13 +17,13 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract, Reference
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.no_answer import NoAnswer
 from relaxfuzz.oracles.reference.realize_vdevice import realize_vdevice
 from relaxfuzz.oracles.structural import reference
 from relaxfuzz.oracles.structural.reference import DIFFERENT, REFUSED, ReferenceFault
 from relaxfuzz.oracles.text.standalone import standalone
+from relaxfuzz.oracles.violation import Case
 
 from ..snippets import run_snippet
 
@@ -63,7 +63,7 @@ def test_what_only_the_reference_tells() -> None:
     (violation,) = check(Case(hinted(), (call_of("copies_at_every_hint"),)))
     assert (violation.oracle, violation.pass_name) == ("reference", "copies_at_every_hint")
     assert violation.key == (DIFFERENT, "TensorType, vdevice")
-    assert violation.fingerprint == violation.key
+    assert violation.place
 
 
 def test_a_refusal_where_there_is_a_result() -> None:

@@ -16,11 +16,11 @@ from tvm.script import tirx as T
 from relaxfuzz.oracles import composition
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
 from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
-from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.pipelines import PIPELINES, UnknownPipeline
 from relaxfuzz.oracles.structural import sequential
+from relaxfuzz.oracles.violation import Case, Violation
 
 FILE = Path(__file__).parents[1] / "faults.py"
 

@@ -14,11 +14,11 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.oracles.execute import Failure
-from relaxfuzz.oracles.oracle import Problem
 from relaxfuzz.oracles.text.diff import unified
 from relaxfuzz.oracles.text.printed import LONGEST, clipped, printed
 from relaxfuzz.oracles.text.unprinted import unprinted
 from relaxfuzz.oracles.text.value_comments import called
+from relaxfuzz.oracles.violation import Violation
 
 
 def function(name: str, *lines: str) -> list[str]:
@@ -174,7 +174,7 @@ def test_values_have_a_row_on_each_line() -> None:
     [
         ("nothing good", "nothing good"),
         (
-            Failure("run", "ValueError", "too many\nlines", Problem.plain("x")),
+            Failure("run", "ValueError", "too many\nlines", Violation.titled("x")),
             "ValueError (run): too many",
         ),
         (np.zeros((2, 0), "int8"), "int8 (2, 0)"),

@@ -17,10 +17,10 @@ from relaxfuzz.oracles import composition
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract, Relation
 from relaxfuzz.oracles.execute import execute
-from relaxfuzz.oracles.oracle import Case, Violation
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit, alone, exhibit
 from relaxfuzz.oracles.values import exec_modes
+from relaxfuzz.oracles.violation import Case, Violation
 
 from ..snippets import load_faults
 
@@ -127,7 +127,7 @@ def test_an_oracle_that_says_only_what_is_wrong_shows_the_pass() -> None:
     mod = faults.module()
     call = call_of(faults, "marks")
     for oracle in ("postcondition", "lowering-complete", "sanitized"):
-        violation = Violation(oracle, "marks", "wrong", "wrong", (), ())
+        violation = Violation("wrong", "wrong", (), oracle=oracle, pass_name="marks")
         exhibit_ = exhibit(Case(copy(mod), (call,)), violation)
         assert exhibit_.left_label == "before marks"
         assert '+R.func_attr({"marked": True, "num_input": 1})' in changes(exhibit_)
@@ -285,17 +285,17 @@ def test_two_ways_of_a_list() -> None:
         (composition.NESTED, ("one pass after the other", "nested Sequential: the same")),
         (composition.DISABLED, ("without the pass", "with the pass disabled: the same")),
     ):
-        violation = Violation("sequential", "Sequential", title, title, (), ())
+        violation = Violation.titled(title).blame("sequential", "Sequential")
         exhibit_ = exhibit(Case(faults.module(), tuple(calls)), violation)
         assert (exhibit_.left_label, exhibit_.right_label) == labels
 
 
 def test_where_nothing_can_be_shown_the_module_is() -> None:
-    violation = Violation("segfault", "gone", "segmentation fault", "", (), ())
+    violation = Violation.titled("segmentation fault").blame("segfault", "gone")
     case = Case(faults.module(), (PassCall("gone()", factory="no.such:gone"),))
     assert exhibit(case, violation).story.startswith("the module:\nn = TypeVar")
     assert exhibit(case, violation).story.endswith("gone: segmentation fault")
     # Nor is the pass of another oracle to be had.
-    violation = Violation("idempotent", "gone", "more bindings", "", (), ())
+    violation = Violation.titled("more bindings").blame("idempotent", "gone")
     assert exhibit(case, violation).right_label == "gone: more bindings"
     assert alone("text", violation).module == "text"

@@ -19,11 +19,11 @@ from relaxfuzz.oracles.catalogue.dispatch import _dispatched
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.metamorphic import twins
 from relaxfuzz.oracles.metamorphic.graph import Graph
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural import canonical
 from relaxfuzz.oracles.text.standalone import NotStandalone, nested_module, standalone
 from relaxfuzz.oracles.values import comparison
+from relaxfuzz.oracles.violation import Case
 
 from ..snippets import run_snippet
 

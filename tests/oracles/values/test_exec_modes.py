@@ -12,8 +12,8 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import execute
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.values import exec_modes
+from relaxfuzz.oracles.violation import Case
 
 from ..snippets import run_snippet
 

@@ -23,13 +23,13 @@ from relaxfuzz.oracles.contract import PassContract, Relation
 from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure
-from relaxfuzz.oracles.oracle import Case, Problem
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values import pipeline_values, votes
 from relaxfuzz.oracles.values.expectation import expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import sides
+from relaxfuzz.oracles.violation import Case, Violation
 
 from ..snippets import load_faults, run_snippet
 
@@ -241,7 +241,7 @@ def test_a_relation_that_does_not_hold_is_told(relation: Relation) -> None:
 def test_where_the_vm_has_no_say_only_what_is_certain_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    unbuilt = Failure("build", "InternalError", "no code", Problem.plain("no code"))
+    unbuilt = Failure("build", "InternalError", "no code", Violation.titled("no code"))
     monkeypatch.setattr(votes, "execute", lambda mod, plans: unbuilt)
     (violation,) = check(case("truncates"), oracles=["evaluated"])
     assert "The VM has no say: it cannot build the result" in violation.detail

@@ -15,12 +15,12 @@ from tvm.script import relax as R
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Undefined
-from relaxfuzz.oracles.oracle import Case
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir.data import depends_on_data
 from relaxfuzz.oracles.values import sanitized
 from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.violation import Case
 
 from ..snippets import load_faults, run_snippet
 

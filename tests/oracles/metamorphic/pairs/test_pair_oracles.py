@@ -14,7 +14,7 @@ from relaxfuzz.oracles.metamorphic.pairs import oracles as pairs
 from relaxfuzz.oracles.metamorphic.pairs import pair
 from relaxfuzz.oracles.metamorphic.pairs.pair import PairFault
 from relaxfuzz.oracles.metamorphic.pairs.rewrites import REWRITES, Rewrite
-from relaxfuzz.oracles.oracle import Case
+from relaxfuzz.oracles.violation import Case
 
 from ...snippets import load_faults, run_snippet
 

@@ -25,7 +25,7 @@ from relaxfuzz.oracles.metamorphic.pairs.pair import verify
 from relaxfuzz.oracles.metamorphic.pairs.rewrites import REWRITES, Rewrite
 from relaxfuzz.oracles.metamorphic.pairs.rewritten_twin import Place, rewritten_twin
 from relaxfuzz.oracles.metamorphic.pairs.static_twin import static_twin
-from relaxfuzz.oracles.structural import well_formed
+from relaxfuzz.oracles.structural import checkers
 
 INDICES = range(20)
 
@@ -54,7 +54,7 @@ def test_the_evaluator_agrees_with_every_pair(index: int) -> None:
         pair = make(mod)
         if pair is not None:
             verify(pair)
-            assert well_formed.flaw(pair.twin) is None
+            assert checkers.flaw(pair.twin) is None
 
 
 def one_op(*dtypes: str, shape: tuple[Any, ...] = (2, 3)) -> tvm.IRModule:
@@ -98,7 +98,7 @@ def test_a_rewrite_is_exact_in_numpy_and_in_the_vm(
     assert made is not None
     twin, places = made
     assert {place.function for place in places} == set(dtypes)
-    assert well_formed.flaw(twin) is None
+    assert checkers.flaw(twin) is None
     plans = [lambda run, d=d: run(d, [special(d)]) for d in dtypes]
     ran = execute(twin, plans)
     assert isinstance(ran, list), ran
@@ -137,7 +137,7 @@ def test_the_static_twin_has_sizes_everywhere() -> None:
         builder.emit_func_output(builder.emit(relax.op.concat([flat, y])))
     twin = static_twin(builder.finalize())
     assert twin is not None
-    assert well_formed.flaw(twin) is None
+    assert checkers.flaw(twin) is None
     size = int(twin["main"].params[0].ty.shape[0].value)
     assert str(twin["main"].ret_ty.shape) == str(relax.ShapeExpr([8 * size + 1]))
     assert "n" not in {var.name for var in relax.analysis.all_vars(twin["main"])}
@@ -158,7 +158,7 @@ def test_functions_that_are_called_stay_symbolic() -> None:
     mod = builder.finalize()
     twin = static_twin(mod)
     assert twin is not None
-    assert well_formed.flaw(twin) is None
+    assert checkers.flaw(twin) is None
     assert twin["callee"].same_as(mod["callee"])
     assert not twin["main"].same_as(mod["main"])
 

@@ -1,0 +1,103 @@
+"""Checkers of well-formedness: the two of TVM, and one for what neither of them looks at."""
+
+from __future__ import annotations
+
+import re
+
+import tvm
+from tvm import relax, s_tir
+from tvm.ir import GlobalVar
+
+from .. import keys
+from ..inspect import attr, global_vars, relax_functions
+from ..violation import Violation
+
+RELAX = "ill-formed"
+TENSOR_IR = "ill-formed TensorIR"
+"""Which checker complains: the first part of a key."""
+
+
+def flaw(mod: tvm.IRModule) -> Violation | None:
+    """The first thing that is wrong with a module, or None."""
+    return relax_flaw(mod) or tensor_ir_flaw(mod) or names_flaw(mod)
+
+
+def relax_flaw(mod: tvm.IRModule) -> Violation | None:
+    """What the checker of Relax reports."""
+    # The checker that answers with a bool costs a fifth of an exception's unwinding.
+    if relax.analysis.check_well_formed(mod):
+        return None
+    try:
+        relax.analysis.well_formed(mod)
+    except Exception as error:
+        return _complaint(RELAX, error, mod)
+    raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
+
+
+def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
+    """What the checker of TensorIR reports."""
+    if s_tir.analysis.verify_well_formed(mod, assert_mode=False):
+        return None
+    try:
+        s_tir.analysis.verify_well_formed(mod, assert_mode=True)
+    except Exception as error:
+        return _complaint(TENSOR_IR, error, mod)
+    raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
+
+
+MISFIT = re.compile(
+    r"Expression of type .* cannot be assigned to a variable of type "
+    r"|All information in Type annotations must be correct\."
+    r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
+    re.S,
+)
+"""A pass left a type as it was: whether of a variable, a call or an argument is an accident."""
+
+_UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
+
+
+def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
+    misfit = MISFIT.match(str(error)) is not None
+    text = "a type does not fit" if misfit else keys.message(str(error), ops=True)
+    found = _UNDEFINED.match(str(error))
+    kind = _kind_of_variable(mod, found.group(1)) if found else ""
+    return Violation(
+        title=f"{what}: {keys.headline(str(error))}",
+        detail=f"{error}\n\n{keys.listing(mod)}",
+        key=(what, text, kind),
+    )
+
+
+def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
+    """Whether the variable stands for a dimension or for a value: other parts of a pass."""
+    for _, func in relax_functions(mod):
+        for var in relax.analysis.all_vars(func):
+            if str(var.name) == name:
+                return "dimension" if isinstance(var.ty, tvm.ir.PrimType) else "value"
+    return "dimension"
+
+
+def names_flaw(mod: tvm.IRModule) -> Violation | None:
+    """GlobalVars exist wherever they are used, PrimFuncs included, and agree with global_symbol."""
+    functions = {gvar.name_hint: gvar for gvar in mod.functions}
+    for gvar, func in mod.functions_items():
+        symbol = attr(func, "global_symbol")
+        if symbol is not None and symbol != gvar.name_hint:
+            return Violation.titled(
+                f"ill-formed: the global_symbol of a {type(func).__name__} is not its GlobalVar",
+                f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",
+            )
+    return _dangling(mod, functions)
+
+
+def _dangling(mod: tvm.IRModule, functions: dict[str, GlobalVar]) -> Violation | None:
+    for gvar, func in mod.functions_items():
+        for used in global_vars(func):
+            defined = functions.get(used.name_hint)
+            if defined is None or not defined.same_as(used):
+                which = "no function" if defined is None else "another object than the function's"
+                return Violation.titled(
+                    f"ill-formed: a GlobalVar in a {type(func).__name__} stands for {which}",
+                    f"GlobalVar {used.name_hint!r} in {gvar.name_hint!r}\n\n{keys.listing(mod)}",
+                )
+    return None

@@ -1,0 +1,93 @@
+"""The values of the oracle layer: the case that is checked, and the violation that is found."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import tvm
+
+from .passcall import PassCall
+
+KEY_FORMAT = 2
+"""Version of the keys, which are stored. It goes up when `keys` or an oracle makes other keys of
+violations that are known. 1 had places of a build in the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to check: a module with one pass, a list of passes, or a named pipeline."""
+
+    mod: tvm.IRModule
+    calls: tuple[PassCall, ...] = ()
+    """One call: an ordinary check. Two to five: the Sequential of them. None: see `pipeline`."""
+    pipeline: str | None = None
+    """"zero", "default" or "cpu_generic": checked after each step, blame on the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception that a violation comes of."""
+
+    kind: str
+    """The name of its class."""
+    text: str
+    """Its message, normalized; may be empty."""
+    function: str = ""
+    """Where it was raised."""
+    legalizes: bool = False
+    """The legalization of an operator was running."""
+    legalization: str = ""
+    """File and function of the innermost frame that belongs to some operators only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken promise of a pass, as an oracle reports it; a finding once it is confirmed."""
+
+    title: str
+    """One line for people: what went wrong, without addresses, indices or paths."""
+    detail: str
+    """Exception text, first mismatch, offending node."""
+    key: tuple[str, ...]
+    """Identifies the bug, besides oracle and pass, on every build of TVM: no places, no names."""
+    place: str = ""
+    """`file:line` of TVM's source that raised; distinguishes bugs further within one build."""
+    raised: Raised | None = None
+    reason: str = ""
+    """Why, where that is one of a few kinds that do not depend on the operator concerned."""
+    oracle: str = ""
+    """Empty until the violation is blamed, like the pass."""
+    pass_name: str = ""
+    """Who is blamed: the pass, unless the oracle knows better (an operator, the parser)."""
+
+    @classmethod
+    def titled(cls, title: str, detail: str = "", *, pass_name: str = "") -> Violation:
+        """A violation that its title identifies."""
+        return cls(title, detail or title, (title,), pass_name=pass_name)
+
+    def under(self, what: str, title: str | None = None, detail: str | None = None) -> Violation:
+        """The same violation of another promise, e.g. that a second run does not raise.
+
+        Args:
+            what: stands before the key and, unless `title` is given, before the title.
+        """
+        return dataclasses.replace(
+            self,
+            title=f"{what}: {self.title}" if title is None else title,
+            detail=self.detail if detail is None else detail,
+            key=(what, *self.key),
+        )
+
+    def blame(self, oracle: str, pass_name: str) -> Violation:
+        """The violation of this promise by this pass, or by whom the oracle has blamed already."""
+        return dataclasses.replace(self, oracle=oracle, pass_name=self.pass_name or pass_name)
+
+
+Journal = Callable[[str], None]
+"""Is given the name of each step before it begins, so that a dead process leaves a trace."""
+
+
+def silent(step: str) -> None:
+    """A journal that records nothing."""

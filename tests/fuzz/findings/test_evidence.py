@@ -1,0 +1,94 @@
+"""Evidence is taken in a child: what crashes there does not end triage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tvm
+from relaxfuzz.fuzz.system.surroundings import Surroundings
+from tvm import relax
+
+from relaxfuzz.fuzz.campaign.triage import Triage
+from relaxfuzz.fuzz.findings.confirm import take_evidence
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.generators.tvm_api import save_json, versions
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+
+CRASHING = """\
+import ctypes
+import tvm
+
+def legalize(builder, call):
+    ctypes.string_at(0)
+
+tvm.ir.register_op_attr("relax.tan", "FLegalize", legalize, level=99)
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
+    """Its processes die of a segmentation fault wherever `relax.tan` is legalized."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "sitecustomize.py").write_text(CRASHING)
+    with LocalPool(1, surroundings=Surroundings(path=(folder,))) as pool:
+        yield pool
+
+
+@pytest.fixture
+def finding() -> Finding:
+    """A `relax.tan` of unknown shape, which LegalizeOps does not try to lower."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(dtype="float32", ndim=2))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.tan(x)))
+    call = PassCall("LegalizeOps()")
+    case = Case(builder.get(), (call,))
+    (violation,) = check(case, oracles=("lowering-complete",))
+    text = save_json(case.mod)
+    return Finding.of(violation, module=text, versions=versions(), calls=(call,))
+
+
+def test_a_legalization_that_crashes_is_left_out(pool: LocalPool, finding: Finding) -> None:
+    evidence = take_evidence(pool, finding)
+    assert evidence is not None
+    assert (evidence.ops, evidence.unknowns) == (("relax.tan",), ("unknown shape",))
+    assert "relax.tan(%0)" in evidence.pattern
+    assert evidence.retyped == ()
+
+
+def test_triage_survives_a_legalization_that_crashes(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    published: list[Finding] = []
+    with Store(tmp_path) as store:
+        triage = Triage(store, pool, published.append, seconds=0)
+        triage.add(finding)
+        triage.drain(60, lambda: None)
+        assert triage.faults == []
+        (stored,) = store.findings()
+    assert [each.id for each in published] == [finding.id]
+    assert stored.evidence is not None
+    assert stored.evidence.ops == ("relax.tan",)
+
+
+def test_a_legalization_of_another_type_is_noted(finding: Finding) -> None:
+    eye = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 2), "float64"))
+    with eye.function("main", [x]):
+        eye.emit_func_output(eye.emit(relax.op.eye_like(x, dtype="int64")))
+    with LocalPool(1) as pool:
+        evidence = take_evidence(pool, changed_module(finding, eye.get()))
+    assert evidence is not None
+    assert evidence.retyped == (("relax.eye_like", "dtype"),)
+
+
+def changed_module(finding: Finding, mod: tvm.IRModule) -> Finding:
+    stored = json.loads(finding.to_json())
+    return Finding.from_json(json.dumps({**stored, "module": save_json(mod)}))
