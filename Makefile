@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test test-sessions test-chaos chaos lint types bugs bench bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-sessions test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -32,6 +32,11 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy -p relaxfuzz
 
+# The site, in site/: a broken link or an undocumented public name is an error.
+docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # docs/bugs.md, out of the records in corpus/.
 bugs: $(INSTALLED)
 	$(BIN)/python -m relaxfuzz.corpus.page
@@ -54,7 +59,7 @@ bench-cluster: $(INSTALLED)
 	$(BIN)/python -m bench.cluster
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

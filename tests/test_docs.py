@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -241,6 +242,36 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+NAME = re.compile(r"`((?:generators|oracles|corpus|fuzz)(?:\.\w+)+)`")
+FILE = re.compile(r"`((?:generators|oracles|corpus|fuzz|tests|docs|src)/[\w./-]*)`")
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name below `relaxfuzz` is a module, or something in one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(["relaxfuzz", *parts[:count]]))
+        except ModuleNotFoundError:
+            continue
+        try:
+            for part in parts[count:]:
+                found = getattr(found, part)
+        except AttributeError:
+            return False
+        return True
+    return False
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_what_is_named_exists(page: Path) -> None:
+    text = page.read_text()
+    names = sorted(set(NAME.findall(text)))
+    missing = [name for name in names if not name.endswith(".py") and not exists(name)]
+    missing += [path for path in sorted(set(FILE.findall(text))) if not (ROOT / path).exists()]
+    assert not missing
 
 
 def test_the_index_lists_every_page() -> None:

@@ -19,6 +19,11 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == text, "run `make bugs`, and commit docs/bugs.md"
 
 
+def test_the_readme_has_their_number() -> None:
+    readme = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"the {len(RECORDS)} root causes that relaxfuzz has found" in readme
+
+
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
 def test_a_record_is_complete(record: Known) -> None:
     assert record.verdict == "true"
