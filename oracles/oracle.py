@@ -51,14 +51,17 @@ class Oracle:
     """What every pass promises, in one sentence for reports."""
     source: str
     """Where TVM promises it: a docstring, a documentation page, a checker."""
-    check: Callable[[PassRuns], Violation | tuple[Violation, ...] | None]
-    """What is wrong, if anything. It asks the runs, made once for all oracles."""
     snippet: str | Callable[[Case], str]
     """Standalone Python (tvm and numpy) that raises with the finding's message, or what writes it.
 
     It is given `mod` (the IRModule), `passes` (a list of passes, one in an ordinary check),
     `the_pass` (the first of them) and `apply(mod, p=the_pass)`, which runs a pass under the case's
     PassContext and target.
+    """
+    check: Callable[[PassRuns], Violation | tuple[Violation, ...] | None] = lambda runs: None
+    """What is wrong with the runs of one pass, which are made once for all oracles.
+
+    The default is for oracles of whole pipelines.
     """
     brief: Callable[[Case, Violation], Iterable[str]] = lambda case, violation: ()
     """Shorter forms of the check for this one violation, the best first; none, one or several.

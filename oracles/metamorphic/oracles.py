@@ -1,11 +1,13 @@
-"""Metamorphic checks: a pass treats twins (see `twins`) the same."""
+"""Metamorphic oracles: a pass gives the same for modules that mean the same (see `twins`)."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json as jsonlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
@@ -21,48 +23,51 @@ from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..structural.canonical import canonical, equivalent
 from ..structural.checkers import flaw
-from ..text.halves import ran
+from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
 from ..violation import Case, Violation
 from . import twins
-from .exhibits import twin_halves
-
-Twin = Callable[[tvm.IRModule], tvm.IRModule | None]
-"""Makes a module that means the same; None where there is none of that kind."""
-
-
-class SourceFault(RuntimeError):
-    """A module that does not come back from its own source: relaxfuzz's mistake, no finding."""
 
 
 def _same(mod: tvm.IRModule) -> tvm.IRModule:
     return mod
 
 
-def _compare(
-    runs: PassRuns, how: str, twin: Twin, back: Callable[[tvm.IRModule], tvm.IRModule] = _same
-) -> Violation | None:
-    """What is wrong if the pass gives something else for the twin than it did for the module.
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """One way to make a module that means the same."""
 
-    Args:
-        how: how the twin differs, for the title.
-        back: takes from a result what the twin had on top.
-    """
+    how: str
+    """How the twin differs, for titles and labels."""
+    make: Callable[[tvm.IRModule, PassCall], tvm.IRModule | None]
+    """None: the module has no such twin."""
+    back: Callable[[tvm.IRModule], tvm.IRModule] = _same
+    """Takes from a result what the twin had on top."""
+    shown: Callable[[tvm.IRModule], tvm.IRModule] = _same
+    """The same for a result that is shown to people."""
+
+
+class SourceFault(RuntimeError):
+    """A module that does not come back from its own source: relaxfuzz's mistake, no finding."""
+
+
+def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
+    """What is wrong if the pass gives something else for the twin than it did for the module."""
     after = runs.direct.mod
-    if after is None or (other := twin(runs.mod)) is None:
+    if after is None or (other := twin.make(runs.mod, runs.call)) is None:
         return None
     if runs.contract.requires(other) is not None:
         return None
-    outcome = runs.attempt(f"twin {how}", runs.directly, other)
+    outcome = runs.attempt(f"twin {twin.how}", runs.directly, other)
     if outcome.error is not None:
         if runs.rejected(outcome.error):
             return None
-        return _raises(how, outcome.error) if _copies_agree(runs, after) else None
+        return _raises(twin.how, outcome.error) if _copies_agree(runs, after) else None
     assert outcome.mod is not None
-    expected, actual = keys.comparable(back(after)), keys.comparable(back(outcome.mod))
+    expected, actual = keys.comparable(twin.back(after)), keys.comparable(twin.back(outcome.mod))
     if equivalent(expected, actual) or not _copies_agree(runs, after):
         return None
-    what = f"gives something else for the same module {how}"
+    what = f"gives something else for the same module {twin.how}"
     return keys.mismatch(canonical(expected), canonical(actual), what)
 
 
@@ -78,52 +83,13 @@ def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
     return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
 
 
-APART = "with no ShapeExpr node shared"
-TOGETHER = "with all equal ShapeExpr nodes shared"
-STRANGER = "with an unrelated function"
-RENAMED = "with other private names"
-REORDERED = "with its functions in another order"
-REBUILT = "built again by constructors"
-COPIED = "saved and loaded"
-
-
-def sharing(runs: PassRuns) -> Violation | None:
-    """Shared ShapeExpr nodes, and equal nodes that are not shared, mean the same."""
-    return _compare(runs, APART, twins.unshared) or _compare(runs, TOGETHER, twins.shared)
-
-
-def isolation(runs: PassRuns) -> Violation | None:
-    """A function that has nothing to do with the others changes nothing in them."""
-    return _compare(runs, STRANGER, twins.with_stranger, twins.without_stranger)
-
-
-def renaming(runs: PassRuns) -> Violation | None:
-    """Names of private functions and bound variables mean nothing, if the call has none of them."""
-    call = runs.call
-    return _compare(runs, RENAMED, lambda mod: renamed(mod, call))
-
-
 def renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
     """The module under other names, but for those that the call gives."""
     return twins.renamed(mod, kept=re.findall(r"\w+", call.expr))
 
 
-def function_order(runs: PassRuns) -> Violation | None:
-    """The order of functions means nothing."""
-    return _compare(runs, REORDERED, twins.reordered)
-
-
-def source(runs: PassRuns) -> Violation | None:
-    """A module built again by plain constructors means the same.
-
-    Raises:
-        SourceFault: relaxfuzz's own source of the module is wrong.
-    """
-    return _compare(runs, REBUILT, rebuilt)
-
-
 def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The module made anew from its source.
+    """The module built again from its own source, by plain constructors.
 
     Raises:
         SourceFault: the source defines another module.
@@ -144,11 +110,11 @@ def json(runs: PassRuns) -> Violation | None:
         return None
     copied = runs.attempt("copy", runs.directly, runs.given.copy())
     if copied.error is not None:
-        return _raises(COPIED, copied.error)
+        return _raises(COPY.how, copied.error)
     assert copied.mod is not None
     expected, actual = keys.comparable(after), keys.comparable(copied.mod)
     if not equivalent(expected, actual):
-        what = f"gives something else for the same module {COPIED}"
+        what = f"gives something else for the same module {COPY.how}"
         return keys.mismatch(canonical(expected), canonical(actual), what)
     text = save_json(expected)
     try:
@@ -161,8 +127,8 @@ def json(runs: PassRuns) -> Violation | None:
 def tvmscript(runs: PassRuns) -> Violation | None:
     """The result's script form parses back to the result.
 
-    If not, the pass is to blame only where the parser, having read it, says that it is no module,
-    and takes the one that the pass was given.
+    If not, the pass is to blame only where the parser reads the text but finds the module not
+    well-formed, and accepts the one that the pass was given.
     """
     after = runs.direct.mod
     if after is None or not runs.changed or flaw(after) is not None:
@@ -221,7 +187,26 @@ def parser_message(raised: str) -> str:
     return keys.message(text).splitlines()[0][:150]
 
 
-# Exhibits
+# What is shown side by side
+
+
+def _halves(twin_list: Sequence[Twin], case: Case, violation: Violation) -> Halves | None:
+    """Both results; where the pass raises on the twin, the module and the twin."""
+    (call,) = case.calls
+    kind = next((twin for twin in twin_list if twin.how in violation.title), None)
+    twin = None if kind is None else kind.make(case.mod, call)
+    result = attempt(call.run, case.mod)
+    if kind is None or twin is None or result.mod is None:
+        return None
+    other = attempt(call.run, twin)
+    label = f"{call.name} on the same module {kind.how}"
+    if other.mod is None:
+        raised = ran(other, "", label).label
+        return Half(f"the module, on which {call.name} works", case.mod), Half(raised, twin)
+    return alike(
+        Half(f"{call.name} on the module", kind.shown(result.mod)),
+        Half(label, kind.shown(other.mod)),
+    )
 
 
 def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
@@ -240,7 +225,7 @@ def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
 def _json_halves(case: Case, violation: Violation) -> Halves | None:
     """The result and what comes back; or what the pass gives for a copy of the module."""
     if "changes the result" not in violation.title:
-        return twin_halves({COPIED: lambda case: load_json(save_json(case.mod))})(case, violation)
+        return _halves([COPY], case, violation)
     mod = keys.comparable(case.calls[0].run(case.mod))
     return Half("the result", mod), Half("saved and loaded", load_json(save_json(mod)))
 
@@ -248,14 +233,22 @@ def _json_halves(case: Case, violation: Violation) -> Halves | None:
 # Reproducers
 
 
-def _text(case: Case, how: str, twin: tvm.IRModule | None) -> str:
-    """The check as Python: the twin spelled out, both results, their comparison.
+def _snippet(twin_list: Sequence[Twin], case: Case) -> str:
+    """The check as Python, with the first twin that shows the violation spelled out."""
+    (call,) = case.calls
+    result = attempt(call.run, case.mod).mod
+    made = [(kind, twin) for kind in twin_list if (twin := kind.make(case.mod, call)) is not None]
+    assert made, "the module has no twin"
+    for kind, twin in made[:-1]:
+        outcome = attempt(call.run, twin).mod
+        if result is None or outcome is None or not equivalent(result, outcome):
+            return _text(result, kind.how, twin)
+    return _text(result, made[-1][0].how, made[-1][1])
 
-    Names of private functions are up to the pass: only where there are any, they are made equal.
-    """
-    assert twin is not None, f"no twin {how}"
+
+def _text(result: tvm.IRModule | None, how: str, twin: tvm.IRModule) -> str:
+    """Names of private functions are up to the pass: where there are any, they are made equal."""
     helpers: list[Any] = [twins.without_stranger] if twins.STRANGER in twin else []
-    result = attempt(case.calls[0].run, case.mod).mod
     if result is None or not all(map(is_public, result.functions.values())):
         helpers.append(canonical)
     steps = (f"expected, actual = {f.__name__}(expected), {f.__name__}(actual)" for f in helpers)
@@ -268,20 +261,6 @@ def _text(case: Case, how: str, twin: tvm.IRModule | None) -> str:
             "tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)",
         ]
     ).strip()
-
-
-def _sharing_snippet(case: Case) -> str:
-    """The twin that shows it: nothing shared, or everything."""
-    run = case.calls[0].run
-    result = attempt(run, case.mod).mod
-    for how, twin in ((APART, twins.unshared), (TOGETHER, twins.shared)):
-        other = twin(case.mod)
-        if other is None:
-            continue
-        outcome = attempt(run, other).mod
-        if result is None or outcome is None or not equivalent(result, outcome):
-            return _text(case, how, other)
-    return _text(case, APART, twins.unshared(case.mod))
 
 
 _JSON_SNIPPET = """\
@@ -369,74 +348,82 @@ def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
         yield f"result = {result}\ntvm.ir.assert_structural_equal({parsed}, result)"
 
 
-SHARING = Oracle(
-    name="sharing",
-    tier=2,
+def _of_twins(
+    name: str,
+    *twin_list: Twin,
+    cost: float,
+    promise: str,
+    source: str,
+    brief: Callable[[Case, Violation], Iterable[str]] = lambda case, violation: (),
+) -> Oracle:
+    """The oracle that compares a module with these twins of it."""
+    return Oracle(
+        name=name,
+        tier=2,
+        cost=cost,
+        promise=promise,
+        source=source,
+        check=lambda runs: next(filter(None, (_compare(runs, twin) for twin in twin_list)), None),
+        snippet=functools.partial(_snippet, twin_list),
+        brief=brief,
+        halves=functools.partial(_halves, twin_list),
+    )
+
+
+COPY = Twin("saved and loaded", lambda mod, call: load_json(save_json(mod)))
+
+SHARING = _of_twins(
+    "sharing",
+    Twin("with no ShapeExpr node shared", lambda mod, call: twins.unshared(mod)),
+    Twin("with all equal ShapeExpr nodes shared", lambda mod, call: twins.shared(mod)),
     cost=12.0,
     promise="Whether two uses of a shape share one node makes no difference to a pass.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'; docs/arch/index.rst, tvm/node",
-    check=sharing,
-    snippet=_sharing_snippet,
-    halves=twin_halves(
-        {
-            APART: lambda case: twins.unshared(case.mod),
-            TOGETHER: lambda case: twins.shared(case.mod),
-        }
-    ),
 )
 
-ISOLATION = Oracle(
-    name="isolation",
-    tier=2,
+ISOLATION = _of_twins(
+    "isolation",
+    Twin(
+        "with an unrelated function",
+        lambda mod, call: twins.with_stranger(mod),
+        back=twins.without_stranger,
+        shown=twins.without_stranger,
+    ),
     cost=4.0,
     promise="An unrelated public function changes nothing in the other functions.",
     source="docs/arch/pass_infra.rst, Function-Level Passes: 'It fetches one function at a time "
     "from the function list of a module for optimization'",
-    check=isolation,
-    snippet=lambda case: _text(case, STRANGER, twins.with_stranger(case.mod)),
     brief=_brief_isolation,
-    halves=twin_halves(
-        {STRANGER: lambda case: twins.with_stranger(case.mod)}, twins.without_stranger
-    ),
 )
 
-RENAMING = Oracle(
-    name="renaming",
-    tier=2,
+RENAMING = _of_twins(
+    "renaming",
+    Twin("with other private names", renamed, shown=twins.named_back),
     cost=8.0,
     promise="Names of private functions and bound variables make no difference to a pass.",
     source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
     "functions, so that the compiler can freely rename them'; names of variables are hints",
-    check=renaming,
-    snippet=lambda case: _text(case, RENAMED, renamed(case.mod, case.calls[0])),
     brief=_brief_renaming,
-    halves=twin_halves({RENAMED: lambda case: renamed(case.mod, case.calls[0])}, twins.named_back),
 )
 
-FUNCTION_ORDER = Oracle(
-    name="function-order",
-    tier=2,
+FUNCTION_ORDER = _of_twins(
+    "function-order",
+    Twin("with its functions in another order", lambda mod, call: twins.reordered(mod)),
     cost=3.0,
     promise="The order in which functions were added makes no difference to a pass.",
     source="include/tvm/ir/module.h, IRModuleNode::functions: 'A map from ids to all global "
     "functions', a map without an order",
-    check=function_order,
-    snippet=lambda case: _text(case, REORDERED, twins.reordered(case.mod)),
     brief=lambda case, violation: _brief(case, violation, _REORDERED),
-    halves=twin_halves({REORDERED: lambda case: twins.reordered(case.mod)}),
 )
 
-SOURCE = Oracle(
-    name="source",
-    tier=2,
+SOURCE = _of_twins(
+    "source",
+    Twin("built again by constructors", lambda mod, call: rebuilt(mod)),
     cost=10.0,
     promise="A module built by plain constructors is treated as one that other passes made.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'",
-    check=source,
-    snippet=lambda case: _text(case, REBUILT, rebuilt(case.mod)),
-    halves=twin_halves({REBUILT: lambda case: rebuilt(case.mod)}),
 )
 
 JSON = Oracle(

@@ -12,7 +12,6 @@ import tvm
 
 from ..execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
 from ..oracle import Aspect, Half, Halves, Oracle
-from ..pass_runs import PassRuns
 from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, literal, remaining_text
@@ -67,11 +66,6 @@ def _compared(function: str, pair: Sequence[Any]) -> Violation | None:
     return Violation(what, f"{function}, {' against '.join(MODES)}: {wrong}", (kind,))
 
 
-def _of_one_pass(runs: PassRuns) -> Violation | None:
-    """Nothing: the oracle is asked of pipelines, by `check`."""
-    return None
-
-
 def _halves(case: Case, violation: Violation) -> Halves | None:
     """What each mode gives: the module is the same."""
     assert case.pipeline is not None
@@ -121,7 +115,6 @@ ORACLE = Oracle(
     cost=5.0,  # as of executed-by-pipeline: 200 for a pipeline, and few checks are of pipelines
     promise="What a build computes does not depend on its exec mode.",
     source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',
-    check=_of_one_pass,
     snippet=_snippet,
     halves=_halves,
 )

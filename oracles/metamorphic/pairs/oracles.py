@@ -9,7 +9,6 @@ import tvm
 
 from ...execute import Failure
 from ...oracle import Aspect, Half, Halves, Oracle
-from ...pass_runs import PassRuns
 from ...structural import checkers
 from ...text.value_comments import called
 from ...violation import Case, Journal, Violation
@@ -132,11 +131,6 @@ def _permuted(mod: tvm.IRModule, q: Question) -> Question | None:
 # The records
 
 
-def _of_one_pass(runs: PassRuns) -> Violation | None:
-    """Nothing: the oracles are asked of pipelines, by `check`."""
-    return None
-
-
 def _snippet(oracle: str) -> Callable[[Case], str]:
     def snippet(case: Case) -> str:
         assert case.pipeline is not None, f"{oracle} is asked of pipelines, not of {case.calls}"
@@ -177,7 +171,6 @@ STATIC = Oracle(
     promise="A module with symbolic shapes computes what it does with the sizes written out.",
     source="docstring of relax.transform.BindSymbolicVars: 'Replacements of symbolic vars with "
     "constant dimensions'; docs/deep_dive/relax/abstraction.rst, symbolic shapes",
-    check=_of_one_pass,
     snippet=_snippet("static-twin"),
     halves=_halves,
 )
@@ -190,7 +183,6 @@ REWRITTEN = Oracle(
     promise="A detour that gives a value back as it was changes no result of a build.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
-    check=_of_one_pass,
     snippet=_snippet("rewritten-twin"),
     halves=_halves,
 )
@@ -202,7 +194,6 @@ BATCH = Oracle(
     cost=3.0,  # 130 for a pipeline, if a rule tells how a result follows
     promise="What is computed for one element of a batch does not depend on its place in it.",
     source="docstrings of the operators in tvm.relax.op",
-    check=_of_one_pass,
     snippet=_snippet("batch-permutation"),
     halves=_halves,
 )

@@ -13,7 +13,7 @@ from relaxfuzz.fuzz.process.targets import PassStats
 
 
 def violations(*counts: int) -> dict[Identity, int]:
-    return {("crash", "P", (str(n),)): count for n, count in enumerate(counts)}
+    return {("crash", "P", (str(n),), ""): count for n, count in enumerate(counts)}
 
 
 def checked(**checks: int) -> dict[str, PassStats]:

@@ -184,14 +184,14 @@ def test_bad_folders_are_the_users_mistake(tmp_path: Path) -> None:
 
 
 def test_shares() -> None:
-    crash = ("crash", "FuseOps", ("a",))
+    crash = ("crash", "FuseOps", ("a",), "")
     finished = Finished(
         seconds=1,
         modules=10,
         checks=10,
         stats={"FuseOps": PassStats(checks=8, avoided=2), "FuseTIR": PassStats(checks=2)},
         occurrences={},
-        ended={"FuseOps": {crash: 3, ("crash", "FuseOps", ("b",)): 1}},
+        ended={"FuseOps": {crash: 3, ("crash", "FuseOps", ("b",), ""): 1}},
         stopped=False,
     )
     assert shares(finished, {crash}) == {"FuseOps": Share(8, 3, 2), "FuseTIR": Share(2, 0, 0)}

@@ -46,7 +46,7 @@ CONFIG = CampaignConfig(
     modules=64,
     avoid={"own()": ("trigger",)},
 )
-KNOWN, NEW = ("crash", "FuseOps", ("k",)), ("crash", "FuseOps", ("n",))
+KNOWN, NEW = ("crash", "FuseOps", ("k",), ""), ("crash", "FuseOps", ("n",), "")
 
 
 @pytest.fixture

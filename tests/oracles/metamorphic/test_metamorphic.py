@@ -94,7 +94,7 @@ def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.Monke
 def test_numbers_of_a_parsers_check_are_no_part_of_what_it_says() -> None:
     check = "Check failed: value >= std::numeric_limits<float>::lowest()"
     one, other = (
-        oracles.said(f"error: {check} ({number} vs. -3e+38) : {number} is too low")
+        oracles.parser_message(f"error: {check} ({number} vs. -3e+38) : {number} is too low")
         for number in ("-1.79769e+308", "-1.5e+300")
     )
     assert one == other
