@@ -24,8 +24,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..reference.attach_global_symbol import attach_global_symbol
-from .reading import argument
-from .spelling import always
+from .common import always, argument
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
 

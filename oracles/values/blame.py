@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from ...generators.ops.record import Tolerance
+from ..catalogue import catalogue
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..inspect import bindings_of, op_name, static
@@ -54,20 +55,10 @@ def mistyped(e: Expectation) -> str | None:
     return None
 
 
-ALIKE = frozenset(
-    (
-        *("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination"),
-        *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams", "TopologicalSort"),
-        "DataflowUseInplaceCalls",
-    )
-)
-"""Passes to which one operator is like another: where a difference begins is up to the module, and
-no sign of another bug."""
-
-
 def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
     """What is the same for all differences that come of one bug."""
-    return (kind,) if pass_name in ALIKE else (kind, where)
+    ops_alike = pass_name in catalogue and catalogue[pass_name].ops_alike
+    return (kind,) if ops_alike else (kind, where)
 
 
 def kind_of(value: Any) -> str:

@@ -124,4 +124,5 @@ ORACLE = Oracle(
     check=_of_one_pass,
     snippet=_snippet,
     halves=_halves,
+    of_pipelines=True,
 )

@@ -15,7 +15,7 @@ import tvm
 from tvm import relax
 
 from ...generators.tvm_api import load_json, save_json
-from ..catalogue.reading import argument, positional
+from ..catalogue.common import argument, positional
 from ..composition import contract_of
 from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
@@ -320,4 +320,5 @@ ORACLE = Oracle(
     check=gradients,
     snippet=_snippet,
     halves=_halves,
+    thorough=True,
 )

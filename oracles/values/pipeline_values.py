@@ -244,4 +244,5 @@ ORACLE = Oracle(
     snippet=_snippet,
     brief=_brief,
     halves=_halves,
+    of_pipelines=True,
 )

@@ -180,6 +180,7 @@ STATIC = Oracle(
     check=_of_one_pass,
     snippet=_snippet("static-twin"),
     halves=_halves,
+    of_pipelines=True,
 )
 
 REWRITTEN = Oracle(
@@ -193,6 +194,7 @@ REWRITTEN = Oracle(
     check=_of_one_pass,
     snippet=_snippet("rewritten-twin"),
     halves=_halves,
+    of_pipelines=True,
 )
 
 BATCH = Oracle(
@@ -205,6 +207,7 @@ BATCH = Oracle(
     check=_of_one_pass,
     snippet=_snippet("batch-permutation"),
     halves=_halves,
+    of_pipelines=True,
 )
 
 ORACLES = (STATIC, REWRITTEN, BATCH)
