@@ -90,6 +90,8 @@ class PassContract:
 
     name: str
     variants: Variants
+    no_variants: str = "it offers no arguments for the pass"
+    """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(Stage)
     requires: Requires = lambda mod: None
     relation: Relation = Relation.SAME

@@ -341,6 +341,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="SplitCallTIRByPattern",
         variants=_split_call_tir,
+        no_variants="it has no PrimFunc over tensors of static shape",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
         exemptions=(

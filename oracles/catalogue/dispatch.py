@@ -196,6 +196,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="UpdateVDevice",
         variants=_update_vdevice,
+        no_variants="it has no vdevice to update",
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_vdevice_updated,
         exemptions=(

@@ -103,6 +103,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AlterOpImpl",
         variants=_alter_op_impl,
+        no_variants="it has no PrimFunc whose operator_name and shape allow another implementation",
         stages=(Stage.RAW, Stage.LEGALIZED),
         exemptions=(
             Exemption(

@@ -524,6 +524,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="BindParams",
         variants=_bind_params,
+        no_variants="no function has a parameter of a known dtype and shape to bind",
         stages=PURE,
         relation=Relation.BOUND_PARAMS,
         post=_params_bound,
@@ -540,6 +541,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="BindSymbolicVars",
         variants=_bind_symbolic_vars,
+        no_variants="no function has a symbolic dimension to bind",
         stages=PURE,
         relation=Relation.BOUND_SIZES,
         post=_vars_bound,

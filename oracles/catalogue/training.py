@@ -191,6 +191,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="Gradient",
         variants=_gradient,
+        no_variants="no function is one dataflow block with floats as parameters "
+        "and a float scalar as result",
         stages=(Stage.RAW,),
         relation=Relation.ADJOINT,
         post=_adjoint_added,
