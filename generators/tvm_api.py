@@ -9,7 +9,7 @@ import importlib.metadata
 import platform
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import tvm
@@ -136,39 +136,6 @@ def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bo
     import tvm_ffi
 
     return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
-
-
-def structural_hash(node: object, *, map_free_vars: bool = False) -> int:
-    """A hash that agrees with `structural_equal`."""
-    import tvm_ffi
-
-    return int(tvm_ffi.structural_hash(node, map_free_vars=map_free_vars))
-
-
-def first_mismatch(a: object, b: object, *, map_free_vars: bool = False) -> tuple[Any, Any] | None:
-    """The access paths of the first place where two nodes differ, None if they are equal."""
-    import tvm_ffi
-
-    found = tvm_ffi.get_first_structural_mismatch(a, b, map_free_vars=map_free_vars)
-    return None if found is None else (found[0], found[1])
-
-
-def well_formed(mod: "tvm.IRModule") -> bool:
-    """Whether Relax's own checker accepts the module."""
-    from tvm import relax
-
-    return bool(relax.analysis.check_well_formed(mod))
-
-
-def first_violation(mod: "tvm.IRModule") -> str | None:
-    """Why Relax's own checker rejects the module, None if it does not."""
-    from tvm import relax
-
-    try:
-        relax.analysis.well_formed(mod)
-    except Exception as error:
-        return str(error)
-    return None
 
 
 def _distribution(name: str) -> str | None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
-from .contract import PassContract
+from .catalogue import catalogue
+from .contract import PARTIAL, PassContract
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
-from .structural import lowering_complete, mutation
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 from .values import evaluated, exec_modes, executed, pipeline_values
 from .violation import Case, Journal, Violation, silent
@@ -25,18 +25,31 @@ VALUES = tuple(oracle.name for oracle in EVALUATED)
 BUILDS = (pipeline_values.ORACLE.name, exec_modes.ORACLE.name)
 """The oracles of values of whole builds that need no second module."""
 
-THOROUGH = {mutation.ORACLE.name, *VALUES}
-"""Asked for by name, they look at all that they otherwise look at in turn."""
-
-OF_PIPELINES = {*BUILDS, *(oracle.name for oracle in pairs.ORACLES)}
-"""The oracles that have nothing to say of one pass."""
-
-APART = {lowering_complete.ORACLE.name}
-"""What they find wrong is no reason for anything else, values among it, to be wrong."""
+OF_PIPELINES = frozenset(oracle.name for oracle in ORACLES.values() if oracle.of_pipelines)
+"""The oracles of whole builds, which are not asked of a single pass."""
 
 
 class UnknownOracle(ValueError):
     """No oracle has the name."""
+
+
+def validated(contract: PassContract) -> PassContract:
+    """The same contract, after its exemptions are checked.
+
+    Raises:
+        UnknownOracle: an exemption names neither an oracle nor a part of what one checks.
+    """
+    for exemption in contract.exemptions:
+        if exemption.oracle not in ORACLES and exemption.oracle not in PARTIAL:
+            raise UnknownOracle(
+                f"Contract of {contract.name!r}: exemption from {exemption.oracle!r}, which is no "
+                f"oracle{did_you_mean(exemption.oracle, (*ORACLES, *PARTIAL))}"
+            )
+    return contract
+
+
+for _contract in catalogue.values():
+    validated(_contract)
 
 
 def check(
@@ -74,7 +87,7 @@ def check(
     if known.flaw is not None:
         return []
     if len(case.calls) == 1:
-        thorough = oracles is not None and bool(THOROUGH & set(oracles))
+        thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
         return _one(case, known, (chosen, later), journal, contract, watch, thorough=thorough)
     asked = (*chosen, *later)
     return [found for found in _composed(case, asked, journal) if ORACLES[found.oracle] in asked]
@@ -111,7 +124,7 @@ def _one(
     thorough: bool,
 ) -> list[Violation]:
     (call,) = case.calls
-    contract = contract or composition.contract_of(call)
+    contract = composition.contract_of(call) if contract is None else validated(contract)
     if contract.requires(case.mod) is not None:
         return []
     runs = PassRuns(
@@ -126,7 +139,7 @@ def _one(
     violations: list[Violation] = []
     for oracles in rounds:
         violations += _asked(oracles, runs)
-        if not all(violation.oracle in APART for violation in violations):
+        if not all(ORACLES[violation.oracle].independent for violation in violations):
             break
     if not violations and evaluated.ORACLE in rounds[-1] and _brings_code(runs):
         violations += _asked((executed.ORACLE,), runs)

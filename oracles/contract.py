@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import tvm
@@ -42,13 +42,20 @@ class Relation(enum.StrEnum):
     LOWERED = "lowered"  # the calling convention inside is lowered; called as before
 
 
+PARTIAL: Mapping[str, str] = {
+    "fixpoint": "a second run may change the result, but neither raise nor break it",
+    "chance": "each run may give another result",
+    "values": "the result may compute other values",
+}
+"""What an exemption may name besides an oracle."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exemption:
     """A promise of the strict contract that this pass does not make, and who says so."""
 
     oracle: str
-    """Name of the oracle that is silent: "idempotent", ... With "fixpoint", a second run may change
-    the result, but neither raise nor break it; with "chance", each run may give something else."""
+    """Name of the oracle that is silent, or one of `PARTIAL`."""
     reason: str
     source: str
     """Where the limit is documented: a docstring, a documentation page, a message that names it."""
@@ -79,10 +86,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassContract:
-    """What a pass promises. The defaults are the strict contract of a pass nobody described."""
+    """What a pass promises. The defaults are the strict contract of an unknown pass."""
 
     name: str
     variants: Variants
+    no_variants: str = "it offers no arguments for the pass"
+    """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(Stage)
     requires: Requires = lambda mod: None
     relation: Relation = Relation.SAME
@@ -91,6 +100,12 @@ class PassContract:
     lowers: bool = False
     """It is to leave nothing that neither the virtual machine's code generator nor a later pass of
     the pipeline can handle."""
+    inside: tuple[str, ...] = ()
+    """The passes that it runs inside, as its source shows, as far as they need no arguments. A bug
+    of one of them, which must show on the very same module, is reported as theirs."""
+    ops_alike: bool = False
+    """It treats all operators alike: the operator at which results begin to differ is an accident
+    of the module, and no part of a finding's key."""
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     cost: float = 1.0

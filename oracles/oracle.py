@@ -77,6 +77,12 @@ class Oracle:
     """
     cost: float = 0.0
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
+    thorough: bool = False
+    """Asked for by name, it looks at everything that it otherwise samples."""
+    of_pipelines: bool = False
+    """It is about whole builds: asked of pipelines, never of a single pass."""
+    independent: bool = False
+    """What it finds explains no violation of another oracle: the others are asked all the same."""
     ends: bool = True
     """What later oracles would report is a consequence of this violation: they are not asked."""
     looks_at: Aspect = NOTHING

@@ -91,8 +91,13 @@ def _jobs(
     notes: list[str] = []
     for spelling, call in calls.items():
         fixed = call.factory is not None or not call.expr.endswith("()")
-        variants = [call] if fixed else _variants(call.name, mod) or [call]
-        if (reason := contract_of(call).requires(mod)) is not None:
+        contract = contract_of(call)
+        drawn = not fixed and call.name in catalogue
+        variants = _variants(call.name, mod) if drawn else [call]
+        reason = contract.requires(mod)
+        if reason is None and not variants:
+            reason = contract.no_variants
+        if reason is not None:
             notes.append(f"{spelling} does not apply to this module: {reason}")
             continue
         exempt = request.relaxations.exempt if call.factory is not None else ()
@@ -113,8 +118,6 @@ def _jobs(
 
 def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
     """Some of the contract's variants for this module; the simplest one comes first."""
-    if name not in catalogue:
-        return []
     draws = random.Random(0)
     data = [b"", *(draws.randbytes(64) for _ in range(VARIANTS))]
     calls = (catalogue[name].variants(Choices(each), mod) for each in data)

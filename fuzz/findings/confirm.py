@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...generators.tvm_api import versions
-from ...oracles.parts import parts
+from ...oracles.catalogue import parts
 from ...oracles.passcall import PassCall
 from ...oracles.violation import Violation
 from ..process.executor import Executor, ask, check

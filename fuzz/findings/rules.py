@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ...oracles.catalogue import catalogue, parts
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.oracle import NOTHING, Aspect
 from ...oracles.structural.lowering_gaps import Reason
@@ -43,7 +44,7 @@ class Rule:
 # types before it calls the operator's legalization.
 _BY_TYPE = {str(r) for r in (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)}
 
-LEGALIZERS = ("LegalizeOps", "FoldConstant")
+LEGALIZERS = tuple(name for name in catalogue if "LegalizeOps" in {name, *parts(name)})
 """Passes that call the legalizations of operators; what is wrong with these shows in both."""
 
 

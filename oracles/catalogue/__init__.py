@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from ...generators.near import did_you_mean
 from ..contract import PassContract
 from . import (
     algebra,
@@ -54,13 +57,20 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
     """The contracts by the names of their passes.
 
     Raises:
-        ValueError: two contracts bear the same name.
+        ValueError: two contracts bear the same name, or a contract names a pass inside without one.
     """
     named: dict[str, PassContract] = {}
     for contract in contracts:
         if contract.name in named:
             raise ValueError(f"Duplicate contract of {contract.name!r}")
         named[contract.name] = contract
+    for contract in named.values():
+        for name in contract.inside:
+            if name not in named:
+                raise ValueError(
+                    f"Contract of {contract.name!r}: no contract of {name!r}, which it has inside"
+                    f"{did_you_mean(name, named)}"
+                )
     return named
 
 
@@ -69,3 +79,16 @@ catalogue: Mapping[str, PassContract] = by_name(
 )
 """What each pass promises, by its name. With `LEFT_OUT` it names every public pass of the TVM that
 relaxfuzz is tested with; a newer TVM's further passes get the strict default."""
+
+
+@functools.cache
+def parts(pass_name: str) -> frozenset[str]:
+    """All passes that run inside a pass, at whatever depth."""
+    direct = catalogue[pass_name].inside if pass_name in catalogue else ()
+    return frozenset(direct).union(*map(parts, direct))
+
+
+_INSIDE = Counter(name for contract in catalogue.values() for name in contract.inside)
+
+COMMON_PARTS = tuple(name for name, count in reversed(_INSIDE.most_common()) if count > 1)
+"""The passes that several others have inside, the rarest first."""

@@ -11,7 +11,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
-from .spelling import always
+from .common import REWRITING, always
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""
@@ -75,6 +75,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("AdjustMatmulOrder()"),
         stages=OPERATORS,
         exemptions=(MORE_TO_REWRITE,),
+        inside=REWRITING,
         cost=0.5,
     ),
     PassContract(
@@ -82,18 +83,21 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("ExpandMatmulOfSum()"),
         stages=OPERATORS,
         exemptions=(MORE_TO_REWRITE,),
+        inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
         name="ReorderPermuteDimsAfterConcat",
         variants=always("ReorderPermuteDimsAfterConcat()"),
         stages=OPERATORS,
+        inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
         name="ReorderTakeAfterMatmul",
         variants=always("ReorderTakeAfterMatmul()"),
         stages=OPERATORS,
+        inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
@@ -109,12 +113,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("RemoveRedundantReshape()"),
         stages=OPERATORS,
         post=_no_redundant_reshape,
+        inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
         name="FoldBatchnormToConv2D",
         variants=always("FoldBatchnormToConv2D()"),
         stages=OPERATORS,
+        inside=REWRITING,
         cost=0.3,
     ),
     PassContract(

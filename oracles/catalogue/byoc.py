@@ -21,9 +21,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..reference.merge_composite_functions import merge_composite_functions
-from .limits import DEAD_CODE
-from .reading import argument, kind, named_functions, spelled
-from .spelling import always
+from .common import DEAD_CODE, always, argument, kind, named_functions, spelled
 from .tensorir import IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
@@ -320,6 +318,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "nothing is said of their names",
             ),
         ),
+        inside=("DeadCodeElimination",),
         cost=0.5,
     ),
     PassContract(
@@ -336,11 +335,13 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
             DEAD_CODE,
         ),
+        inside=("DeadCodeElimination",),
         cost=0.5,
     ),
     PassContract(
         name="SplitCallTIRByPattern",
         variants=_split_call_tir,
+        no_variants="it has no PrimFunc over tensors of static shape",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
         exemptions=(

@@ -12,8 +12,7 @@ from ...generators.choices import Choices
 from ..contract import Exemption, PassContract
 from ..inspect import bindings_of, blocks_of, global_vars, has_dataflow, is_public, relax_functions
 from ..passcall import PassCall
-from .reading import PURE, argument, kind, named_functions, sequences, spelled
-from .spelling import always
+from .common import PURE, always, argument, kind, named_functions, sequences, spelled
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -187,6 +186,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "tuple indices are simplified (see the post-condition); constants are no part",
             ),
         ),
+        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -201,6 +201,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: 'Unused local VarBindings' and 'Unused Relax functions' go",
             ),
         ),
+        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -217,6 +218,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "it leaves",
             ),
         ),
+        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -232,6 +234,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "dataflow blocks' (see the post-condition)",
             ),
         ),
+        inside=("CanonicalizeBindings",),
         cost=0.2,
     ),
     PassContract(
@@ -248,6 +251,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 '"from-outputs"; nothing more is said of the order',
             ),
         ),
+        ops_alike=True,
         cost=0.2,
     ),
 )

@@ -17,9 +17,7 @@ from ..contract import Exemption, PassContract, Post, Reference, Rejection
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .limits import DEAD_CODE
-from .reading import spelled
-from .spelling import always
+from .common import DEAD_CODE, always, spelled
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -198,6 +196,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="UpdateVDevice",
         variants=_update_vdevice,
+        no_variants="it has no vdevice to update",
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_vdevice_updated,
         exemptions=(
@@ -234,6 +233,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
         exemptions=(DEAD_CODE,),
+        inside=("DeadCodeElimination",),
         cost=0.7,
     ),
     PassContract(
@@ -242,6 +242,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
         exemptions=(DEAD_CODE,),
+        inside=("DeadCodeElimination",),
         cost=0.3,
     ),
     PassContract(

@@ -23,9 +23,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
-from .limits import DEAD_CODE
-from .reading import spelled
-from .spelling import always
+from .common import DEAD_CODE, always, spelled
 
 MAX_DEPTH = "relax.FuseOps.max_depth"
 MAX_FUSED_OPS = 256
@@ -171,12 +169,14 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "Tensor constants are not supported in primitive functions", "the message itself"
             ),
         ),
+        inside=("ExpandTupleArguments", "RemoveUnusedParameters", "DeadCodeElimination"),
         cost=1.5,
     ),
     PassContract(
         name="FuseTransposeMatmul",
         variants=always("FuseTransposeMatmul()"),
         stages=(Stage.RAW,),
+        ops_alike=True,
         cost=1.0,
     ),
     PassContract(
@@ -191,6 +191,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("DataflowUseInplaceCalls()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_in_place,
+        ops_alike=True,
         cost=2.0,
     ),
 )

@@ -11,7 +11,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..inspect import attr, ops_used, prim_funcs
 from ..passcall import PassCall
-from .spelling import always
+from .common import REWRITING, always
 from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 # Desired layouts of data, weight and (as a third one) output; the first is the usual one.
@@ -103,6 +103,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AlterOpImpl",
         variants=_alter_op_impl,
+        no_variants="it has no PrimFunc whose operator_name and shape allow another implementation",
         stages=(Stage.RAW, Stage.LEGALIZED),
         exemptions=(
             Exemption(
@@ -117,6 +118,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="OptimizeLayoutTransform",
         variants=always("OptimizeLayoutTransform()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
+        inside=REWRITING,
         cost=0.3,
     ),
 )

@@ -28,9 +28,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..values.meaningless import meaningless
-from .limits import DEAD_CODE
-from .reading import argument, named_functions, spelled
-from .spelling import always
+from .common import DEAD_CODE, always, argument, named_functions, spelled
 
 CUSTOM = {
     "relax.add": "lambda bb, call: bb.call_te(topi.add, call.args[1], call.args[0])",
@@ -217,6 +215,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "has none, a pass that refuses so is right",
             ),
         ),
+        inside=("DeadCodeElimination",),
         cost=4.0,
     ),
     PassContract(
@@ -271,6 +270,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_folds_the_meaningless,
             ),
         ),
+        inside=("LegalizeOps", "DeadCodeElimination"),
         cost=30.0,
     ),
 )

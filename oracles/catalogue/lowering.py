@@ -24,8 +24,8 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..reference.attach_global_symbol import attach_global_symbol
-from .reading import argument
-from .spelling import always
+from ..structural.lowering_gaps import LOWERED_BY
+from .common import always, argument
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
 
@@ -97,22 +97,7 @@ def _tensors_in(ty: Any) -> int:
 
 
 GENERIC_INTRINSICS = frozenset(
-    f"relax.{op}"
-    for op in (
-        "builtin.alloc_tensor",
-        "call_py_func",
-        "invoke_closure",
-        "make_closure",
-        "memory.alloc_storage",
-        "memory.alloc_tensor",
-        "memory.kill_storage",
-        "memory.kill_tensor",
-        "reshape",
-        "shape_of",
-        "tensor_to_shape",
-        "to_vdevice",
-        "vm.call_tir_dyn",
-    )
+    f"relax.{op}" for name in ("LowerAllocTensor", "LowerRuntimeBuiltin") for op in LOWERED_BY[name]
 )
 
 

@@ -16,8 +16,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, nodes, op_name, relax_functions
 from ..passcall import PassCall
-from .reading import sequences
-from .spelling import always
+from .common import always, sequences
 
 ALLOC_TENSOR = "relax.builtin.alloc_tensor"
 STORAGE = "relax.memory.alloc_storage"
@@ -242,6 +241,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("KillAfterLastUse()"),
         stages=(Stage.ALLOCATED, Stage.PLANNED, Stage.KILLED),
         post=_all_killed,
+        inside=("CanonicalizeBindings",),
         cost=0.3,
     ),
     PassContract(

@@ -14,9 +14,17 @@ from ..contract import Exemption, PassContract, Reference, Rejection, Relation
 from ..inspect import attr, global_vars, is_public, public_functions, relax_functions
 from ..passcall import PassCall
 from ..reference.lift_transform_params import lift_transform_params
-from .limits import DEAD_CODE
-from .reading import PURE, argument, named_functions, positional, sequences, spelled
-from .spelling import always
+from .common import (
+    CLEANUP,
+    DEAD_CODE,
+    PURE,
+    always,
+    argument,
+    named_functions,
+    positional,
+    sequences,
+    spelled,
+)
 
 NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstring)'
 
@@ -436,6 +444,8 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=lambda mod, call: bool(call.config),
             ),
         ),
+        inside=CLEANUP,
+        ops_alike=True,
         cost=0.8,
     ),
     PassContract(
@@ -453,6 +463,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "weights",
             ),
         ),
+        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -507,11 +518,13 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the well-formed checker: relax.force_pure only if is_pure",
             ),
         ),
+        inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
         cost=2.0,
     ),
     PassContract(
         name="BindParams",
         variants=_bind_params,
+        no_variants="no function has a parameter of a known dtype and shape to bind",
         stages=PURE,
         relation=Relation.BOUND_PARAMS,
         post=_params_bound,
@@ -528,6 +541,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="BindSymbolicVars",
         variants=_bind_symbolic_vars,
+        no_variants="no function has a symbolic dimension to bind",
         stages=PURE,
         relation=Relation.BOUND_SIZES,
         post=_vars_bound,
@@ -554,6 +568,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_private,
         post=_expanded,
         exemptions=(DEAD_CODE,),
+        inside=CLEANUP,
         cost=0.3,
     ),
     PassContract(
@@ -563,6 +578,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_private,
         post=_no_unused_parameters,
         exemptions=(DEAD_CODE,),
+        inside=("DeadCodeElimination",),
         cost=0.2,
     ),
     PassContract(
@@ -572,6 +588,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_private,
         post=_no_unused_outputs,
         exemptions=(DEAD_CODE,),
+        inside=CLEANUP,
         cost=0.3,
     ),
 )

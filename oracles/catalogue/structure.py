@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import PassContract
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
-from .spelling import always
+from .common import CLEANUP, always
 
 EVERY_FORM = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
@@ -88,6 +88,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=always("InlinePrivateFunctions()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_inlined,
+        inside=CLEANUP,
         cost=0.3,
     ),
 )

@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
 from ..inspect import blocks_of, calls_of, complete, global_vars, local_functions, nodes, op_name
 from ..passcall import PassCall
-from .reading import argument, named_functions, positional, spelled
+from .common import argument, named_functions, positional, spelled
 
 ALWAYS = 0
 """The policy of operators, such as matmul, whose operands are cast wherever they are."""
@@ -191,6 +191,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="Gradient",
         variants=_gradient,
+        no_variants="no function is one dataflow block with floats as parameters "
+        "and a float scalar as result",
         stages=(Stage.RAW,),
         relation=Relation.ADJOINT,
         post=_adjoint_added,
@@ -216,6 +218,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: func_name is 'The name of the specific function'",
             ),
         ),
+        inside=("DeadCodeElimination",),
         cost=1.0,
     ),
 )

@@ -14,9 +14,6 @@ from ..dtypes import dtype_of
 from ..errors import Undefined, Unsupported
 from .frame import Frame
 
-EXACT = ("int64", "float64")
-"""Dtypes of Python's own numbers, as far as shapes go."""
-
 
 def rounded(value: Any, dtype: str) -> int | float:
     """A number as the dtype holds it: integers wrap around, floats are rounded."""

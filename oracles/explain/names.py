@@ -18,12 +18,6 @@ from .steps import State, Walk
 from .traced import Traced
 from .trouble import Excerpt, Kind, Trouble
 
-_CALLS_BY_NAME = (
-    "relax.call_pure_packed",
-    "relax.call_inplace_packed",
-    "relax.call_dps_packed",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class _Wrong:

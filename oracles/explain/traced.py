@@ -16,7 +16,7 @@ import tvm
 from tvm import relax
 
 from ...generators.tvm_api import load_json, save_json
-from ..inspect import bindings_of, calls_of, relax_functions
+from ..inspect import calls_of, relax_functions
 from .trouble import Excerpt
 
 _SOURCE = "relaxfuzz: a call of the user's module"
@@ -161,12 +161,4 @@ def underlined(
             shown = line if line is not None else here if known else None
             place = place or f"{origin}:{here}"
             return Excerpt(lines[at - 1], shown, column, len(marks), label, place)
-    return None
-
-
-def binding_of(root: Any, call: relax.Call) -> relax.Binding | None:
-    """The binding whose value is this very call."""
-    for binding in bindings_of(root):
-        if isinstance(binding.value, relax.Call) and binding.value.same_as(call):
-            return binding
     return None

@@ -143,4 +143,5 @@ ORACLE = Oracle(
     snippet=_snippet,
     brief=_brief,
     ends=False,
+    independent=True,
 )

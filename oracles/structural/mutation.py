@@ -91,4 +91,5 @@ assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
 """,
     brief=lambda case, violation: (_EQUAL, _SAME_TEXT),
     halves=_halves,
+    thorough=True,
 )

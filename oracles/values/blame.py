@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from ...generators.ops.record import Tolerance
+from ..catalogue import catalogue
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..inspect import bindings_of, op_name, static
@@ -54,20 +55,10 @@ def mistyped(e: Expectation) -> str | None:
     return None
 
 
-ALIKE = frozenset(
-    (
-        *("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination"),
-        *("FuseTransposeMatmul", "LiftTransformParams", "BundleModelParams", "TopologicalSort"),
-        "DataflowUseInplaceCalls",
-    )
-)
-"""Passes to which one operator is like another: where a difference begins is up to the module, and
-no sign of another bug."""
-
-
 def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
     """What is the same for all differences that come of one bug."""
-    return (kind,) if pass_name in ALIKE else (kind, where)
+    ops_alike = pass_name in catalogue and catalogue[pass_name].ops_alike
+    return (kind,) if ops_alike else (kind, where)
 
 
 def kind_of(value: Any) -> str:
@@ -89,6 +80,48 @@ def family(name: str) -> str:
     if name.startswith("fused_"):
         return "fused"
     return re.sub(r"_?\d+", "", name)
+
+
+def alone(
+    call: relax.Call, values: Mapping[Any, Any], *, summed: bool = False
+) -> tuple[tvm.IRModule, list[Any]] | None:
+    """A module of this one call and the arguments of its `main`; None if it cannot be built.
+
+    Args:
+        values: what the variables among the operands stood for; they become parameters.
+        summed: make a function that has a gradient: floats alone become parameters, and the result
+            is the sum of the squares (the mere sum of a softmax would always be 1).
+    """
+    params: list[relax.Var] = []
+    args: list[Any] = []
+
+    def operand(expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, relax.Tuple):
+            return relax.Tuple([operand(field) for field in expr.fields])
+        value = values.get(expr) if isinstance(expr, relax.Var) else None
+        if not isinstance(value, np.ndarray):
+            return expr
+        if summed and value.dtype.kind != "f":
+            return relax.const(value, str(value.dtype))
+        param = relax.Var(f"x{len(params)}", relax.TensorType(value.shape, str(value.dtype)))
+        params.append(param)
+        args.append(value)
+        return param
+
+    builder = relax.BlockBuilder()
+    single = relax.Call(call.op, [*map(operand, call.args)], call.attrs, call.ty_args)
+    try:
+        with builder.function("main", params):
+            if summed:
+                with builder.dataflow():
+                    result = builder.emit(single)
+                    out = builder.emit_output(relax.op.sum(relax.op.multiply(result, result)))
+            else:
+                out = builder.emit(single)
+            builder.emit_func_output(out)
+        return builder.get(), args
+    except Exception:
+        return None
 
 
 def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:

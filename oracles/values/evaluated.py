@@ -16,10 +16,10 @@ import tvm
 from ...generators.ops.record import Tolerance
 from ...generators.tvm_api import load_json, save_json
 from .. import keys
+from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, Undefined, Unsupported
 from ..oracle import Aspect, Half, Halves, Oracle
-from ..parts import parts
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
 from ..structural.checkers import flaw
@@ -32,9 +32,6 @@ from .expectation import Expectation
 from .relations import Rule
 from .sides import Side, rule_of, sides, tolerance_of
 from .votes import REFUSED, Verdict, vote
-
-INSIDE = ("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination")
-"""Passes that many others run inside: what they break is one bug, whoever runs them."""
 
 MOST = 3
 """Calls in a reproducer."""
@@ -89,11 +86,11 @@ def evaluated(runs: PassRuns) -> Violation | None:
 
 
 def _inside(runs: PassRuns) -> str | None:
-    """The pass among `INSIDE` that makes a difference by itself, on the same module."""
+    """The pass that many others run inside and that makes a difference by itself on the module."""
     own = runs.call
-    if own.name in INSIDE:
+    if own.name in COMMON_PARTS:
         return None
-    for name in INSIDE:
+    for name in COMMON_PARTS:
         # What runs inside of somebody's own pass is not known.
         if documented(own) and name not in parts(own.name):
             continue
@@ -254,4 +251,5 @@ ORACLE = Oracle(
     snippet=_snippet,
     brief=_brief,
     halves=_halves,
+    thorough=True,
 )

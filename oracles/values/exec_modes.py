@@ -117,4 +117,5 @@ ORACLE = Oracle(
     source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',
     snippet=_snippet,
     halves=_halves,
+    of_pipelines=True,
 )

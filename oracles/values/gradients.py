@@ -15,7 +15,7 @@ import tvm
 from tvm import relax
 
 from ...generators.tvm_api import load_json, save_json
-from ..catalogue.reading import argument, positional
+from ..catalogue.common import argument, positional
 from ..composition import contract_of
 from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
@@ -26,6 +26,7 @@ from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..text.value_reproducer import built_text, literal
 from ..violation import Case, Violation
+from .blame import alone
 from .comparison import finite, leaves
 from .doubled import doubled
 from .inputs import Draw, Kind, drawn
@@ -189,11 +190,11 @@ def _culprit(runs: PassRuns, name: str, slope: Slope) -> str:
         return COMBINATION
     for binding in bindings_of(runs.mod[name]):
         op = op_name(binding.value)
-        alone = None if op is None else _alone(binding.value, values)
-        if op is None or alone is None:
+        single = None if op is None else alone(binding.value, values, summed=True)
+        if op is None or single is None:
             continue
         run: Callable[[tvm.IRModule], tvm.IRModule] = runs.under(relax.transform.Gradient("main"))
-        after = attempt(run, alone).mod
+        after = attempt(run, single[0]).mod
         if after is not None and _first_wrong(after, "main", 0) is not None:
             return op
     calls = calls_of(runs.mod[name])
@@ -205,37 +206,6 @@ def _as(value: Any, ty: relax.Type) -> Any:
     if isinstance(value, tuple):
         return tuple(_as(item, field) for item, field in zip(value, ty.fields, strict=True))
     return value.astype(str(ty.dtype)) if isinstance(value, np.ndarray) else value
-
-
-def _alone(call: relax.Call, values: dict[Any, Any]) -> tvm.IRModule | None:
-    """A function of this one call, summed up; its float operands are the parameters."""
-    params: list[relax.Var] = []
-
-    def operand(expr: relax.Expr) -> relax.Expr:
-        if isinstance(expr, relax.Tuple):
-            return relax.Tuple([operand(field) for field in expr.fields])
-        if not isinstance(expr, relax.Var) or expr not in values:
-            return expr
-        value = values[expr]
-        if not isinstance(value, np.ndarray):
-            return expr
-        if value.dtype.kind != "f":
-            return relax.const(value, str(value.dtype))
-        param = relax.Var(f"x{len(params)}", relax.TensorType(value.shape, str(value.dtype)))
-        params.append(param)
-        return param
-
-    builder = relax.BlockBuilder()
-    operands = [operand(expr) for expr in call.args]
-    try:
-        with builder.function("main", params), builder.dataflow():
-            result = builder.emit(relax.Call(call.op, operands, call.attrs, call.ty_args))
-            # The sum of what softmax gives is always 1: squares tell more.
-            out = builder.emit_output(relax.op.sum(relax.op.multiply(result, result)))
-        builder.emit_func_output(out)
-        return builder.get()
-    except Exception:
-        return None
 
 
 # Reproducer
@@ -320,4 +290,5 @@ ORACLE = Oracle(
     check=gradients,
     snippet=_snippet,
     halves=_halves,
+    thorough=True,
 )

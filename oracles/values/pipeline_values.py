@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import tvm
-from tvm import relax
 
 from ...generators.ops import table
 from ..composition import contract_of
@@ -27,6 +26,7 @@ from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
 from ..violation import Case, Journal, Violation
 from . import sanitized
+from .blame import alone
 from .expectation import Expectation, executes, expectations
 from .inputs import Kind
 
@@ -84,8 +84,8 @@ def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | Non
     """What it takes for a wrong value, beside the module: special values, or calls before it."""
     if e.kind is Kind.SPECIAL:
         return str(e.kind)
-    alone = execute(mod, [e.plan()], pipeline)
-    right = isinstance(alone, list) and e.differs(alone[0]) is None
+    single = execute(mod, [e.plan()], pipeline)
+    right = isinstance(single, list) and e.differs(single[0]) is None
     return AFTER_OTHERS if right else None
 
 
@@ -134,46 +134,15 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
     for binding in bindings_of(mod):
         call = binding.value
         name = op_name(call)
-        if name is None or binding.var not in values:
+        if name is None or binding.var not in values or name.removeprefix("relax.") not in table:
             continue
-        alone = _alone(call, values)
-        if alone is not None and _fails(*alone, pipeline):
+        single = alone(call, values)
+        if single is not None and _fails(*single, pipeline):
             return name
-        tried += alone is not None
+        tried += single is not None
         if tried == TRIED:
             break
     return None
-
-
-def _alone(call: relax.Call, values: dict[Any, Any]) -> tuple[tvm.IRModule, list[Any]] | None:
-    """A module of this one call, its tensor operands made parameters of the shapes met."""
-    if call.op.name.removeprefix("relax.") not in table:
-        return None
-    params: list[relax.Var] = []
-    args: list[Any] = []
-
-    def operand(expr: relax.Expr) -> relax.Expr:
-        if isinstance(expr, relax.Tuple):
-            return relax.Tuple([operand(field) for field in expr.fields])
-        if not isinstance(expr, relax.Var) or expr not in values:
-            return expr
-        value = values[expr]
-        if not hasattr(value, "shape"):
-            return expr
-        param = relax.Var(f"x{len(params)}", relax.TensorType(value.shape, str(value.dtype)))
-        params.append(param)
-        args.append(value)
-        return param
-
-    builder = relax.BlockBuilder()
-    operands = [operand(expr) for expr in call.args]
-    try:
-        with builder.function("main", params):
-            out = builder.emit(relax.Call(call.op, operands, call.attrs, call.ty_args))
-            builder.emit_func_output(out)
-        return builder.get(), args
-    except Exception:
-        return None
 
 
 def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
@@ -238,4 +207,5 @@ ORACLE = Oracle(
     snippet=_snippet,
     brief=_brief,
     halves=_halves,
+    of_pipelines=True,
 )

@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 from tvm.ir import PrimType
 
-from ..catalogue.reading import argument
+from ..catalogue.common import argument
 from ..contract import Relation
 from ..dtypes import dtype_of
 from ..execute import Plan, Run

@@ -235,4 +235,5 @@ ORACLE = Oracle(
     "docstring of tirx.Buffer: 'Symbolic data buffer'",
     check=sanitized,
     snippet=_snippet,
+    thorough=True,
 )

@@ -173,6 +173,7 @@ STATIC = Oracle(
     "constant dimensions'; docs/deep_dive/relax/abstraction.rst, symbolic shapes",
     snippet=_snippet("static-twin"),
     halves=_halves,
+    of_pipelines=True,
 )
 
 REWRITTEN = Oracle(
@@ -185,6 +186,7 @@ REWRITTEN = Oracle(
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
     snippet=_snippet("rewritten-twin"),
     halves=_halves,
+    of_pipelines=True,
 )
 
 BATCH = Oracle(
@@ -196,6 +198,7 @@ BATCH = Oracle(
     source="docstrings of the operators in tvm.relax.op",
     snippet=_snippet("batch-permutation"),
     halves=_halves,
+    of_pipelines=True,
 )
 
 ORACLES = (STATIC, REWRITTEN, BATCH)

@@ -630,16 +630,3 @@ def test_missing_tvm(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "tvm", None)
     with pytest.raises(tvm_api.TVMUnsupported, match=r"pip install 'relaxfuzz\[tvm\]'"):
         tvm_api.require_tvm()
-
-
-def test_well_formedness() -> None:
-    x, y = tensor("x", 2), tensor("y", 2)
-    good = built(lambda bb: bb.emit(relax.op.add(x, x)), x)
-    bad = only(relax.Function([x], relax.SeqExpr([], y), y.ty))
-    assert tvm_api.well_formed(good)
-    assert tvm_api.first_violation(good) is None
-    assert not tvm_api.well_formed(bad)
-    assert "y" in (tvm_api.first_violation(bad) or "")
-    assert tvm_api.structural_hash(good) == tvm_api.structural_hash(from_source(to_source(good)))
-    assert tvm_api.first_mismatch(good, good) is None
-    assert tvm_api.first_mismatch(good, bad) is not None

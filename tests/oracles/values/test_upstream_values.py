@@ -95,7 +95,9 @@ def modules(every: int = 1, start: int = 0) -> Iterator[tuple[str, tvm.IRModule]
             if "is not registered" not in str(error):
                 raise
             continue  # uses an op that only a test of TVM defines
-        if next(relax_functions(mod), None) is not None and tvm_api.well_formed(mod):
+        if next(relax_functions(mod), None) is not None and tvm.relax.analysis.check_well_formed(
+            mod
+        ):
             yield name, mod
 
 

@@ -1,4 +1,4 @@
-"""What contracts read off a module and off a call's text, besides `inspect`."""
+"""What several contracts share: variants, exemptions, and questions about modules and calls."""
 
 from __future__ import annotations
 
@@ -9,12 +9,37 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...generators.choices import Choices
 from ...generators.stages import Stage
+from ..contract import Exemption, Variants
 from ..inspect import op_name, relax_functions
 from ..passcall import PassCall
 
 PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
 """The stages in which modules still have dataflow blocks and pure calls."""
+
+
+CLEANUP = ("CanonicalizeBindings", "DeadCodeElimination")
+"""What many passes of src/relax/transform run on their results."""
+
+REWRITING = ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination")
+"""What rewriting by patterns runs on its results: src/relax/ir/dataflow_expr_rewriter.cc."""
+
+DEAD_CODE = Exemption(
+    "fixpoint",
+    "it runs DeadCodeElimination inside, one run of which can leave what the next one removes",
+    "the pass's source; such runs are reported under DeadCodeElimination itself",
+)
+
+
+def always(*expressions: str) -> Variants:
+    """One of these expressions, the first being the simplest."""
+    calls = [PassCall(expression) for expression in expressions]
+
+    def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
+        return choices.pick(calls)
+
+    return variants
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
