@@ -20,9 +20,8 @@ from ..findings.exhibit import exhibit
 from ..findings.finding import Finding
 from ..findings.known import Expected
 from ..findings.store import Store
-from ..minimize.findings import Minimized, minimized
+from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
-from ..minimize.passlist import fewer_passes
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_lost, watched

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ...oracles.pipelines import PIPELINES
 from ..findings import executable_text
-from ..minimize.subject import given
+from ..minimize.input import given
 from ..output.readable import sentence
 from ..output.terminal import display
 from ..reproducer import Form

@@ -1,24 +1,24 @@
-"""Reductions over attributes: of the module, its functions, and the operators it calls."""
+"""Reductions over attributes of modules, functions and operators, and over constants."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, s_tir, tirx
-from tvm.ir import Op
+from tvm.ir import GenericConst, Op
 
 from ...generators.rewrite.nodes import references, with_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import is_public, nodes, relax_functions
-from .halving import runs
 from .kernels import HAS_BLOCKS
-from .reduction import Edit
+from .reduction import Edit, runs
 
 MODULE = 0
 """Stands for the module where functions are named by their hashes."""
@@ -73,7 +73,7 @@ def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
         if not func.is_pure and not relax.analysis.contains_impure_call(func)
     ]
     for run in runs(impure):
-        yield partial(_pure, mod, run)
+        yield _Pure(mod, run).run
 
 
 def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -88,7 +88,7 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
         for name in _unusual(call)
     ]
     for run in runs(list(dict.fromkeys(found))):
-        yield partial(_defaulted, mod, run)
+        yield _Defaulted(mod, run).run
 
 
 def _unusual(call: relax.Call) -> list[str]:
@@ -216,9 +216,57 @@ def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
     return with_functions(mod, functions)
 
 
-def _pure(mod: tvm.IRModule, chosen: Sequence[int]) -> tvm.IRModule | None:
-    return _Pure(mod, chosen).run()
+LARGEST_LOOKED_AT = 1 << 20
+"""Elements: beyond that a constant counts as arbitrary without a look at its data."""
 
 
-def _defaulted(mod: tvm.IRModule, chosen: Sequence[Named]) -> tvm.IRModule | None:
-    return _Defaulted(mod, chosen).run()
+def plain_constants(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Constants of ones, or zeros, or 0, 1, 2 ...: all of them, then ever shorter runs of them.
+
+    `_level` of some constants falls, and of none it rises.
+    """
+    levels = {
+        hash(const): _level(const)
+        for const in nodes(mod, GenericConst)
+        if isinstance(const.ty, relax.TensorType)
+    }
+    chosen = [address for address, level in levels.items() if level > 0]
+    for some in runs(chosen):
+        for level in range(max((levels[address] for address in some), default=0)):
+            lower = [address for address in some if levels[address] > level]
+            yield _Filled(mod, frozenset(lower), level).run
+
+
+PLAIN: tuple[Callable[[tuple[int, ...]], Any], ...] = (
+    np.ones,
+    np.zeros,
+    lambda shape: np.arange(int(np.prod(shape))).reshape(shape),
+)
+"""From plain to special; ones first, since with zeros much is equal that should not be."""
+
+
+def _level(const: GenericConst) -> int:
+    """How plain the data is: its place in `PLAIN`, or after all of them."""
+    shape = tuple(map(int, const.value.shape))
+    if int(np.prod(shape)) > LARGEST_LOOKED_AT:
+        return len(PLAIN)
+    data = const.value.numpy()
+    return next(
+        (level for level, fill in enumerate(PLAIN) if np.array_equal(data, fill(shape))),
+        len(PLAIN),
+    )
+
+
+class _Filled(Rewriter):
+    def __init__(self, mod: tvm.IRModule, chosen: Collection[int], level: int) -> None:
+        super().__init__(mod)
+        self._chosen = chosen
+        self._level = level
+
+    def constant(self, const: GenericConst) -> Any:
+        if hash(const) not in self._chosen:
+            return const
+        shape = tuple(map(int, const.value.shape))
+        # Any element type, those among them that NumPy does not know by name.
+        data = PLAIN[self._level](shape).astype(const.value.numpy().dtype)
+        return GenericConst(tvm.runtime.tensor(data), const.ty)

@@ -1,17 +1,18 @@
-"""Bindings dropped, with something in the place of what is still used."""
+"""Bindings dropped, with a replacement for each value that is still used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from ...generators.rewrite.change import Change
 from ...generators.rewrite.nodes import equal_types, references, used_vars
-from ...generators.rewrite.scopes import Site, scopes_of, sites_of
-from .needs import dimensions, shape
+from ...generators.rewrite.scopes import Scope, Site, scopes_of, sites_of
 
 Kind: TypeAlias = Callable[["Dropping", Site], Any]
 """Finds what stands for a variable, None where there is no such thing."""
@@ -146,3 +147,142 @@ def _symbols_defined(params: Sequence[Any]) -> set[int]:
     return {
         hash(var) for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
     }
+
+
+LARGEST_CONSTANT = 64
+"""Elements; a larger constant is no smaller than what it stands for."""
+
+
+def operand(dropping: Dropping, site: Site) -> Any:
+    """What it was made from: that keeps the chain of values."""
+    return next((v for v in _sources(dropping, site) if dropping.fits(v, site)), None)
+
+
+def existing(dropping: Dropping, site: Site) -> Any:
+    """A parameter, or else an earlier value."""
+    candidates = [*site.params(), *(b.var for b in site.before())]
+    return next((v for v in candidates if dropping.fits(v, site)), None)
+
+
+def parameter(dropping: Dropping, site: Site) -> Any:
+    """A new parameter."""
+    if isinstance(site.var.ty, relax.FuncType):
+        return None
+    new = relax.Var(site.var.name, dropping.type_of_param(site.var.ty))
+    dropping.new_params.append(new)
+    return new
+
+
+def retyped(dropping: Dropping, site: Site) -> Any:
+    """What it was made from, though of another type: what follows gets other types too."""
+    tensor = isinstance(site.var.ty, relax.TensorType)
+    same = [
+        v
+        for v in _sources(dropping, site)
+        if hash(v) not in dropping.gone and isinstance(v.ty, relax.TensorType) == tensor
+    ]
+    return same[0] if same else None
+
+
+def constant(dropping: Dropping, site: Site) -> Any:
+    """A small constant."""
+    return small_constant(site.var.ty)
+
+
+def small_constant(ty: Any) -> Any:
+    """Ones (zeros as integers, that are indices too), where the type says all and it is small."""
+    if isinstance(ty, relax.TupleType):
+        fields = [small_constant(field) for field in ty.fields]
+        if any(field is None for field in fields):
+            return None
+        return relax.BlockBuilder().normalize(relax.Tuple(fields))
+    if not isinstance(ty, relax.TensorType) or ty.dtype is None or ty.vdevice is not None:
+        return None
+    dims = shape(ty)
+    if not isinstance(ty.shape, relax.ShapeExpr) or not all(
+        isinstance(dim, tvm.tirx.IntImm) for dim in dims
+    ):
+        return None
+    extents = [int(dim) for dim in dims]
+    if not 0 < np.prod(extents) <= LARGEST_CONSTANT:
+        return None  # TVM cannot read back a constant without elements
+    dtype = str(ty.dtype)
+    make = np.zeros if "int" in dtype else np.ones
+    return relax.const(make(extents), dtype)
+
+
+def _sources(dropping: Dropping, site: Site) -> Iterator[Any]:
+    """The operands, and those of operands that are dropped too."""
+    todo, seen = [site], {site.key}
+    while todo:
+        for var in _variables(todo.pop(0).binding.value):
+            if hash(var) in seen:
+                continue
+            seen.add(hash(var))
+            yield var
+            if hash(var) in dropping.gone:
+                todo.append(dropping.sites[hash(var)])
+
+
+def _variables(value: Any) -> list[Any]:
+    if isinstance(value, relax.If | relax.Function):
+        return []
+    found: list[Any] = []
+    tvm_ffi.structural_walk(value, (tvm.ir.Var, found.append))
+    return [var for var in found if not isinstance(var.ty, tvm.ir.PrimType | relax.FuncType)]
+
+
+def dimensions(ty: Any) -> list[Any]:
+    """The symbolic dimensions in a type."""
+    return list(relax.analysis.tir_vars_in_type(ty))
+
+
+def matched(pattern: Any, ty: Any) -> dict[int, Any]:
+    """The dimensions of a type that those of another, symbolic ones, stand for."""
+    if isinstance(pattern, relax.TupleType) and isinstance(ty, relax.TupleType):
+        fields = zip(pattern.fields, ty.fields, strict=False)
+        return {key: dim for pair in fields for key, dim in matched(*pair).items()}
+    symbols, dims = shape(pattern), shape(ty)
+    if len(symbols) != len(dims):
+        return {}
+    pairs = zip(symbols, dims, strict=True)
+    return {hash(symbol): dim for symbol, dim in pairs if isinstance(symbol, relax.Var)}
+
+
+def shape(ty: Any) -> list[Any]:
+    """The dimensions of a tensor or shape; none where the type says nothing of them."""
+    if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
+        return list(ty.shape.values)
+    if isinstance(ty, relax.ShapeType) and ty.values is not None:
+        return list(ty.values)
+    return []
+
+
+def dead(func: relax.Function) -> set[int]:
+    """The variables that the result of the function does not depend on."""
+    body = scopes_of(func)[0]
+    needed = needed_for(body, used_vars([body.seq.body]))
+    return {site.key for site in sites_of(func)} - needed
+
+
+def needed_for(scope: Scope, roots: set[int]) -> set[int]:
+    """The variables of a sequence, and of those inside it, that these depend on, and themselves.
+
+    A cast that defines a dimension is needed where the dimension is.
+    """
+    needed = set(roots)
+    _need(scope, needed, {hash(dim) for param in scope.params for dim in dimensions(param.ty)})
+    return needed
+
+
+def _need(scope: Scope, needed: set[int], own: set[int]) -> None:
+    for site in reversed(scope.sites):
+        binding = site.binding
+        defines = isinstance(binding, relax.MatchCast) and not needed.isdisjoint(
+            {hash(dim) for dim in dimensions(binding.ty)} - own
+        )
+        if site.key in needed or defines:
+            needed |= {site.key, *map(hash, dimensions(site.var.ty))} | site.operands
+            for inner in site.inner:
+                needed |= used_vars([inner.seq.body])
+                _need(inner, needed, own)

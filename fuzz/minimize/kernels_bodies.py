@@ -1,4 +1,4 @@
-"""Reductions of whole bodies of PrimFuncs."""
+"""Reductions over the bodies of PrimFuncs: their number, statements and expressions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from functools import partial
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import s_tir, tirx
 
+from ...generators.rewrite.nodes import with_functions
 from . import kernels_tree as tree
-from .halving import long_runs, runs
-from .kernels import HAS_BLOCKS, kernels, rebuilt, with_kernels
-from .reduction import Edit
+from .kernels import (
+    HAS_BLOCKS,
+    Places,
+    kernels,
+    places,
+    rebuilt,
+    referring,
+    with_changes,
+    with_kernels,
+)
+from .kernels_tree import Change
+from .reduction import Edit, long_runs, runs
 
 PARTS = 4
 """Of the PrimFuncs; each is tried early. Smaller ones wait until other things are gone."""
@@ -137,3 +148,230 @@ def _rank(func: tirx.PrimFunc) -> int:
     zeros = all(isinstance(node.value, tirx.IntImm | tirx.FloatImm) for node in writes)
     plain = not any(isinstance(node, tvm.ir.Call) for node in nodes)
     return 2 if plain and zeros and len(blocks) <= len(writes) + 1 <= len(func.params) + 1 else 3
+
+
+def merge_all_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
+    """One PrimFunc in place of all of the same type, or of all equal ones."""
+    for whole in (False, True):
+        if groups := _groups(mod, whole=whole):
+            yield partial(_merged, mod, groups)
+
+
+def merge_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
+    """One PrimFunc in place of equal ones, then of those of the same type, in runs.
+
+    A PrimFunc goes each time.
+    """
+    for whole in (True, False):
+        for first, *others in _groups(mod, whole=whole):
+            for run in runs(others):
+                yield partial(_merged, mod, [[first, *run]])
+
+
+def _groups(mod: tvm.IRModule, *, whole: bool) -> list[list[str]]:
+    """The names of PrimFuncs that are equal, or at least called in the same way."""
+    found: dict[int, list[str]] = {}
+    for name, func in kernels(mod).items():
+        compared = func.without_attr("global_symbol") if whole else func.ty
+        key = int(tvm_ffi.structural_hash(compared, map_free_vars=True))
+        found.setdefault(key, []).append(name)
+    return [group for group in found.values() if len(group) > 1]
+
+
+def _merged(mod: tvm.IRModule, groups: Sequence[Sequence[str]]) -> tvm.IRModule:
+    gvars = {str(gvar.name_hint): gvar for gvar in mod.get_global_vars()}
+    stands = {name: gvars[first] for first, *others in groups for name in others}
+    return with_functions(
+        mod,
+        {
+            gvar: referring(func, stands)
+            for gvar, func in mod.functions_items()
+            if gvar.name_hint not in stands
+        },
+    )
+
+
+def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without stores, assertions and calls: long runs first. What then holds nothing goes too."""
+    found = [
+        (name, place)
+        for name, place in places(mod)
+        if isinstance(place.node, tirx.BufferStore | tirx.AssertStmt | tirx.Evaluate)
+        and not (tree.is_nothing(place.node) and _alone(place.parent))
+    ]
+    yield from _halved(mod, found, lambda node: None)
+
+
+def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without variables: their values, or zeros, stand in their places."""
+    for name, func in kernels(mod).items():
+        bound = [p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]
+        for run in runs(bound):
+            for value in (_zero_of, _own_value):
+                yield partial(_without_definitions, mod, name, func, run, value)
+
+
+def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Bodies in place of loops, branches, attributes and blocks: long runs first."""
+    found = places(mod)
+    for kinds, change in _UNWRAPPED:
+        inside = [
+            (name, place)
+            for name, place in found
+            if isinstance(place.node, kinds) and not _fixed(place.node)
+        ]
+        yield from _halved(mod, inside, change)
+
+
+def _halved(mod: tvm.IRModule, found: Places, change: Change) -> Iterator[Edit]:
+    for run in runs(found):
+        changes = [(name, place.number, change) for name, place in run]
+        yield partial(with_changes, mod, changes)
+
+
+def _alone(parent: Any) -> bool:
+    """A statement there has nothing before or after it."""
+    return parent is None or isinstance(parent, s_tir.SBlock)
+
+
+def _loop(node: Any) -> Any:
+    return tree.substituted(node.body, {hash(node.loop_var): node.min})
+
+
+def _then(node: Any) -> Any:
+    return node.then_case
+
+
+def _else(node: Any) -> Any:
+    return node.else_case
+
+
+def _body(node: Any) -> Any:
+    return node.body
+
+
+def _block(node: Any) -> Any:
+    """What a block does, at the values of its variables; what it allocates is allocated there."""
+    block = node.block
+    values = dict(zip((hash(i.var) for i in block.iter_vars), node.iter_values, strict=True))
+    allocations = [tirx.AllocBuffer(buffer) for buffer in block.alloc_buffers]
+    body = tree.sequence([*allocations, block.init, block.body])
+    return tree.substituted(body, values) if values else body
+
+
+def _fixed(node: Any) -> bool:
+    """A block whose views of buffers are declared nowhere else."""
+    return isinstance(node, s_tir.SBlockRealize) and bool(len(node.block.match_buffers))
+
+
+_UNWRAPPED: Sequence[tuple[Any, Callable[[Any], Any]]] = (
+    (tirx.For, _loop),
+    (s_tir.SBlockRealize, _block),
+    (tirx.IfThenElse, _then),
+    (tirx.IfThenElse, _else),
+    ((tirx.While, tirx.AttrStmt), _body),
+)
+
+
+def _own_value(bind: Any) -> Any:
+    return bind.value
+
+
+def _zero_of(bind: Any) -> Any:
+    dtype = tree.dtype(bind.value)
+    return None if dtype is None else tirx.const(0, dtype)
+
+
+def _without_definitions(
+    mod: tvm.IRModule,
+    name: str,
+    func: tirx.PrimFunc,
+    run: Sequence[tree.Place],
+    value: Callable[[Any], Any],
+) -> tvm.IRModule | None:
+    body = tree.changed(func.body, {place.number: lambda node: None for place in run})
+    # A later value may be made of an earlier variable.
+    for place in reversed(run):
+        stands = value(place.node)
+        if stands is None:
+            return None
+        body = tree.substituted(body, {hash(place.node.var): stands})
+    return with_kernels(mod, {name: rebuilt(func, body)})
+
+
+LITERALS = (tirx.IntImm, tirx.FloatImm, tvm.ir.StringImm)
+
+
+def zero_values(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Zeros for stored values, then for indices: long runs first."""
+    stores = [(name, p) for name, p in places(mod) if isinstance(p.parent, tirx.BufferStore)]
+    values = [(name, p) for name, p in stores if p.node.same_as(p.parent.value)]
+    yield from _with_zeros(mod, values)
+    yield from _with_zeros(mod, [item for item in stores if item not in values])
+
+
+def simplify_expressions(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Literals or operands for expressions, from outside to inside."""
+    found = [
+        (name, place)
+        for name, place in places(mod)
+        if tree.is_expression(place.node) and not _bounds(place)
+    ]
+    for name, place in found:
+        dtype = tree.dtype(place.node)
+        if dtype is None:
+            continue
+        for literal in _literals(place.node, dtype):
+            yield partial(with_changes, mod, [(name, place.number, _constant(literal))])
+        for operand in sorted(_like(place.node, dtype), key=_is_composite):
+            yield partial(with_changes, mod, [(name, place.number, _constant(operand))])
+
+
+def _with_zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
+    wanted = [
+        (name, p)
+        for name, p in found
+        if not isinstance(p.node, LITERALS) and tree.dtype(p.node) is not None
+    ]
+    for run in runs(wanted):
+        yield partial(
+            with_changes,
+            mod,
+            [
+                (name, place.number, _constant(tirx.const(0, tree.dtype(place.node))))
+                for name, place in run
+            ],
+        )
+
+
+def _like(expr: Any, dtype: str, depth: int = 5) -> Iterator[Any]:
+    """The nearest expressions inside that can stand for it."""
+    for operand in tree.operands(expr):
+        if tree.dtype(operand) == dtype:
+            yield operand
+        elif depth:
+            yield from _like(operand, dtype, depth - 1)
+
+
+def _is_composite(expr: Any) -> bool:
+    return any(True for _ in tree.operands(expr))
+
+
+def _constant(expr: Any) -> tree.Change:
+    return lambda node: expr
+
+
+def _bounds(place: tree.Place) -> bool:
+    """It says how often something is done, not what."""
+    return isinstance(place.parent, tirx.For | s_tir.SBlockRealize) and not (
+        isinstance(place.parent, s_tir.SBlockRealize) and place.node.same_as(place.parent.predicate)
+    )
+
+
+def _literals(node: Any, dtype: str) -> list[Any]:
+    """What may stand for it; a condition can be either."""
+    if isinstance(node, LITERALS):
+        return []
+    if dtype == "bool":
+        return [tirx.const(True, "bool"), tirx.const(False, "bool")]
+    return [tirx.const(0, dtype)]

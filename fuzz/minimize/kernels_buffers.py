@@ -1,20 +1,21 @@
-"""Reductions of the buffers of PrimFuncs."""
+"""Reductions over the buffers and parameters of PrimFuncs, call sites included."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import s_tir, tirx
+from tvm import relax, s_tir, tirx
 
-from ...generators.rewrite.nodes import references
+from ...generators.rewrite.nodes import references, with_functions
 from . import kernels_tree as tree
-from .halving import runs
 from .kernels import kernels, rebuilt, with_kernels
-from .reduction import Edit
+from .kernels_bodies import outputs
+from .reduction import Edit, runs
 
 
 def drop_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -168,3 +169,163 @@ def with_variables(func: tirx.PrimFunc, mapping: dict[int, Any]) -> tirx.PrimFun
 
 def _same(a: Any, b: Any) -> bool:
     return bool(tvm_ffi.structural_equal(a, b, map_free_vars=False))
+
+
+def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without parameters that a PrimFunc does not write to; zeros stand where it reads them."""
+    calls = _calls(mod)
+    found = [
+        (name, at)
+        for name, func in kernels(mod).items()
+        if name in calls
+        for at in _inputs(func, calls[name])
+    ]
+    for run in runs(found):
+        yield partial(_without_params, mod, run)
+
+
+def static_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Numbers for the symbolic dimensions of PrimFuncs whose callers know them."""
+    calls = _calls(mod)
+    known = {
+        name: sizes
+        for name, func in kernels(mod).items()
+        if name in calls and (sizes := _known(func, calls[name]))
+    }
+    for names in runs(list(known)):
+        yield partial(_specialized, mod, {name: known[name] for name in names})
+
+
+# Where PrimFuncs are called
+
+
+def _is_call_tir(call: Any) -> bool:
+    return isinstance(call.op, tvm.ir.Op) and str(call.op.name) == "relax.call_tir"
+
+
+def _calls(mod: tvm.IRModule) -> dict[str, list[Any]]:
+    """All calls of each PrimFunc; without those that are referred to in other ways."""
+    calls: dict[str, list[Any]] = {name: [] for name in kernels(mod)}
+    uses: Counter[str] = Counter()
+
+    def note(call: Any) -> None:
+        name = _callee(call)
+        if name in calls:
+            calls[name].append(call)
+
+    def count(gvar: Any) -> None:
+        uses[str(gvar.name_hint)] += 1
+
+    for _, func in mod.functions_items():
+        if isinstance(func, relax.Function | tirx.PrimFunc):
+            tvm_ffi.structural_walk(func, [(tvm.ir.GlobalVar, count), (tvm.ir.Call, note)])
+    return {name: found for name, found in calls.items() if len(found) == uses[name]}
+
+
+def _callee(call: Any) -> str | None:
+    """The PrimFunc that is called, by call_tir or directly."""
+    if isinstance(call.op, tvm.ir.GlobalVar):
+        return str(call.op.name_hint)
+    if _is_call_tir(call) and isinstance(call.args[0], tvm.ir.GlobalVar):
+        return str(call.args[0].name_hint) if isinstance(call.args[1], relax.Tuple) else None
+    return None
+
+
+def _inputs(func: tirx.PrimFunc, calls: Sequence[Any]) -> list[int]:
+    """The parameters that every call passes and that the PrimFunc does not write to."""
+    written = {hash(buffer) for buffer in outputs(func)} if calls else set()
+    count = min((len(_arguments(call)) for call in calls), default=len(func.params))
+    return [
+        at
+        for at, param in enumerate(func.params[:count])
+        if hash(param) not in written and _replaceable(param, func)
+    ]
+
+
+def _replaceable(param: Any, func: tirx.PrimFunc) -> bool:
+    """Something can stand for it: handles have no zero."""
+    return (
+        isinstance(param.ty, tirx.BufferType)
+        or tree.dtype(param) is not None
+        or hash(param) not in tree.variables(func.body)
+    )
+
+
+def _arguments(call: Any) -> list[Any]:
+    return list(call.args[1].fields if _is_call_tir(call) else call.args)
+
+
+def _without_arguments(call: Any, gone: set[int]) -> Any:
+    kept = [arg for at, arg in enumerate(_arguments(call)) if at not in gone]
+    args = [call.args[0], relax.Tuple(kept), *call.args[2:]] if _is_call_tir(call) else kept
+    return relax.Call(call.op, args, call.attrs, call.ty_args, ret_ty=call.ty)
+
+
+# Edits
+
+
+def _without_params(mod: tvm.IRModule, run: Sequence[tuple[str, int]]) -> tvm.IRModule:
+    gone: dict[str, set[int]] = {}
+    for name, at in run:
+        gone.setdefault(name, set()).add(at)
+    old = kernels(mod)
+    new = {name: _without(old[name], numbers) for name, numbers in gone.items()}
+
+    def fewer(call: Any) -> Any:
+        numbers = gone.get(_callee(call) or "")
+        return call if numbers is None else _without_arguments(call, numbers)
+
+    functions = {
+        gvar: tvm_ffi.structural_map(func, [(tvm.ir.Call, fewer)])
+        if references(func) & gone.keys()
+        else func
+        for gvar, func in mod.functions_items()
+    }
+    return with_kernels(with_functions(mod, functions), new)
+
+
+def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:
+    dropped = [func.params[at] for at in sorted(numbers)]
+    body = without_buffers(func, {hash(param) for param in dropped})
+    zeros = {
+        hash(param): tirx.const(0, dtype)
+        for param in dropped
+        if (dtype := tree.dtype(param)) is not None
+    }
+    kept = [param for at, param in enumerate(func.params) if at not in numbers]
+    return rebuilt(func, tree.substituted(body, zeros) if zeros else body, kept)
+
+
+def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
+    """Numbers for its symbolic dimensions, by hash: what all calls say, 2 where there is none."""
+    known: dict[int, set[int | None]] = {}
+    for at, param in enumerate(func.params):
+        for axis, dim in enumerate(param.ty.shape if isinstance(param.ty, tirx.BufferType) else ()):
+            if isinstance(dim, tvm.ir.Var):
+                sizes = known.setdefault(hash(dim), set())
+                sizes |= {_size(call, at, axis) for call in calls} or {2}
+    return {
+        var: tirx.const(sizes.pop(), "int64")
+        for var, sizes in known.items()
+        if len(sizes) == 1 and None not in sizes
+    }
+
+
+def _size(call: Any, at: int, axis: int) -> int | None:
+    """A dimension of an argument, or of what call_tir makes of the PrimFunc."""
+    given = [arg.ty for arg in _arguments(call)]
+    if _is_call_tir(call):
+        ty = call.ty_args[0]
+        given += list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
+    ty = given[at] if at < len(given) else None
+    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
+        return None
+    dim = ty.shape.values[axis] if axis < len(ty.shape.values) else None
+    return int(dim.value) if isinstance(dim, tirx.IntImm) else None
+
+
+def _specialized(mod: tvm.IRModule, known: Mapping[str, dict[int, Any]]) -> tvm.IRModule:
+    old = kernels(mod)
+    return with_kernels(
+        mod, {name: with_variables(old[name], sizes) for name, sizes in known.items()}
+    )

@@ -1,7 +1,8 @@
-"""Reductions over names: those that people give."""
+"""Reductions over names, and over nodes that are shared."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import count
@@ -9,8 +10,8 @@ from itertools import count
 import tvm
 
 from ...oracles.metamorphic.graph import Graph
-from .halving import runs
-from .reduction import Edit
+from ...oracles.metamorphic.twins import SHAPE, unshared
+from .reduction import Edit, runs
 from .shapes import symbols
 
 FUNCTIONS = ("f", "g", "h")
@@ -178,3 +179,17 @@ def _endless(names: tuple[str, ...]) -> Iterator[str]:
     yield from names
     for number in count(1):
         yield f"{names[-1]}{number}"
+
+
+def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Shapes that are used more than once become as many nodes. Fewer nodes are shared."""
+    graph = Graph(mod)
+    uses: Counter[int] = Counter()
+
+    def count(index: int) -> int:
+        uses[index] += graph.nodes[index]["type"] == SHAPE
+        return index
+
+    graph.replace_uses(count)
+    for run in runs([index for index, times in uses.items() if times > 1]):
+        yield partial(unshared, mod, frozenset(run))

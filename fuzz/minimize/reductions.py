@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
-from .attributes import default_attributes, drop_attributes, make_private, make_pure
-from .bindings import drop_bindings, drop_dead, drop_many_bindings, shorten_chains
-from .blocks import plain_blocks
-from .branches import flatten_branches, settle_conditions
-from .calls import inline_functions, inline_local_functions, lift_local_functions
-from .constants import plain_constants
-from .functions import drop_functions, keep_one_function
-from .kernels_axes import drop_axes
-from .kernels_blocks import plain_kernels, shrink_extents
-from .kernels_bodies import most_bodies_trivial, trivial_bodies
-from .kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
-from .kernels_expressions import simplify_expressions, zero_values
-from .kernels_merge import merge_all_kernels, merge_kernels
-from .kernels_params import drop_kernel_params, static_kernels
-from .kernels_statements import drop_definitions, drop_statements, unwrap
-from .names import plain_names
+from .attributes import (
+    default_attributes,
+    drop_attributes,
+    make_private,
+    make_pure,
+    plain_constants,
+)
+from .bindings import (
+    drop_bindings,
+    drop_dead,
+    drop_many_bindings,
+    merge_params,
+    shorten_chains,
+    take_shortcuts,
+    use_earlier,
+)
+from .blocks import flatten_branches, plain_blocks, return_less, settle_conditions, shorten_branches
+from .functions import (
+    drop_functions,
+    inline_functions,
+    inline_local_functions,
+    keep_one_function,
+    lift_local_functions,
+)
+from .kernels_blocks import drop_axes, plain_kernels, shrink_extents
+from .kernels_bodies import (
+    drop_definitions,
+    drop_statements,
+    merge_all_kernels,
+    merge_kernels,
+    most_bodies_trivial,
+    simplify_expressions,
+    trivial_bodies,
+    unwrap,
+    zero_values,
+)
+from .kernels_buffers import (
+    drop_buffers,
+    drop_kernel_params,
+    plain_buffers,
+    shrink_buffers,
+    static_kernels,
+)
+from .names import plain_names, unshare
 from .reduction import Reduction
-from .results import return_less, shorten_branches
 from .shapes import plain_dims, plain_params, shrink_dims, static_dims
-from .sharing import unshare
-from .shortcuts import take_shortcuts
-from .signatures import drop_params, drop_result_fields, split_tuples
-from .tuples import drop_tuple_fields
+from .signatures import drop_params, drop_result_fields, drop_tuple_fields, split_tuples
 from .types import drop_devices, infer_annotations, known_types, plain_dtypes
-from .uses import merge_params, use_earlier
 
 REDUCTIONS: tuple[Reduction, ...] = (
     # Whole functions first: every later reduction costs as much as the functions that are left.

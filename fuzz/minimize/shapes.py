@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,10 @@ def static_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     names = symbols(mod)
     for size in (PLAIN, PLAIN + 1):
         if len(names) > 1:
-            yield partial(_resized, mod, symbols=dict.fromkeys(names, size))
+            yield _Resized(mod, symbols=dict.fromkeys(names, size)).run
     for name in names:
         for size in (PLAIN, PLAIN + 1, 1, 0):
-            yield partial(_resized, mod, symbols={name: size})
+            yield _Resized(mod, symbols={name: size}).run
 
 
 def plain_dims(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -43,8 +42,8 @@ def plain_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     composite = _composite(mod)
     for chosen in [composite, *([dim] for dim in composite)] if len(composite) > 1 else [composite]:
         if chosen:
-            yield partial(_resized, mod, composite=[(dim, _first_var(dim)) for dim in chosen])
-            yield partial(_resized, mod, composite=[(dim, _int(PLAIN)) for dim in chosen])
+            yield _Resized(mod, composite=[(dim, _first_var(dim)) for dim in chosen]).run
+            yield _Resized(mod, composite=[(dim, _int(PLAIN)) for dim in chosen]).run
 
 
 def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -57,22 +56,22 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     sizes = sorted(count, key=lambda size: (-_weight(size), size))
     large = [size for size in sizes if size > PLAIN]
     if len(large) > 1:
-        yield partial(_resized, mod, sizes=dict.fromkeys(large, PLAIN))
+        yield _Resized(mod, sizes=dict.fromkeys(large, PLAIN)).run
         ranks = {size: PLAIN + i for i, size in enumerate(sorted(large))}
         for lift in (0, 1):  # whether or not there is a 2 already that must stay apart
             new = {size: rank + lift for size, rank in ranks.items() if size > rank + lift}
             if new:
-                yield partial(_resized, mod, sizes=new)
+                yield _Resized(mod, sizes=new).run
         halves = {size: size // 2 for size in large if size % 2 == 0}
         if len(halves) > 1:
-            yield partial(_resized, mod, sizes=halves)
+            yield _Resized(mod, sizes=halves).run
     in_kernels = {int(dim.value) for dim in _dims_of_kernels(mod) if isinstance(dim, tirx.IntImm)}
     for size in sizes:
         if size < PLAIN and size in in_kernels:
             continue  # all over the loops and indices of its PrimFuncs
         for new_size in dict.fromkeys((2, 3, 4, size // 2, 1, 0)):
             if _weight(new_size) < _weight(size):
-                yield partial(_resized, mod, sizes={size: new_size})
+                yield _Resized(mod, sizes={size: new_size}).run
 
 
 def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -94,7 +93,7 @@ def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
                 axes = [axis for axis, dim in enumerate(dims) if _is_special(dim)]
                 for run in [axes, *([axis] for axis in axes)] if len(axes) > 1 else [axes]:
                     if run:
-                        yield partial(_with_plain, mod, str(gvar.name_hint), place, run)
+                        yield _Plain(mod, str(gvar.name_hint), place, run).run
 
 
 def _is_special(dim: Any) -> bool:
@@ -112,13 +111,14 @@ class _Resized(Rewriter):
     def __init__(
         self,
         mod: tvm.IRModule,
-        sizes: Mapping[int, int],
-        symbols: Mapping[str, int],
-        composite: list[tuple[Any, Any]],
+        *,
+        sizes: Mapping[int, int] | None = None,
+        symbols: Mapping[str, int] | None = None,
+        composite: Sequence[tuple[Any, Any]] = (),
     ) -> None:
         super().__init__(mod)
-        self._sizes = sizes
-        self._symbols = symbols
+        self._sizes = sizes or {}
+        self._symbols = symbols or {}
         self._composite = composite
         self._analyzer = sym.Analyzer()
 
@@ -176,16 +176,6 @@ class _Resized(Rewriter):
         return var if size is None else tirx.IntImm(var.ty, size)
 
 
-def _resized(
-    mod: tvm.IRModule,
-    *,
-    sizes: Mapping[int, int] | None = None,
-    symbols: Mapping[str, int] | None = None,
-    composite: list[tuple[Any, Any]] | None = None,
-) -> tvm.IRModule | None:
-    return _Resized(mod, sizes or {}, symbols or {}, composite or []).run()
-
-
 class _Plain(Rewriter):
     """The module with plain dimensions of one parameter."""
 
@@ -207,12 +197,6 @@ class _Plain(Rewriter):
             _int(PLAIN) if axis in self._axes else dim for axis, dim in enumerate(ty.shape.values)
         ]
         return relax.TensorType(dims, ty.dtype, ty.vdevice)
-
-
-def _with_plain(
-    mod: tvm.IRModule, name: str, place: int, axes: Sequence[int]
-) -> tvm.IRModule | None:
-    return _Plain(mod, name, place, axes).run()
 
 
 def _cut(data: Any, shape: list[int]) -> Any:

@@ -1,8 +1,8 @@
-"""Reductions over the parameters and results of functions, callers included."""
+"""Reductions over parameters, results and tuples, callers included."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,12 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar, PrimType
 
+from ...generators.rewrite.change import Change
 from ...generators.rewrite.nodes import used_vars
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
+from ...generators.rewrite.scopes import Site, sites_of
 from ...oracles.inspect import nodes, relax_functions
-from .halving import runs
-from .reduction import Edit
+from .reduction import Edit, runs
 
 
 def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -28,7 +29,7 @@ def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
         for place in _unused(func)
     ]
     for run in runs(unused):
-        yield partial(_without_params, mod, run)
+        yield _WithoutParams(mod, run).run
 
 
 def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -42,7 +43,7 @@ def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
         if isinstance(param.ty, tvm.ir.TupleType)
     ]
     for run in runs(tuples):
-        yield partial(_split, mod, run)
+        yield _SplitTuples(mod, run).run
 
 
 def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -53,7 +54,7 @@ def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
         if name in users and fields is not None:
             used = sorted({item.index for item in users[name]})
             if used and (len(used) < len(fields) or len(used) == 1):
-                yield partial(_with_fields, mod, name, [fields[index] for index in used], used)
+                yield _WithoutFields(mod, name, [fields[index] for index in used], used).run
 
 
 def _result_fields(func: relax.Function) -> list[Any] | None:
@@ -180,13 +181,13 @@ class _Signature(Rewriter):
         return func.with_attr("num_input", kept).attrs
 
 
-class _Without(_Signature):
+class _WithoutParams(_Signature):
     def params(self, func: relax.Function) -> list[Any]:
         places = self._places.get(self.name, set())
         return [self.defined(p) for place, p in enumerate(func.params) if place not in places]
 
 
-class _Split(_Signature):
+class _SplitTuples(_Signature):
     def params(self, func: relax.Function) -> list[Any]:
         params: list[Any] = []
         for place, param in enumerate(func.params):
@@ -207,7 +208,7 @@ class _Split(_Signature):
         return list(place.fields)
 
 
-class _Fields(Rewriter):
+class _WithoutFields(Rewriter):
     def __init__(
         self, mod: tvm.IRModule, name: str, fields: Sequence[Any], used: Sequence[int]
     ) -> None:
@@ -237,15 +238,66 @@ class _Fields(Rewriter):
         return relax.TupleGetItem(value, self._used.index(expr.index))
 
 
-def _without_params(mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> tvm.IRModule | None:
-    return _Without(mod, places).run()
+def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Without fields of tuples that are operands, and fields of tuples that nothing takes out."""
+    for gvar, func in relax_functions(mod):
+        sites = sites_of(func)
+        for site in sites:
+            value = site.binding.value
+            if isinstance(value, relax.Tuple):
+                taken = _taken(sites, site.key)
+                free = [i for i in range(len(value.fields)) if i not in taken]
+                for run in runs(free):
+                    if len(run) < len(value.fields):
+                        yield partial(_bound_without, mod, gvar.name_hint, site, frozenset(run))
+            elif isinstance(value, relax.Call) and not _fixed(value):
+                for place, arg in enumerate(value.args):
+                    if isinstance(arg, relax.Tuple) and len(arg.fields) > 1:
+                        for run in runs(range(len(arg.fields))):
+                            if len(run) < len(arg.fields):
+                                gone = frozenset(run)
+                                yield partial(_call_without, mod, gvar.name_hint, site, place, gone)
 
 
-def _split(mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> tvm.IRModule | None:
-    return _Split(mod, places).run()
+def _fixed(call: relax.Call) -> bool:
+    """The tuple of arguments has as many fields as the callee has parameters."""
+    return isinstance(call.op, tvm.ir.Op) and call.op.name.startswith("relax.call_tir")
 
 
-def _with_fields(
-    mod: tvm.IRModule, name: str, fields: Sequence[Any], used: Sequence[int]
+def _taken(sites: list[Site], key: int) -> set[int]:
+    """The fields that are taken out of a tuple."""
+    values = [site.binding.value for site in sites]
+    return {
+        int(value.index)
+        for value in values
+        if isinstance(value, relax.TupleGetItem) and hash(value.tuple_value) == key
+    }
+
+
+def _bound_without(
+    mod: tvm.IRModule, name: str, site: Site, gone: Collection[int]
 ) -> tvm.IRModule | None:
-    return _Fields(mod, name, fields, used).run()
+    values: dict[int, Any] = {site.key: _without(site.binding.value, gone)}
+    for user in sites_of(mod[name]):
+        value = user.binding.value
+        if isinstance(value, relax.TupleGetItem) and site.key in user.operands:
+            index = value.index - sum(i < value.index for i in gone)
+            values[user.key] = relax.TupleGetItem(value.tuple_value, index)
+    return Change(values=values, functions={name}).apply(mod)
+
+
+def _call_without(
+    mod: tvm.IRModule, name: str, site: Site, place: int, gone: Collection[int]
+) -> tvm.IRModule | None:
+    call = site.binding.value
+    args = [_without(arg, gone) if i == place else arg for i, arg in enumerate(call.args)]
+    try:
+        new = relax.BlockBuilder().normalize(relax.Call(call.op, args, call.attrs, call.ty_args))
+    except Exception:  # the operator wants as many
+        return None
+    return Change(values={site.key: new}, functions={name}).apply(mod)
+
+
+def _without(whole: relax.Tuple, gone: Collection[int]) -> Any:
+    fields = [field for i, field in enumerate(whole.fields) if i not in gone]
+    return relax.BlockBuilder().normalize(relax.Tuple(fields))

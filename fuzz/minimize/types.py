@@ -15,8 +15,7 @@ from tvm.ir import GenericConst, PrimType
 from ...generators.ops import table
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import nodes, op_name, prim_funcs, relax_functions
-from .halving import runs
-from .reduction import Edit
+from .reduction import Edit, runs
 
 PLAIN = "float32"
 """The dtype of a tensor where it does not matter."""
@@ -37,9 +36,9 @@ def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     named = _distinct(t.vdevice for t in _tensors(mod) if t.vdevice is not None)
     if named:
-        yield partial(_placeless, mod, None)
+        yield _WithoutDevices(mod, None).run
         for device in named if len(named) > 1 else ():
-            yield partial(_placeless, mod, device)
+            yield _WithoutDevices(mod, device).run
     if mod.global_infos:
         used = _distinct(nodes(mod, relax.VDevice))
         if not used:
@@ -58,12 +57,12 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
     if not any(map(_open, _tensors(mod))):
         return
     names = [str(g.name_hint) for g, f in relax_functions(mod)]
-    yield partial(_known, mod, names, True, True)
-    yield partial(_known, mod, names, True, False)
-    yield partial(_known, mod, names, False, True)
+    yield _Complete(mod, names, True, True).run
+    yield _Complete(mod, names, True, False).run
+    yield _Complete(mod, names, False, True).run
     if len(names) > 1:
         for name in names:
-            yield partial(_known, mod, [name], True, True)
+            yield _Complete(mod, [name], True, True).run
 
 
 def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -78,7 +77,7 @@ def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
         if not _same(told, known) or any(map(_open, nodes(told, relax.TensorType)))
     ]
     for chosen in runs(weak):
-        yield partial(_inferred, mod, frozenset(chosen))
+        yield _Inferred(mod, frozenset(chosen)).run
 
 
 def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -91,10 +90,10 @@ def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
     in_kernels = _dtypes_of_kernels(mod)
     targets = {dtype: _plainer(dtype, dtype in in_kernels) for dtype in dtypes}
     if len(dtypes) > 1:
-        yield partial(_cast, mod, {dtype: to[0] for dtype, to in targets.items() if to})
+        yield _Cast(mod, {dtype: to[0] for dtype, to in targets.items() if to}).run
     for dtype, plainer in targets.items():
         for new in plainer:
-            yield partial(_cast, mod, {dtype: new})
+            yield _Cast(mod, {dtype: new}).run
 
 
 def _plainer(dtype: str, in_kernels: bool) -> list[str]:
@@ -112,7 +111,7 @@ def _rank(dtype: str) -> int:
     return ORDER.index(dtype) if dtype in ORDER else len(ORDER)
 
 
-class _Placeless(Rewriter):
+class _WithoutDevices(Rewriter):
     def __init__(self, mod: tvm.IRModule, device: Any) -> None:
         super().__init__(mod)
         self._device = device
@@ -127,7 +126,7 @@ class _Placeless(Rewriter):
         return GenericConst(const.value, self.type(const.ty))
 
 
-class _Known(Rewriter):
+class _Complete(Rewriter):
     infers_all = True
 
     def __init__(
@@ -241,10 +240,6 @@ def _parts(func: tirx.PrimFunc) -> tuple[Any, ...]:
     return func.params, func.body, func.ret_type, func.attrs
 
 
-def _placeless(mod: tvm.IRModule, device: Any) -> tvm.IRModule | None:
-    return _Placeless(mod, device).run()
-
-
 def _listing(mod: tvm.IRModule, infos: Mapping[str, Any]) -> tvm.IRModule:
     kept = {kind: some for kind, some in infos.items() if some}
     return tvm.IRModule(dict(mod.functions_items()), attrs=mod.attrs, global_infos=kept)
@@ -260,20 +255,6 @@ def _distinct(infos: Iterable[Any]) -> list[Any]:
 
 def _among(info: Any, some: Sequence[Any]) -> bool:
     return any(_same(info, other) for other in some)  # its `same_as` does not come back
-
-
-def _known(
-    mod: tvm.IRModule, names: Collection[str], shapes: bool, dtypes: bool
-) -> tvm.IRModule | None:
-    return _Known(mod, names, shapes, dtypes).run()
-
-
-def _inferred(mod: tvm.IRModule, owners: Collection[int]) -> tvm.IRModule | None:
-    return _Inferred(mod, owners).run()
-
-
-def _cast(mod: tvm.IRModule, dtypes: Mapping[str, str]) -> tvm.IRModule | None:
-    return _Cast(mod, dtypes).run()
 
 
 def _tensor(ty: relax.TensorType, shape: Any, dtype: Any, vdevice: Any = None) -> relax.TensorType:

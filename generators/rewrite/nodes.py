@@ -8,8 +8,8 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax
-from tvm.ir import GlobalVar, PrimType
+from tvm import relax, tirx
+from tvm.ir import GlobalVar, Op, PrimType
 
 
 def with_type(expr: Any, ty: relax.Type) -> Any:
@@ -64,12 +64,29 @@ def unused_name(name: str, taken: Collection[str]) -> str:
     return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
+def global_vars(func: Any) -> list[GlobalVar]:
+    """Every use of a GlobalVar in a function, or in a part of one."""
+    found: list[GlobalVar] = []
+    if not isinstance(func, relax.ExternFunc):
+        tvm_ffi.structural_walk(func, (GlobalVar, found.append))
+    return found
+
+
 def references(func: Any) -> set[str]:
     """The names of the functions that a function, or a part of one, refers to."""
-    names: set[str] = set()
-    if not isinstance(func, relax.ExternFunc):
-        tvm_ffi.structural_walk(func, (GlobalVar, lambda gvar: names.add(gvar.name_hint)))
-    return names
+    return {str(gvar.name_hint) for gvar in global_vars(func)}
+
+
+def reachable(references: Mapping[str, Collection[str]], names: Iterable[str]) -> set[str]:
+    """These functions and those that they refer to, directly or not."""
+    reached: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name not in reached and name in references:
+            reached.add(name)
+            todo += references[name]
+    return reached
 
 
 def variables(*roots: Any) -> list[relax.Var]:
@@ -126,3 +143,44 @@ def equal_types(a: Any, b: Any) -> bool:
 def all_same(new: Collection[Any], old: Collection[Any]) -> bool:
     """The very same nodes in the same order."""
     return len(new) == len(old) and all(a.same_as(b) for a, b in zip(new, old, strict=True))
+
+
+def same_attrs(new: Any, old: Any) -> bool:
+    """The very same attributes, or none on both sides."""
+    return old is None if new is None else old is not None and bool(new.same_as(old))
+
+
+def without_type(call: relax.Call) -> relax.Call:
+    """The same call without a type."""
+    return relax.Call(call.op, call.args, call.attrs, call.ty_args)
+
+
+def has_negative_dim(ty: Any) -> bool:
+    """Type inference finds nothing wrong with that."""
+    shape = ty.shape if isinstance(ty, relax.TensorType) else None
+    return isinstance(shape, relax.ShapeExpr) and any(
+        isinstance(dim, tirx.IntImm) and dim.value < 0 for dim in shape.values
+    )
+
+
+def contradict(ty: Any, other: Any) -> bool:
+    """No tensor has both types: a dimension is one number here and another there."""
+    shapes = [t.shape if isinstance(t, relax.TensorType) else None for t in (ty, other)]
+    dims = [list(s.values) if isinstance(s, relax.ShapeExpr) else [] for s in shapes]
+    return any(
+        isinstance(a, tirx.IntImm) and isinstance(b, tirx.IntImm) and a.value != b.value
+        for a, b in zip(*dims, strict=False)
+    )
+
+
+def is_prim_op(op: Any) -> bool:
+    """An operator of primitive expressions, which stand in shapes: `T.shift_left(n, 1)`."""
+    return isinstance(op, Op) and not str(op.name).startswith("relax.")
+
+
+def without_undefined_dims(ty: Any, params: list[Any]) -> Any:
+    """The type of a result, without symbolic dimensions that the parameters do not define."""
+    defined = {
+        var: var for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
+    }
+    return relax.analysis.erase_to_well_defined(ty, defined, {})

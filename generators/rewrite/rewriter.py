@@ -13,18 +13,26 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst, GlobalVar, Op, PrimType
+from tvm.ir import GenericConst, GlobalVar, PrimType
 
 from .nodes import (
     all_same,
+    contradict,
     equal_types,
     global_var,
+    global_vars,
+    has_negative_dim,
+    is_prim_op,
+    reachable,
     references,
+    same_attrs,
     substitute_by_hash,
     unused_name,
     used_vars,
     with_functions,
     with_type,
+    without_type,
+    without_undefined_dims,
 )
 
 ROUNDS = 3
@@ -156,9 +164,8 @@ class Rewriter:
         if equal_types(kept, now):
             return now  # one node for both, as is usual
         known = self.type(before)
-        if equal_types(now, known):
-            return kept
-        return kept if not equal_types(kept, known) and kept.is_base_of(now) else now
+        weaker = not equal_types(kept, known) and kept.is_base_of(now)
+        return kept if weaker or equal_types(now, known) else now
 
     # What hooks use
 
@@ -211,7 +218,7 @@ class Rewriter:
             made = self._builder.normalize(expr)
         except Exception as error:  # operators refuse their operands with errors of all kinds
             raise CannotRewrite(str(error)) from error
-        if _has_negative_dim(made.ty):
+        if has_negative_dim(made.ty):
             raise CannotRewrite(f"a dimension is negative: {made.ty}")
         return made
 
@@ -253,26 +260,18 @@ class Rewriter:
         if isinstance(func, relax.Function) and self.rewrites(name):
             outer, self.vars, self.name = (self.vars, self.name), {}, name
             params = self.params(func)
-            if not all_same(params, func.params) and name in self._reached(name):
+            called = reachable(self._calls, self._calls[name])
+            if name in called and not all_same(params, func.params):
                 types = [param.ty for param in params]
                 self._retype(name, relax.FuncType(types, self.type(func.ret_ty), func.is_pure))
             for callee in sorted(self._calls[name]):
                 self._rewrite(callee)
-            func = self._function(func, params)
+            func = self._rewritten_function(func, params)
             self.vars, self.name = outer
         elif isinstance(func, tirx.PrimFunc):
             func = self.prim_func(func)
         self._done[name] = func
         self._retype(name, func.ty)
-
-    def _reached(self, name: str) -> set[str]:
-        reached: set[str] = set()
-        todo = [name]
-        while todo:
-            new = self._calls[todo.pop()] - reached
-            reached |= new
-            todo += new
-        return reached
 
     def _retype(self, name: str, ty: Any) -> None:
         """Give the function another GlobalVar where its type is another one now."""
@@ -298,7 +297,7 @@ class Rewriter:
             if isinstance(func, relax.Function):
                 again = Rewriter(self.mod)
                 again.gvars = self.gvars
-                func = again._function(func, list(func.params))
+                func = again._rewritten_function(func, list(func.params))
             else:
                 func = tvm_ffi.structural_map(func, (GlobalVar, renamed))
             self._done[name] = func
@@ -306,31 +305,22 @@ class Rewriter:
         raise CannotRewrite("functions that call one another change each other's types for ever")
 
     def _is_stale(self, func: Any) -> bool:
-        stale: list[GlobalVar] = []
+        return any(not g.same_as(self.gvars.get(g.name_hint, g)) for g in global_vars(func))
 
-        def visit(gvar: GlobalVar) -> None:
-            new = self.gvars.get(gvar.name_hint)
-            if new is not None and not new.same_as(gvar):
-                stale.append(gvar)
-
-        if not isinstance(func, relax.ExternFunc):
-            tvm_ffi.structural_walk(func, (GlobalVar, visit))
-        return bool(stale)
-
-    def _function(
+    def _rewritten_function(
         self, func: relax.Function, params: list[Any], *, local: bool = False
     ) -> relax.Function:
         body = self.sequence(func.body, local=local)
         now = body.ty
         if not local and not now.same_as(func.body.ty):
-            now = _without_undefined_dims(now, params)
+            now = without_undefined_dims(now, params)
         ret_ty = self.annotation(func, func.ret_ty, func.body.ty, now)
         attrs, pure = self.attrs(func, local=local), self.purity(func)
         if (
             body.same_as(func.body)
             and all_same(params, func.params)
             and ret_ty.same_as(func.ret_ty)
-            and _same_attrs(attrs, func.attrs)
+            and same_attrs(attrs, func.attrs)
             and pure == func.is_pure
         ):
             return func
@@ -371,7 +361,7 @@ class Rewriter:
         old = binding.value if value is None else value
         if isinstance(binding, relax.MatchCast):
             new, ty = self.expr(old), self.type(binding.ty)
-            if _contradicts(new.ty, ty) and not _contradicts(old.ty, binding.ty):
+            if contradict(new.ty, ty) and not contradict(old.ty, binding.ty):
                 raise CannotRewrite(f"no {new.ty} is a {ty}")
             var = self.defined(binding.var, ty)
             same = new.same_as(binding.value) and ty.same_as(binding.ty)
@@ -402,9 +392,9 @@ class Rewriter:
                 is_tensor = isinstance(expr.ty, relax.TensorType)
                 return self._once(expr, self.constant if is_tensor else self.dtype)
             case relax.ShapeExpr():
-                return self._once(expr, self._shape)
-            case relax.Call() if not isinstance(expr.ty, PrimType) or not _is_prim(expr.op):
-                return self._call(expr)
+                return self._once(expr, self._rewritten_shape)
+            case relax.Call() if not isinstance(expr.ty, PrimType) or not is_prim_op(expr.op):
+                return self._rewritten_call(expr)
             case relax.Tuple():
                 fields = [self.expr(field) for field in expr.fields]
                 same = all_same(fields, expr.fields) and not self.infers_all
@@ -413,14 +403,16 @@ class Rewriter:
                 new = self.item(expr)
                 return expr if new.same_as(expr) else self.inferred(new)
             case relax.If():
-                return self._if(expr)
+                return self._rewritten_if(expr)
             case relax.Function():
-                return self._function(expr, [self.defined(p) for p in expr.params], local=True)
+                return self._rewritten_function(
+                    expr, [self.defined(p) for p in expr.params], local=True
+                )
             case relax.SeqExpr():
                 return self.sequence(expr)
         return self.prim_expr(expr)
 
-    def _call(self, old: relax.Call) -> Any:
+    def _rewritten_call(self, old: relax.Call) -> Any:
         op, args = self.expr(old.op), [self.expr(arg) for arg in old.args]
         call = old if op.same_as(old.op) else relax.Call(op, old.args, old.attrs, old.ty_args)
         new = self.call(call, args)
@@ -434,12 +426,12 @@ class Rewriter:
         if equal_types(made.ty, self.type(old.ty)):
             return made
         # In a module that was parsed, a call may have a weaker type than is inferred.
-        ty = self.annotation(old, old.ty, self.inferred(_copy_of(old)).ty, made.ty)
+        ty = self.annotation(old, old.ty, self.inferred(without_type(old)).ty, made.ty)
         if ty.same_as(made.ty):
             return made
         return relax.Call(made.op, made.args, made.attrs, made.ty_args, ret_ty=ty)
 
-    def _if(self, old: relax.If) -> Any:
+    def _rewritten_if(self, old: relax.If) -> Any:
         cond = self.expr(old.cond)
         yes, no = self.sequence(old.true_branch), self.sequence(old.false_branch)
         if all_same((cond, yes, no), (old.cond, old.true_branch, old.false_branch)):
@@ -469,9 +461,9 @@ class Rewriter:
         """A type with its new dimensions and tensors; the same node where nothing changes."""
         match ty:
             case relax.TensorType():
-                return self._once(ty, self._tensor)
+                return self._once(ty, self._rewritten_tensor)
             case relax.TupleType():
-                return self._once(ty, self._tuple_type)
+                return self._once(ty, self._rewritten_tuple_type)
             case relax.ShapeType() if ty.values is not None:
                 dims = [self.prim_expr(dim) for dim in ty.values]
                 return ty if all_same(dims, ty.values) else relax.ShapeType(dims)
@@ -481,18 +473,18 @@ class Rewriter:
                 return ty if same else relax.FuncType(params, ret, ty.purity)
         return ty
 
-    def _tuple_type(self, ty: Any) -> Any:
+    def _rewritten_tuple_type(self, ty: Any) -> Any:
         fields = [self.type(field) for field in ty.fields]
         return ty if all_same(fields, ty.fields) else relax.TupleType(fields)
 
-    def _tensor(self, ty: relax.TensorType) -> relax.TensorType:
+    def _rewritten_tensor(self, ty: relax.TensorType) -> relax.TensorType:
         if ty.shape is not None:
             shape = self.expr(ty.shape)
             if not shape.same_as(ty.shape):
                 ty = relax.TensorType(shape, ty.dtype, ty.vdevice)
         return self.tensor(ty)
 
-    def _shape(self, shape: relax.ShapeExpr) -> relax.ShapeExpr:
+    def _rewritten_shape(self, shape: relax.ShapeExpr) -> relax.ShapeExpr:
         dims = [self.prim_expr(dim) for dim in shape.values]
         return shape if all_same(dims, shape.values) else relax.ShapeExpr(dims)
 
@@ -506,43 +498,3 @@ class Rewriter:
     def forget(self) -> None:
         """Rewrite types and shapes anew from here on: symbolic variables mean something else."""
         self._memo = {}
-
-
-def _same_attrs(new: Any, old: Any) -> bool:
-    return old is None if new is None else old is not None and bool(new.same_as(old))
-
-
-def _copy_of(call: relax.Call) -> relax.Call:
-    """The same call without a type."""
-    return relax.Call(call.op, call.args, call.attrs, call.ty_args)
-
-
-def _has_negative_dim(ty: Any) -> bool:
-    """Type inference finds nothing wrong with that."""
-    shape = ty.shape if isinstance(ty, relax.TensorType) else None
-    return isinstance(shape, relax.ShapeExpr) and any(
-        isinstance(dim, tirx.IntImm) and dim.value < 0 for dim in shape.values
-    )
-
-
-def _contradicts(ty: Any, other: Any) -> bool:
-    """No tensor has both types: a dimension is one number here and another there."""
-    shapes = [t.shape if isinstance(t, relax.TensorType) else None for t in (ty, other)]
-    dims = [list(s.values) if isinstance(s, relax.ShapeExpr) else [] for s in shapes]
-    return any(
-        isinstance(a, tirx.IntImm) and isinstance(b, tirx.IntImm) and a.value != b.value
-        for a, b in zip(*dims, strict=False)
-    )
-
-
-def _is_prim(op: Any) -> bool:
-    """An operator of primitive expressions, which stand in shapes: `T.shift_left(n, 1)`."""
-    return isinstance(op, Op) and not str(op.name).startswith("relax.")
-
-
-def _without_undefined_dims(ty: Any, params: list[Any]) -> Any:
-    """The type of a result, without symbolic dimensions that the parameters do not define."""
-    defined = {
-        var: var for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
-    }
-    return relax.analysis.erase_to_well_defined(ty, defined, {})

@@ -92,9 +92,11 @@ class _Caller(Rewriter):
                 for binding in members:
                     self.binding(binding)
             else:
-                self._call_group(compiler, members, block)
+                self._call_of_group(compiler, members, block)
 
-    def _call_group(self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock) -> None:
+    def _call_of_group(
+        self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock
+    ) -> None:
         outputs = _outputs(members, block)
         name = self.unused_name(f"{self.name}_{compiler}")
         attrs = {"Codegen": compiler, "global_symbol": name}

@@ -12,9 +12,8 @@ from ...findings.confirm import again
 from ...findings.exhibit import exhibit
 from ...findings.finding import Finding
 from ...findings.store import Store
-from ...minimize.findings import minimized
+from ...minimize.findings import fewer_passes, minimized
 from ...minimize.parallel import State
-from ...minimize.passlist import fewer_passes
 from ...process.executor import ExecutorError, JobFailed, check
 from ...process.jobs import Check
 from ...process.local_pool import LocalPool

@@ -14,8 +14,8 @@ from ... import reproducer
 from ...findings.finding import Finding
 from ...findings.replay import loaded
 from ...minimize.checkpoint import BadCheckpoint, Checkpoint, read
+from ...minimize.input import Given
 from ...minimize.parallel import State
-from ...minimize.subject import Given
 from ...output.terminal import Display, duration
 from ...process.executor import Executor
 from ...reproducer import Form

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.blocks import plain_blocks
-from relaxfuzz.fuzz.minimize.branches import flatten_branches
+from relaxfuzz.fuzz.minimize.blocks import flatten_branches, plain_blocks
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import blocks_of, has_dataflow, nodes
 

@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.branches import flatten_branches, settle_conditions
+from relaxfuzz.fuzz.minimize.blocks import flatten_branches, settle_conditions
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import nodes, ops_used
 

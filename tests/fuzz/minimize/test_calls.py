@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.calls import (
+from relaxfuzz.fuzz.minimize.functions import (
     inline_functions,
     inline_local_functions,
     lift_local_functions,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tvm
 
-from relaxfuzz.fuzz.minimize.constants import plain_constants
+from relaxfuzz.fuzz.minimize.attributes import plain_constants
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import calls_of
 

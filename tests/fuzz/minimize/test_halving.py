@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relaxfuzz.fuzz.minimize.halving import landmarks, runs
+from relaxfuzz.fuzz.minimize.reduction import landmarks, runs
 
 
 def test_runs() -> None:

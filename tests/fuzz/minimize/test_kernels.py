@@ -11,14 +11,25 @@ from tvm import s_tir, tirx
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.kernels import kernels
-from relaxfuzz.fuzz.minimize.kernels_axes import drop_axes
-from relaxfuzz.fuzz.minimize.kernels_blocks import plain_kernels, shrink_extents
-from relaxfuzz.fuzz.minimize.kernels_bodies import most_bodies_trivial, trivial_bodies
-from relaxfuzz.fuzz.minimize.kernels_buffers import drop_buffers, plain_buffers, shrink_buffers
-from relaxfuzz.fuzz.minimize.kernels_expressions import simplify_expressions, zero_values
-from relaxfuzz.fuzz.minimize.kernels_merge import merge_all_kernels, merge_kernels
-from relaxfuzz.fuzz.minimize.kernels_params import drop_kernel_params, static_kernels
-from relaxfuzz.fuzz.minimize.kernels_statements import drop_definitions, drop_statements, unwrap
+from relaxfuzz.fuzz.minimize.kernels_blocks import drop_axes, plain_kernels, shrink_extents
+from relaxfuzz.fuzz.minimize.kernels_bodies import (
+    drop_definitions,
+    drop_statements,
+    merge_all_kernels,
+    merge_kernels,
+    most_bodies_trivial,
+    simplify_expressions,
+    trivial_bodies,
+    unwrap,
+    zero_values,
+)
+from relaxfuzz.fuzz.minimize.kernels_buffers import (
+    drop_buffers,
+    drop_kernel_params,
+    plain_buffers,
+    shrink_buffers,
+    static_kernels,
+)
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.user_input.module_file import execute

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.names import plain_names
+from relaxfuzz.fuzz.minimize.names import plain_names, unshare
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.sharing import unshare
 from relaxfuzz.oracles.inspect import attr, bindings_of
 from relaxfuzz.oracles.structural.checkers import flaw
 

@@ -9,7 +9,7 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.minimize.passlist import ddmin, fewer_passes
+from relaxfuzz.fuzz.minimize.findings import ddmin, fewer_passes
 from relaxfuzz.fuzz.process.executor import check
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool

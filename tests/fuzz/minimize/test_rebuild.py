@@ -12,13 +12,12 @@ from relaxfuzz.fuzz.minimize.attributes import (
     drop_attributes,
     make_private,
     make_pure,
+    plain_constants,
 )
-from relaxfuzz.fuzz.minimize.constants import plain_constants
-from relaxfuzz.fuzz.minimize.names import plain_names
+from relaxfuzz.fuzz.minimize.names import plain_names, unshare
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
-from relaxfuzz.fuzz.minimize.sharing import unshare
 from relaxfuzz.fuzz.minimize.signatures import drop_params, drop_result_fields, split_tuples
 from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known_types, plain_dtypes
 from relaxfuzz.generators.modules import ir_modules

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.results import return_less, shorten_branches
+from relaxfuzz.fuzz.minimize.blocks import return_less, shorten_branches
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import bindings_of, nodes, ops_used
 

@@ -7,19 +7,29 @@ import tvm
 import tvm_ffi
 
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.minimize.bindings import drop_bindings, drop_dead, shorten_chains
-from relaxfuzz.fuzz.minimize.blocks import plain_blocks
-from relaxfuzz.fuzz.minimize.branches import flatten_branches, settle_conditions
-from relaxfuzz.fuzz.minimize.calls import (
+from relaxfuzz.fuzz.minimize.bindings import (
+    drop_bindings,
+    drop_dead,
+    merge_params,
+    shorten_chains,
+    take_shortcuts,
+    use_earlier,
+)
+from relaxfuzz.fuzz.minimize.blocks import (
+    flatten_branches,
+    plain_blocks,
+    return_less,
+    settle_conditions,
+    shorten_branches,
+)
+from relaxfuzz.fuzz.minimize.functions import (
+    drop_functions,
     inline_functions,
     inline_local_functions,
+    keep_one_function,
     lift_local_functions,
 )
-from relaxfuzz.fuzz.minimize.functions import drop_functions, keep_one_function
-from relaxfuzz.fuzz.minimize.results import return_less, shorten_branches
-from relaxfuzz.fuzz.minimize.shortcuts import take_shortcuts
-from relaxfuzz.fuzz.minimize.tuples import drop_tuple_fields
-from relaxfuzz.fuzz.minimize.uses import merge_params, use_earlier
+from relaxfuzz.fuzz.minimize.signatures import drop_tuple_fields
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.pass_runs import digest

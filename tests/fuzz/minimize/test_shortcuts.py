@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import tvm
 
+from relaxfuzz.fuzz.minimize.bindings import take_shortcuts
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.shortcuts import take_shortcuts
-from relaxfuzz.fuzz.minimize.tuples import drop_tuple_fields
+from relaxfuzz.fuzz.minimize.signatures import drop_tuple_fields
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
 
 Written = Callable[[str], tvm.IRModule]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import tvm
 
+from relaxfuzz.fuzz.minimize.bindings import merge_params, use_earlier
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.uses import merge_params, use_earlier
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
 
 Written = Callable[[str], tvm.IRModule]
