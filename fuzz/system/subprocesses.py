@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from .sandbox import HUNG
 from .scratch import scratch
-from .script_runner import HUNG
 
 POLL_SECONDS = 0.1
 
