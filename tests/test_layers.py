@@ -62,7 +62,7 @@ OPEN_CIRCLES = {
 
 OPEN_FOLDERS = {"oracles/values", "fuzz/cli", "fuzz/commands"}
 
-OPEN_FILES = {"generators/idioms.py", "oracles/tensorir/expressions.py", "fuzz/process/protocol.py"}
+OPEN_FILES = {"generators/idioms.py", "oracles/tensorir/expressions.py"}
 
 
 @cache

@@ -24,7 +24,7 @@ from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import LIMITS, Death
-from ..system.disk_failure import DiskFailure, is_lost, watched
+from ..system.disk_failure import DiskFailure, is_failure, watched
 from ..user_input.mistake import Mistake
 
 REDUCE_SECONDS = 3.0
@@ -231,7 +231,7 @@ class Triage:
             if finding.confirmed:
                 self._publish_once(finding)
         except Exception as error:
-            if self._stop or is_lost(error):  # it stays pending
+            if self._stop or is_failure(error):  # it stays pending
                 raise
             self._fault(finding)
             if finding.confirmed:
@@ -296,7 +296,7 @@ class Triage:
             self.mistakes[str(error)] = None
             return finding
         except Exception as error:  # the finding is valid without it
-            if is_lost(error):
+            if is_failure(error):
                 raise
             self._fault(finding)
             return finding
@@ -346,7 +346,7 @@ class Triage:
             self.mistakes[str(error)] = None
             row = finding.id
         except Exception as error:
-            if is_lost(error):
+            if is_failure(error):
                 raise
             self._fault(finding)
             row = finding.id

@@ -24,7 +24,7 @@ from .. import reproducer
 from ..output.readable import sentence
 from ..process.executor import Executor, JobFailed
 from ..system.files import write_whole
-from ..system.script_runner import HUNG
+from ..system.sandbox import HUNG
 from ..user_input.mistake import Mistake
 from ..user_input.read_module import BadModule, load
 from .confirm import DEATHS, again

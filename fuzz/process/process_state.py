@@ -1,6 +1,6 @@
-"""What a pass finds in its process and leaves as it was, because it belongs to the program.
+"""The state of a process that no pass may change, because the whole program depends on it.
 
-The parts are Python expressions, so that a reproducer can ask the very same before and after.
+Each part is a Python expression, so that a reproducer can evaluate the same before and after.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ PARTS: Mapping[str, str] = {
     "the PassContext": "tvm.transform.PassContext.current()",
     "the target": "tvm.target.Target.current(allow_none=True)",
 }
-"""What is compared before and after every run of a user's own pass, by what it is called."""
+"""By name: what is compared before and after every check of a user's own pass."""
 
 VITAL = frozenset({"the standard streams", "sys.stdout or sys.stderr", "the alarm clock"})
-"""Parts without which a process may not come to say that they have changed."""
+"""Parts whose change may end a process before it can report it."""
 
 _MAY_GROW = frozenset({"sys.path", "sys.modules"})
 
@@ -59,7 +59,7 @@ _OTHERS = (
     "tempfile",
     "time",
 )
-"""Modules whose functions everybody relies on."""
+"""Modules of the standard library whose functions are compared, too."""
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
 
@@ -67,10 +67,10 @@ _UNKNOWN = object()
 
 
 def question(what: str) -> tuple[str, str]:
-    """The modules to import, and the expression to ask before and after a run.
+    """The modules to import, and the expression to evaluate before and after a run.
 
     Args:
-        what: a part, or the expression of a function.
+        what: the name of a part, or the expression of a function.
     """
     expression = PARTS.get(what, what)
     if what in PARTS:
@@ -85,16 +85,16 @@ def question(what: str) -> tuple[str, str]:
 
 
 def warm_up() -> None:
-    """Take down all functions as they are before any pass has run."""
+    """Record all functions as they are before any pass has run."""
     global _functions
     _functions = Functions()
 
 
 class Watch:
-    """Over one check of passes; it looks only where one of them is the user's own.
+    """Finds what a check has changed; it compares only where a pass is the user's own.
 
-    Functions are looked at after the first check of a pass in a process, and after that when
-    something has gone wrong: it takes milliseconds.
+    All parts are compared after each check. Functions take milliseconds, so they are compared
+    after the first check of each pass in a process.
     """
 
     def __init__(self, calls: Sequence[PassCall]) -> None:
@@ -102,7 +102,7 @@ class Watch:
         self._parts = Parts() if self._names else None
 
     def changed(self) -> str | None:
-        """What is not as it was."""
+        """The part, or the expression of the function, that has changed."""
         if self._parts is None:
             return None
         what = self._parts.changed()
@@ -112,7 +112,7 @@ class Watch:
         return what
 
     def end(self, journal: Journal) -> None:
-        """End the process if something is: whoever comes next would suffer for it."""
+        """End the process if something has changed: the next check would suffer from it."""
         what = self.changed()
         if what is not None:
             journal.guard()
@@ -121,13 +121,13 @@ class Watch:
 
 
 class Parts:
-    """How the parts are at some time."""
+    """The values of all parts at one time."""
 
     def __init__(self) -> None:
         self._values = {what: _value(code) for what, code in _COMPILED.items()}
 
     def changed(self) -> str | None:
-        """The first part that is not as it was then."""
+        """The first part with another value now."""
         for what, code in _COMPILED.items():
             now, then = _value(code), self._values[what]
             if now is _UNKNOWN or then is _UNKNOWN:
@@ -140,18 +140,18 @@ class Parts:
 
 
 class Functions:
-    """Which functions and classes the modules have at some time, and TVM's by name."""
+    """The functions and classes of modules, and TVM's global functions, at one time."""
 
     def __init__(self) -> None:
-        self._places = list(_places())
+        self._names = list(_names())
         self._named = {
             name: tvm_ffi.get_global_func(name)
             for name in tvm_ffi.registry.list_global_func_names()
         }
 
     def changed(self) -> str | None:
-        """The expression of the first one that is another one now."""
-        for names, name, function, path in self._places:
+        """The expression of the first one that is another object now."""
+        for names, name, function, path in self._names:
             if names.get(name) is not function:
                 return f"{path}.{name}"
         for name, function in self._named.items():
@@ -160,8 +160,8 @@ class Functions:
         return None
 
 
-def _places() -> Iterator[tuple[Mapping[str, Any], str, object, str]]:
-    """Every name of a function or a class: where it stands, what it means, the path to it."""
+def _names() -> Iterator[tuple[Mapping[str, Any], str, object, str]]:
+    """Every name of a function or a class: its namespace, the name, the object, the path."""
     for path, module in list(sys.modules.items()):
         if path.partition(".")[0] not in _ROOTS and path not in _OTHERS:
             continue

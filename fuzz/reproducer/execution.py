@@ -19,7 +19,8 @@ from ...oracles.violation import Raised
 from ..findings.finding import Finding
 from ..findings.script import MAIN
 from ..process.protocol import Death
-from ..system.script_runner import HUNG, Runners
+from ..system.sandbox import HUNG
+from ..system.script_runner import Runners
 
 SECONDS = 60.0
 """For one execution, on a busy machine."""

@@ -1,8 +1,8 @@
-"""SQLite files that may come from anybody, opened so that they are data and nothing else.
+"""SQLite files that may come from anybody, opened as data only.
 
-What a database can do by itself (triggers, views, functions in its schema, a journal that names
-other files, links that lead elsewhere) is refused before anything is read. Reading changes nothing
-on the disk. What is damaged is found out at once, in a time that its size bounds.
+Whatever in a database could act (triggers, views, functions in its schema, a journal that names
+other files, links to other places) is refused before anything is read. Reading changes nothing on
+the disk. Damage is detected when a file is opened, in a time bounded by its size.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from urllib.parse import quote
 from .disk_failure import Connection
 
 WAIT = 30.0
-"""Seconds to wait for whoever has locked the file."""
+"""Seconds to wait for a lock on the file."""
 
 OPENING = 120.0
-"""Seconds that it may take to look a file through."""
+"""Seconds that the check of a file may take."""
 
 LONGEST = 256_000_000
-"""Bytes of one value that is read."""
+"""Bytes of the longest value that is read."""
 
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""How a journal ends that names another file, which SQLite may delete; see its file format, 3."""
+"""End of a journal that names another file, which SQLite may delete; see its file format, 3."""
 
 
 class BadDatabase(Exception):
-    """The file cannot be used; says why, in words that go on from its name."""
+    """The file cannot be used; the text is a predicate of the file's name."""
 
 
 def readable(database: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
-    """A connection that reads, and a copy that it reads from where it needs one, to be removed.
+    """A connection for reading, and the temporary copy that it reads, if it needs one.
 
-    While somebody works with the file, a log lies beside it; then SQLite has to write there, too,
-    and where it cannot, all of it is copied elsewhere. Without a log the file is whole by itself,
-    and nothing is made beside it. (Whoever begins to write just then may spoil what we read, which
-    is found out, or is told as damage.)
+    While another process works with the file, a write-ahead log lies beside it. SQLite then has to
+    write there even to read; where it cannot, file and log are copied. Without a log the file is
+    complete, and nothing is created beside it. (A process that begins to write just then may
+    disturb the read, which is reported as damage.)
 
     Raises:
-        BadDatabase: there is no ordinary file, or something odd lies beside it.
+        BadDatabase: it, or a file of SQLite's beside it, is not a regular file.
         sqlite3.Error: it cannot be opened.
     """
     _ordinary(database)
@@ -65,7 +65,7 @@ def readable(database: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
 
 
 def writable(database: Path) -> sqlite3.Connection:
-    """A connection that reads and writes; the file is made where there is none.
+    """A connection for reading and writing; a missing file is created.
 
     Raises:
         BadDatabase: see `readable`.
@@ -80,18 +80,20 @@ def writable(database: Path) -> sqlite3.Connection:
 
 
 def check(db: sqlite3.Connection, schema: str) -> None:
-    """See that a database holds tables of this schema and nothing else, and is whole.
+    """Check that a database holds tables of this schema and nothing else, and is not damaged.
 
     Raises:
-        BadDatabase: it is not so.
+        BadDatabase: one of these is not true.
         sqlite3.Error: it is so damaged that nothing can be read.
     """
-    with _in_time(db):
+    with _time_limit(db):
         expected = _objects(schema)
         for kind, name, _, sql in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"):
             statistics = kind == "table" and str(name).startswith("sqlite_stat")
             if not statistics and expected.get(name) != (kind, _words(sql)):
-                raise BadDatabase(f"holds the {kind} {name!r:.80}, which no relaxfuzz makes")
+                raise BadDatabase(
+                    f"holds the {kind} {name!r:.80}, which no version of relaxfuzz creates"
+                )
         (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise BadDatabase(f"is damaged: {verdict.splitlines()[-1]}")
@@ -128,14 +130,14 @@ def _connected(
 
 
 def _ordinary(database: Path) -> None:
-    """No link leads elsewhere, no pipe makes us wait."""
+    """Refuse links, which lead elsewhere, and pipes, which block."""
     for path in (database, *(_beside(database, name) for name in ("wal", "shm", "journal"))):
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:
             continue
         if not stat.S_ISREG(mode):
-            what = "a link" if stat.S_ISLNK(mode) else "no ordinary file"
+            what = "a link" if stat.S_ISLNK(mode) else "not a regular file"
             raise BadDatabase("is " + what if path == database else f"has '{path.name}', {what}")
 
 
@@ -154,7 +156,7 @@ def _on_read_only_disk(folder: Path) -> bool:
 
 
 def _objects(schema: str) -> dict[str, tuple[str, str]]:
-    """By name: what SQLite makes of a schema."""
+    """By name: the objects that SQLite creates for a schema."""
     db = sqlite3.connect(":memory:")
     try:
         db.executescript(schema)
@@ -169,7 +171,7 @@ def _words(sql: object) -> str:
 
 
 @contextmanager
-def _in_time(db: sqlite3.Connection) -> Iterator[None]:
+def _time_limit(db: sqlite3.Connection) -> Iterator[None]:
     latest = time.monotonic() + OPENING
     db.set_progress_handler(lambda: time.monotonic() > latest, 100_000)
     try:

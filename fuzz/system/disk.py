@@ -1,8 +1,7 @@
-"""What a store takes of the disk, and what of it nobody needs.
+"""The disk space of a store, and how to free it.
 
-Leftovers of processes that were killed go first, then findings that nobody could confirm, or that
-were met on the way to another one: the oldest before the newer ones. A confirmed finding stays,
-whatever it takes, and so do its files.
+Files that killed processes have left are removed first, then unconfirmed findings, the oldest
+first. A confirmed finding and its files always stay.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..user_input.mistake import Mistake
 from .files import sweep
 
 AGED = 3600.0
-"""Seconds after which a file is of no process any more that is about to name it."""
+"""Seconds after which no process will add a finding for a module file any more."""
 
 MOST = 1e18
 """Bytes: more than any disk has."""
@@ -28,7 +27,7 @@ _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a store takes, after what could go went."""
+    """The disk space of a store after `prune`."""
 
     bytes: int
     limit: int
@@ -44,12 +43,12 @@ class Use:
         if self.findings:
             text += f", {self.findings} unconfirmed findings dropped"
         if self.bytes > self.limit:
-            text += "; what is left is confirmed and stays: allow more"
+            text += "; the rest is confirmed and stays: allow more"
         return text
 
 
 def prune(store: Store, limit: int) -> Use:
-    """Drop what nobody needs, until the store takes no more than `limit` bytes."""
+    """Remove files and unconfirmed findings until the store takes at most `limit` bytes."""
     files = sweep(store.folder)
     for path in _leftovers(store):
         path.unlink(missing_ok=True)
@@ -72,7 +71,7 @@ def used(folder: Path) -> int:
 
 
 def _leftovers(store: Store) -> Iterator[Path]:
-    """Modules that no finding names (any more)."""
+    """Modules that no finding names."""
     named = {store.module(finding).name for finding in store.findings()}
     latest = time.time() - AGED
     for path in (path for path in store.folder.glob("modules/*") if path.name not in named):
@@ -87,10 +86,10 @@ def parse_size(text: str, setting: str = "--max-disk") -> int:
     """Bytes of "500MB", "1GB", "1.5 GB".
 
     Args:
-        setting: where the user wrote it.
+        setting: the option or setting that it is the value of.
 
     Raises:
-        Mistake: it is none of these, or nothing at all.
+        Mistake: it is no such size, or 0.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B)", text.strip().upper())
     bytes = round(min(float(match[1]) * _UNITS[match[2]], MOST)) if match else 0

@@ -1,5 +1,7 @@
-"""A disk that gives way under a store: full, gone read-only, or gone, as files may be that somebody
-removes. It is nobody's mistake."""
+"""Failures of the disk under a store: it is full, read-only or gone, or a file was removed.
+
+They are neither the user's mistake nor a defect of relaxfuzz.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ from ..user_input.mistake import Told
 
 
 class DiskFailure(Told, sqlite3.OperationalError):
-    """What has to be kept cannot be written any more; says where, and why.
+    """A file of a store cannot be written; the text says which, and why.
 
-    What was written before is whole. Whoever meets it ends: what it could not write is pending in
-    the store, or was found in a block that is done again by whoever goes on.
+    Earlier writes are complete. The command ends: what it could not write is pending in the store,
+    or belongs to a block that is repeated when the campaign is resumed.
     """
 
 
@@ -32,22 +34,22 @@ _CODES = frozenset(
         sqlite3.SQLITE_BUSY,
     }
 )
-"""Primary codes of errors that say nothing against the file."""
+"""Primary codes of errors that are not about the content of the file."""
 
 _NUMBERS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE})
 
 
 @contextmanager
 def watched(what: Path | str | None = None) -> Iterator[None]:
-    """Errors of the disk in here are told as such.
+    """Raise `DiskFailure` for errors of the disk.
 
     Args:
-        what: was to be written, where the error itself does not name it.
+        what: the file that is written, where the error itself does not name it.
     """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        if isinstance(error, DiskFailure) or not is_lost(error):
+        if isinstance(error, DiskFailure) or not is_failure(error):
             raise
         name = getattr(error, "filename", None) or what
         named = "" if name is None else f" '{name}'"
@@ -56,34 +58,34 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, on the disk at the end."""
+    """A transaction of a database; at its end it is on the disk."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # else SQLite has rolled it back itself, as where the disk is full
+        if db.in_transaction:  # else SQLite has rolled it back, as it does where the disk is full
             db.execute("ROLLBACK")
         raise
 
 
-def is_lost(error: Exception) -> bool:
-    """It is the disk that failed."""
+def is_failure(error: Exception) -> bool:
+    """Whether the error is one of the disk."""
     if isinstance(error, OSError):
         return error.errno in _NUMBERS
-    # The lowest byte is the primary code; the rest says more exactly what happened.
+    # The lowest byte is the primary code; the other bytes only refine it.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return isinstance(error, DiskFailure) or code & 0xFF in _CODES
 
 
 class Connection(sqlite3.Connection):
-    """Tells what the disk refuses from what is wrong with the file, or with us."""
+    """A connection that raises `DiskFailure` for errors of the disk."""
 
     def __init__(self, database: Any, *args: Any, **named: Any) -> None:
         super().__init__(database, *args, **named)
         self._name = unquote(str(database).removeprefix("file:").partition("?")[0])
         self._file: tuple[int, int] | None = None
-        """Device and inode: what is written to a file that was removed is in no folder."""
+        """Device and inode: what is written to a removed file is lost."""
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """See `sqlite3.Connection`.
@@ -92,17 +94,17 @@ class Connection(sqlite3.Connection):
             DiskFailure: see there.
         """
         with watched(self._name):
-            self._see()
+            self._check_file()
             return super().execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
         """See `execute`."""
         with watched(self._name):
-            self._see()
+            self._check_file()
             return super().executemany(*arguments)
 
-    def _see(self) -> None:
-        """That the file is still there, before something begins."""
+    def _check_file(self) -> None:
+        """Check that the file was not removed or replaced since the last statement."""
         if self.in_transaction:
             return
         try:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever ends the process that writes them."""
+"""Files that are written completely or not at all, however the writing process ends."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import tempfile
 from pathlib import Path
 
 PART = ".part"
-"""How the name of a hidden file ends that is not whole yet."""
+"""Suffix of a hidden file that is not complete yet."""
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a text file; when this returns, it is on the disk.
 
-    What no UTF-8 can be (a lone surrogate) is written as Python spells it in a literal.
+    A lone surrogate, which UTF-8 cannot express, is written as in a Python literal.
     """
     path.parent.mkdir(exist_ok=True)
     descriptor, temporary = _part(path.parent)
@@ -32,11 +32,11 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def sweep(folder: Path) -> int:
-    """Remove what was left half written by processes that were killed; how many files."""
+    """Remove incomplete files of processes that were killed; the number of files."""
     removed = 0
     for path in folder.rglob(f".*{PART}"):
         with contextlib.suppress(OSError), path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody writes it any more
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
             path.unlink()
             removed += 1
     return removed
@@ -50,4 +50,4 @@ def _part(folder: Path) -> tuple[int, str]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink:
                 return descriptor, name
-        os.close(descriptor)  # somebody who sweeps was quicker than we
+        os.close(descriptor)  # another process has swept it already

@@ -1,4 +1,4 @@
-"""One at a time in a folder; whoever dies, however, has given the lock back."""
+"""A lock on a folder, which is released however its holder ends."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from ..user_input.mistake import Mistake
 from .disk_failure import watched
 
 LONGEST = 10_000
-"""Bytes of it that are read."""
+"""Bytes of the lock file that are read."""
 
 LOCK = "lock.json"
-"""The file in the folder. It stays: only who holds its lock matters, and that is not written."""
+"""The lock file. It is never removed: the lock of the system on it counts, not that it exists."""
 
 
 @contextmanager
 def alone(folder: Path, command: str) -> Iterator[None]:
-    """Hold a folder.
+    """Hold the lock of a folder.
 
     Args:
-        command: what is going on, for those who are refused meanwhile.
+        command: the command that holds it, for the message to others.
 
     Raises:
-        Mistake: somebody else holds it, and the text says who, and since when; or nothing can be
-            written there.
+        Mistake: another process holds it, and the text says which, and since when; or nothing can
+            be written there.
         DiskFailure: see `watched`.
     """
     path = folder / LOCK
     try:
-        # Not truncated: what is in it is of whoever holds it.
+        # Not truncated: its content belongs to the holder.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(errno.EINVAL, "is no ordinary file")
+            raise OSError(errno.EINVAL, "is not a regular file")
     except OSError as error:
         raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
     with open(descriptor, "rb") as file:
@@ -66,4 +66,4 @@ def _holder(file: IO[bytes]) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["since"]))
         return sentence(f"{about['command']} (process {about['pid']}, since {since})")
     except (ValueError, KeyError, TypeError, OverflowError, OSError):
-        return "another relaxfuzz"  # it has the lock, and has not said yet who it is
+        return "another relaxfuzz"  # it has the lock, and has not written yet who it is

@@ -1,13 +1,14 @@
-"""A function in a process of its own, which may do what it likes: nothing of it is left.
+"""A function in a forked process with limits, of which nothing is left.
 
-This guards relaxfuzz against accidents: a crash, a loop, a flood, too much memory. It is no
-sandbox: what runs there may do what the user may do.
+It protects relaxfuzz from accidents: a crash, an endless loop, a flood of output, too much memory.
+It is no protection from malice: what runs there may do whatever the user may do.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import select
 import sys
 import tempfile
 import time
@@ -19,17 +20,19 @@ import psutil
 
 from .limits import adopt_orphans, die_with_parent, lower
 from .orphans import kill_descendants
-from .script_runner import HUNG
+
+HUNG = 124
+"""Exit code where the time was used up; that of timeout(1)."""
 
 OUT_OF_MEMORY = 125
-"""Exit code of a process that was refused memory."""
+"""Exit code where the process was refused memory."""
 
 _LONGEST_SLEEP = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """How far the process may go."""
+class ForkLimits:
+    """What the forked process may use."""
 
     seconds: float
     memory: int
@@ -38,27 +41,32 @@ class Fence:
     """Bytes of one file that it writes."""
 
 
-def apart(work: Callable[[], None], fence: Fence, scratch: Path) -> int:
-    """Do the work in a forked process; its exit code: negative for a signal, `HUNG`.
+def run_in_fork(
+    work: Callable[[], int | None], limits: ForkLimits, temporary: Path, stop: int | None = None
+) -> int:
+    """Run a function in a forked process; its exit code, negative for a signal, or `HUNG`.
 
     The calling process has one thread and no other children.
 
     Args:
-        work: its exceptions are its own business, except `MemoryError`.
-        scratch: where the process's temporary files go.
+        work: returns the exit code, None being 0; an exception gives 1.
+        temporary: folder for the process's temporary files.
+        stop: the process is killed as soon as this descriptor can be read.
     """
     adopt_orphans()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _work(work, fence, scratch, parent)
+        _child(work, limits, temporary, parent)
     try:
-        return _wait(pid, time.monotonic() + fence.seconds)
+        return _wait(pid, time.monotonic() + limits.seconds, [] if stop is None else [stop])
     finally:
         kill_descendants()
 
 
-def _work(work: Callable[[], None], fence: Fence, scratch: Path, parent: int) -> None:
+def _child(
+    work: Callable[[], int | None], limits: ForkLimits, temporary: Path, parent: int
+) -> None:
     """The forked process, to its end."""
     code = 1
     try:
@@ -67,33 +75,31 @@ def _work(work: Callable[[], None], fence: Fence, scratch: Path, parent: int) ->
             os._exit(1)
         _close_files()
         lower(resource.RLIMIT_CORE, 0)
-        lower(resource.RLIMIT_FSIZE, fence.file)
+        lower(resource.RLIMIT_FSIZE, limits.file)
         if sys.platform == "linux":
-            lower(resource.RLIMIT_AS, psutil.Process().memory_info().vms + fence.memory)
-        os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
-        work()
-        code = 0
+            lower(resource.RLIMIT_AS, psutil.Process().memory_info().vms + limits.memory)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+        code = work() or 0
     except MemoryError:
         code = OUT_OF_MEMORY
     finally:
-        os._exit(code)  # whatever threads and handlers the work has left behind
+        os._exit(code)  # without the threads and exit handlers that the work has left behind
 
 
 def _close_files() -> None:
-    """Only /dev/null: neither our pipes can be written to, nor a terminal."""
+    """Leave only /dev/null: neither our pipes nor a terminal can be written to."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 
-def _wait(pid: int, deadline: float) -> int:
+def _wait(pid: int, deadline: float, stop: list[int]) -> int:
     sleep = 0.0005
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or select.select(stop, [], [], sleep)[0]:
             return HUNG
-        time.sleep(sleep)
         sleep = min(2 * sleep, _LONGEST_SLEEP)

@@ -1,7 +1,7 @@
-"""One folder for all that a process, and what it starts, keeps for a while.
+"""One folder for the temporary files of a process and of those that it starts.
 
-It goes when the process ends. If that was killed, its zygote removes the folder; if that was
-killed, too, the next process on this machine that needs such a folder does.
+It is removed when the process ends. If the process is killed, its zygote removes the folder; if
+that is killed, too, the next process on this machine that needs such a folder does.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from pathlib import Path
 
 _PREFIX = "relaxfuzz-scratch-"
 _LOCK = ".lock"
-"""Held by the process that the folder belongs to, however that ends."""
+"""Locked by the process that owns the folder."""
 
 
 def scratch() -> Path:
-    """The folder of this process, made when it is first asked for."""
-    return _made(os.getpid())
+    """The folder of this process, created at the first call."""
+    return _create(os.getpid())
 
 
 def sweep(folder: Path) -> None:
-    """Remove what dead processes left in a folder for temporary files."""
+    """Remove the scratch folders of dead processes from a folder for temporary files."""
     for path in folder.glob(f"{_PREFIX}*"):
-        if (descriptor := _taken(path)) is not None:
+        if (descriptor := _lock(path)) is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(descriptor)
 
 
 @functools.cache
-def _made(owner: int) -> Path:
+def _create(owner: int) -> Path:
     folder = Path(tempfile.gettempdir())
     sweep(folder)
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
         (path / _LOCK).touch()
-        if _taken(path) is not None:  # else somebody who swept was quicker than we
+        if _lock(path) is not None:  # else another process has swept it already
             break
 
     def remove() -> None:
@@ -50,15 +50,15 @@ def _made(owner: int) -> Path:
     return path
 
 
-def _taken(path: Path) -> int | None:
-    """The lock of a folder, now ours; None where it is somebody else's, or there is none."""
+def _lock(path: Path) -> int | None:
+    """Take the lock of a folder; None where another process holds it, or there is none."""
     try:
         descriptor = os.open(path / _LOCK, os.O_RDWR)
-    except OSError:  # gone, of another user, or about to be made
+    except OSError:  # removed, of another user, or not created yet
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(path / _LOCK)  # it was not removed meanwhile
+        os.stat(path / _LOCK)  # raises where it was removed meanwhile
     except OSError:
         os.close(descriptor)
         return None

@@ -1,4 +1,4 @@
-"""Programs that are run to their end, or that end with us."""
+"""Programs that are run to their end, or killed when the user stops the command."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from .sandbox import HUNG
 from .scratch import scratch
-from .script_runner import HUNG
 
 POLL_SECONDS = 0.1
 
 
 class Stopped(Exception):
-    """The user wants no more of it."""
+    """The user has stopped the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a program left."""
+    """The exit code and the output of a program."""
 
     code: int
     """Its exit code, negative for a signal; `HUNG` where it was killed for taking too long."""
@@ -36,7 +36,7 @@ class Ended:
 
 
 class Subprocesses:
-    """Runs programs in any thread, until the event is set: then those that run are killed."""
+    """Runs programs in any thread; when the event is set, they are killed."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -49,7 +49,7 @@ class Subprocesses:
         variables: Mapping[str, str] | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> Ended:
-        """Run a program in an empty folder, where it may leave what it likes.
+        """Run a program in an empty folder, which is removed.
 
         Args:
             seconds: after that it is killed.
@@ -65,7 +65,7 @@ class Subprocesses:
             tempfile.TemporaryFile() as stderr,
         ):
             try:
-                # A session of its own: Ctrl-C comes to us alone, and its children die with it.
+                # In a session of its own it gets no Ctrl-C, and its children can be killed with it.
                 process = subprocess.Popen(
                     list(map(str, command)),
                     stdin=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ class Subprocesses:
         output: int,
         tell: Callable[[str], None],
     ) -> int:
-        told = ""
+        latest = ""
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(POLL_SECONDS)
@@ -110,8 +110,8 @@ class Subprocesses:
             if time.monotonic() > deadline:
                 return HUNG
             line = _last_line(output)
-            if line not in ("", told):
-                told = line
+            if line not in ("", latest):
+                latest = line
                 tell(line)
 
 
@@ -121,7 +121,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _last_line(file: int) -> str:
-    # Not by `seek`: the program writes where this file stands.
+    # Not by `seek`: the program shares the position in the file.
     size = os.fstat(file).st_size
     tail = os.pread(file, 1000, max(0, size - 1000)).decode("utf-8", errors="replace")
     return next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")

@@ -25,8 +25,7 @@ import tvm
 from ...generators.tvm_api import load_json, save_json, upgraded_json
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
-from ..system.sandbox import OUT_OF_MEMORY, Fence, apart
-from ..system.script_runner import HUNG
+from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
 from .mistake import Mistake
 from .node_graph import BadGraph, examine
 
@@ -66,7 +65,7 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
     Returns:
         Why there is no module, in one sentence; None where there is one.
     """
-    fence = Fence(seconds, MEMORY, 2 * MOST)
+    fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     built = path
     is_program = path.suffix == ".py"
     if is_program:
@@ -77,7 +76,7 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
     return _told(lambda: _take(built, path, folder, well_formed, is_program), path, fence, folder)
 
 
-def _told(work: Callable[[], None], path: Path, fence: Fence, folder: Path) -> str | None:
+def _told(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:
     """Do it apart; what was wrong with the file."""
     problem = folder / _PROBLEM
 
@@ -87,7 +86,7 @@ def _told(work: Callable[[], None], path: Path, fence: Fence, folder: Path) -> s
         except BadModule as error:
             problem.write_text(str(error), encoding="utf-8", errors="backslashreplace")
 
-    code = apart(guarded, fence, folder)
+    code = run_in_fork(guarded, fence, folder)
     if problem.is_file():
         with problem.open(encoding="utf-8", errors="replace") as file:
             return sentence(file.read(10_000))

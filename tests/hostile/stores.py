@@ -289,7 +289,7 @@ class Tally:
 
 KINDS = (
     "is not a file of relaxfuzz",
-    "which no relaxfuzz makes",
+    "which no version of relaxfuzz creates",
     "is damaged",
     "malformed",
     "has format",

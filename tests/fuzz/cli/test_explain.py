@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz.commands.explain import NARROWEST, run
-from relaxfuzz.fuzz.process.executor import explain
+from relaxfuzz.fuzz.process.executor import ask
 from relaxfuzz.fuzz.process.jobs import Explain
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Died
@@ -146,13 +146,13 @@ def test_a_long_line_is_cut_around_the_mark(folder: Path) -> None:
 
 
 def test_a_job_in_the_pool(pool: LocalPool, sums: str) -> None:
-    answer = explain(pool, Explain(module=sums, pipeline="cpu_generic"))
+    answer = ask(pool, Explain(module=sums, pipeline="cpu_generic"))
     assert isinstance(answer, Explanation)
     assert (answer.troubles, answer.built) == ((), True)
 
 
 def test_a_death_in_the_pool(folder: Path, pool: LocalPool, sums: str) -> None:
-    answer = explain(pool, Explain(module=sums, pipeline=f"{folder}/build.py:pipeline"))
+    answer = ask(pool, Explain(module=sums, pipeline=f"{folder}/build.py:pipeline"))
     assert isinstance(answer, Died)
     assert answer.place is not None
     assert answer.place.step == "Falls"

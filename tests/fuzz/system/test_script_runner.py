@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from relaxfuzz.fuzz.system.script_runner import HUNG, Runners
+from relaxfuzz.fuzz.system.sandbox import HUNG
+from relaxfuzz.fuzz.system.script_runner import Runners
 
 
 @pytest.fixture(scope="module")
