@@ -89,7 +89,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     passes = {item.shard.spelling for item in session.items if isinstance(item, items.Campaign)}
     if passes:
         config.stash[plan.SPLIT] = len(passes)
-        if not config.stash[plan.PLAN].targets:
+        if not config.stash[plan.PLAN].targets and not config.getoption("collectonly"):
             from .session import prepare
 
             prepare(config, passes)
