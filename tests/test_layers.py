@@ -47,17 +47,6 @@ OPEN_CIRCLES = {
             "oracles.values.relations",
         }
     ),
-    frozenset(
-        {
-            "fuzz.pytest_plugin.failure",
-            "fuzz.pytest_plugin.fuzzing",
-            "fuzz.pytest_plugin.items",
-            "fuzz.pytest_plugin.rescue",
-            "fuzz.pytest_plugin.session",
-            "fuzz.pytest_plugin.summary",
-            "fuzz.pytest_plugin.workplace",
-        }
-    ),
 }
 
 OPEN_FOLDERS = {"oracles/values", "fuzz/cli", "fuzz/commands"}

@@ -1,4 +1,4 @@
-"""The campaign: blocks of modules through the workers, until the budget is used up."""
+"""The campaign: blocks of modules go to the workers until the budget is used up."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from .in_flight import InFlight
 from .state import State
 
 AHEAD = 2
-"""Blocks under way for each worker: the next one waits when a worker becomes free."""
+"""Blocks under way for each worker, so that one is ready when a worker becomes free."""
 
 BUFFER = 8
-"""Blocks for each worker that may wait for an earlier one to be committed."""
+"""Finished blocks for each worker that may wait for an earlier one to be committed."""
 
 TICK = 0.25
-"""Seconds between two signs of progress."""
+"""Seconds between two events of progress."""
 
 PATIENCE = 5.0
-"""Seconds that cancelled jobs have to say that they have ended."""
+"""Seconds in which cancelled jobs end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +60,13 @@ class CampaignConfig:
     targets: tuple[Target, ...]
     seconds: float | None = None
     modules: int | None = None
-    """At least one of both budgets; with both, the one that is used up first."""
+    """At least one of both budgets; with both, the first that is used up ends the campaign."""
     oracles: tuple[str, ...] | None = None
-    """Only these; None: the usual ones, dear ones on a sample."""
+    """Only these; None: all, expensive ones on a sample."""
     compositions: bool = True
-    """Also sequences of passes and the named pipelines."""
+    """Also check sequences of passes and the named pipelines."""
     modules_in_block: int = schedule.MODULES_IN_BLOCK
-    """More make a block take longer: less is said for each check, and more is lost with a block."""
+    """With more there is less overhead, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
     limits: Limits = LIMITS
@@ -90,17 +90,17 @@ def run(
 ) -> Generator[Event, None, None]:
     """Run a campaign; the last event is `Finished`. Closing it ends what is under way.
 
-    Where the workers are lost, what was found until then is told, `Finished` says that the campaign
-    was stopped, and then comes the error.
+    If the workers are lost, what was found until then is reported, `Finished` has `stopped` set,
+    and then the error is raised.
 
     With a budget of modules the events but `Progress` are the same for any number of workers, and
-    for any number of breaks: blocks are committed in order, and each is a function of the seed, its
-    number and the blocks long before it.
+    for any number of interruptions: blocks are committed in order, and each is a function of the
+    seed, its number and the blocks long before it.
 
     Args:
         stop: set it to end the campaign soon; what has been found until then is reported.
-        state: go on from here, with the config that it comes from; `Finished` counts what was
-            before, too. None: from the beginning.
+        state: resume from here, with the config that it comes from; `Finished` includes what was
+            done before. None: from the beginning.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
@@ -110,7 +110,7 @@ def run(
 
 
 class _Campaign:
-    """The loop: submit blocks, listen, commit in order."""
+    """The loop: submit blocks, receive replies, commit in order."""
 
     def __init__(
         self, config: CampaignConfig, executor: Executor, stop: threading.Event, state: State
@@ -119,9 +119,9 @@ class _Campaign:
         self._executor = executor
         self._stop = stop
         self._state = state
-        """Of the blocks that were done to their ends."""
+        """Of the completed blocks."""
         self._tally = state
-        """With what was done of the others, in the end."""
+        """In the end also with what was done of the others."""
         self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
         blocks = enumerate(schedule.blocks(config.modules, config.modules_in_block))
         self._todo = itertools.islice(blocks, state.blocks, None)
@@ -133,12 +133,12 @@ class _Campaign:
     def run(self) -> Generator[Event, None, None]:
         names = tuple(target.name for target in self._config.targets)
         yield Started(self._config.seed, self._executor.workers, names)
-        lost: ExecutorError | Mistake | None = None
+        failure: ExecutorError | Mistake | None = None
         try:
             try:
                 yield from self._blocks()
             except (ExecutorError, Mistake) as error:
-                lost = error
+                failure = error
             self._cancel()
             self._tally = copy.deepcopy(self._state)
             while self._in_flight:
@@ -153,19 +153,19 @@ class _Campaign:
             dict(tally.stats),
             dict(tally.occurrences),
             {name: dict(counts) for name, counts in tally.ended.items()},
-            self._stop.is_set() or lost is not None,
+            self._stop.is_set() or failure is not None,
         )
-        if lost is not None:
-            raise lost
+        if failure is not None:
+            raise failure
 
     def _blocks(self) -> Iterator[Event]:
-        """Until the budget is used up; blocks that are not done then stay in flight."""
+        """Run until the budget is used up; blocks that are not done then stay in flight."""
         tick = 0.0
         self._submit()
         while self._in_flight and not self._over():
             with contextlib.suppress(queue.Empty):
                 block, reply = self._replies.get(timeout=TICK)
-                self._hear(block, reply)
+                self._receive(block, reply)
                 if isinstance(reply, Failed) and reply.mistake:
                     raise Mistake(reply.traceback)
             while self._in_flight and self._in_flight[0].done:
@@ -217,13 +217,13 @@ class _Campaign:
         try:
             block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
         except ExecutorError:
-            block.done = True  # nobody says more about it
+            block.done = True  # no reply will come
             raise
 
-    def _hear(self, block: InFlight, reply: Reply | None) -> None:
+    def _receive(self, block: InFlight, reply: Reply | None) -> None:
         match reply:
             case None:
-                block.void()
+                block.discard()
             case Heartbeat(position=position):
                 block.position = position
             case Ended():
@@ -239,10 +239,10 @@ class _Campaign:
                     block.part = rest
                     self._send(block)
             case _:
-                block.hear(reply)
+                block.add(reply)
 
     def _cancel(self) -> None:
-        """End what runs, and hear it out."""
+        """Cancel what runs, and receive its last replies."""
         running = [block for block in self._in_flight if not block.done]
         for block in running:
             self._executor.cancel(block.job)
@@ -256,7 +256,7 @@ class _Campaign:
                 elif isinstance(reply, Broken):
                     block.done = True
                 else:
-                    self._hear(block, reply)
+                    self._receive(block, reply)
 
     def _commit(self, block: InFlight) -> Iterator[Event]:
         for reply in block.replies:
@@ -281,7 +281,7 @@ class _Campaign:
         yield BlockDone(block.number, block.modules, stats, self._state)
 
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
-        """What the schedule calls a check."""
+        """The item of the schedule that a check belongs to."""
         if pipeline is not None:
             return pipeline
         return self._labels[calls[0].name] if len(calls) == 1 else "sequence"

@@ -1,4 +1,4 @@
-"""Examples of a strategy by number, fresh and independent of each other.
+"""Examples of a strategy by number, independent of each other.
 
 With `under_hypothesis` the only file that touches Hypothesis' internals. `@given` mutates and
 repeats examples; a campaign wants each (seed, index) to be a new draw, the same in every process,
@@ -26,12 +26,12 @@ ATTEMPTS = 100
 
 
 class NoExample(Exception):
-    """The strategy turned down every attempt."""
+    """The strategy rejected every attempt."""
 
 
 class _Provider(HypothesisProvider):
-    """Draws no constants out of the sources that are loaded: these differ between installations,
-    and as soon as a user's own file is among them."""
+    """Draws no constants out of loaded source files: these differ between installations, and as
+    soon as a file of the user's is among them."""
 
     def _maybe_draw_constant(self, *args: Any, **options: Any) -> None:
         super()._maybe_draw_constant(*args, **{**options, "p": 0.0})

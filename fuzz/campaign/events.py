@@ -1,4 +1,4 @@
-"""What a campaign tells of itself; terminal, JSON lines and reports are consumers of these."""
+"""The events of a campaign; its recorder, the terminal and the plugin consume them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .state import State
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The workers are there."""
+    """The workers are ready."""
 
     seed: int
     workers: int
@@ -26,7 +26,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A sign of life, a few times a second; counts include blocks under way."""
+    """Progress, a few times a second; counts include blocks under way."""
 
     seconds: float
     modules: int
@@ -35,17 +35,14 @@ class Progress:
     """Duplicates included."""
     distinct: int
     current: tuple[str, ...]
-    """The pass (or "sequence", or pipeline) that each busy worker is at."""
+    """The pass, sequence or pipeline that each busy worker checks."""
     members: tuple[Member, ...] = ()
     """The workers of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A violation with an oracle, pass and key that this campaign has not seen before.
-
-    Not confirmed yet: it may be run again through the executor that the campaign uses.
-    """
+    """A violation that this campaign has not seen before, not confirmed yet."""
 
     violation: Violation
     module: str
@@ -55,10 +52,10 @@ class Found:
     pipeline: str | None
 
     def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
-        """The value that is stored and seen again.
+        """The finding that is stored.
 
         Args:
-            exempt: promises that the author of the pass said it does not make.
+            exempt: the oracles that the author of the pass has exempted it from.
         """
         return Finding.of(
             self.violation,
@@ -73,22 +70,22 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class BlockDone:
-    """A block is committed: all blocks before it are, too. What was found in it has been told."""
+    """A block is committed, as are all blocks before it. Its violations have been reported."""
 
     number: int
     modules: int
     stats: Mapping[str, PassStats]
     """By item of the schedule: a pass, "sequence", or a pipeline."""
     state: State = field(compare=False, repr=False)
-    """What a campaign can go on from, behind the last block that was done to its end.
+    """What a campaign can be resumed from, after the last completed block.
 
-    It is the campaign's own: it changes when the next event is asked for.
+    It belongs to the campaign, and changes when the next event is requested.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The harness itself failed (never a pass); the campaign goes on behind that place."""
+    """The harness itself failed, not a pass; the campaign continues after that place."""
 
     text: str
     place: Position | None
@@ -105,15 +102,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The budget is used up, or the campaign was stopped, or its workers were lost. Always the last
-    event."""
+    """The budget is used up, the campaign was stopped, or its workers were lost. The last event."""
 
     seconds: float
     modules: int
     checks: int
     stats: Mapping[str, PassStats]
     occurrences: Mapping[Identity, int]
-    """How often each violation came."""
+    """How often each violation occurred."""
     ended: Mapping[str, Mapping[Identity, int]]
     """The same for the checks of each item of the schedule."""
     stopped: bool

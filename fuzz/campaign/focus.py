@@ -1,4 +1,4 @@
-"""What a campaign learns about its passes: the operators on which each of them does something.
+"""What a campaign learns about its passes: the operators that each of them rewrites.
 
 A pass that rewrites one operator of two hundred, or two in a row, leaves nearly all modules as they
 are, and an unchanged module tests little. So some blocks make their modules of few operators,
@@ -23,27 +23,27 @@ from .draw import entropy
 FIRST = 8
 """The first block that may have a focus."""
 SHARE = 0.6
-"""Of the blocks, those that have one, where something was learned."""
+"""Share of the blocks that have a focus, once something was learned."""
 AT_LEAST = 2
 """Modules with an operator that a pass changed: one may be chance."""
 LIFT = 2.0
 """How much more often the operator is in changed modules than in any."""
 AS_SURE = 0.5
-"""What stands beside the operator that matters is in some changed modules, too: only operators that
-are half as sure as the surest one are taken."""
+"""Operators next to the one that matters are in changed modules, too: only those with at least half
+the excess of the best are taken."""
 CANDIDATES = 6
-"""Operators that are thought to matter to one pass."""
+"""At most so many operators are kept for one pass."""
 CHOSEN = (1, 2, 3)
 """How many of them a block takes."""
 OTHERS = 3
-"""Operators besides, so that there are other values to work on."""
+"""Further operators of a block, for variety."""
 
 _Rows = Mapping[str, tuple[int, ...]]
 """By item: modules, and of those the ones with each operator."""
 
 
 def horizon(number: int) -> int:
-    """How many blocks must be committed before it is known what this block is made of."""
+    """The number of blocks that must be committed before this block can be planned."""
     return 0 if number < FIRST else 1 << ((number // 2).bit_length() - 1)
 
 
@@ -59,24 +59,24 @@ class _Counts:
 
 @dataclass(slots=True)
 class Learned:
-    """Counts of modules, of the whole campaign up to some block."""
+    """Counts of modules, over the whole campaign up to some block."""
 
     checked: dict[str, _Counts] = field(default_factory=lambda: defaultdict(_Counts))
     changed: dict[str, _Counts] = field(default_factory=lambda: defaultdict(_Counts))
 
     def see(self, done: ModuleDone) -> None:
-        """Count a module in."""
+        """Count a module."""
         for item, changed in done.changed.items():
             self.checked[item].add(done.ops)
             if changed:
                 self.changed[item].add(done.ops)
 
     def surest(self) -> Mapping[str, tuple[str, ...]]:
-        """By pass: the operators that modules which it changes have more often than others, the
-        surest first. Passes of which nothing is known are left out.
+        """By pass: the operators that are more frequent in modules which it changes, the best
+        first. Passes without any are left out.
 
-        A pass that works on a pattern leaves most modules alone that have an operator of it: how
-        often the operator is among what was changed tells more than how often it helps.
+        A pass that works on a pattern does not change most modules with an operator of it. So what
+        counts is how frequent the operator is among changed modules.
         """
         found = {item: tuple(self._candidates(item)) for item in sorted(self.changed)}
         return {item: ops for item, ops in found.items() if ops}
@@ -112,18 +112,18 @@ class Learned:
         """Read what `plain` gave.
 
         Raises:
-            ValueError, KeyError, TypeError: it is something else, or counts that cannot be.
+            ValueError, KeyError, TypeError: it is something else, or the counts are impossible.
         """
         made = cls()
         ops = typed(data["ops"], tuple[str, ...])
         for counts, name in ((made.checked, "checked"), (made.changed, "changed")):
             for item, (modules, *with_op) in typed(data[name], _Rows).items():
-                held = {op: n for op, n in zip(ops, with_op, strict=True) if n}
-                counts[item] = _Counts(modules, Counter(held))
+                counted = {op: n for op, n in zip(ops, with_op, strict=True) if n}
+                counts[item] = _Counts(modules, Counter(counted))
         for item, changed in made.changed.items():
             checked = made.checked[item]
             if not 0 < changed.modules <= checked.modules or not changed.with_op <= checked.with_op:
-                raise ValueError(f"more of {item} was changed than checked")
+                raise ValueError(f"more modules of {item} were changed than checked")
         return made
 
 
@@ -134,7 +134,7 @@ def _row(counts: _Counts, ops: Iterable[str]) -> list[int]:
 def focus(
     surest: Mapping[str, tuple[str, ...]], seed: int, number: int, operators: Iterable[str]
 ) -> tuple[str, ...]:
-    """The operators that a block is made of; none: all of them.
+    """The operators that a block's modules are made of; none: all of them.
 
     Args:
         surest: the operators that matter to each pass, see `Learned`.

@@ -11,8 +11,8 @@ from ..process.protocol import Death, Died, Position, Reply, Result
 from ..process.targets import PassStats
 
 DEATHS = 5
-"""An item that has killed so many processes of a block is left out of the rest of it; what
-takes seconds counts as many; what a process ends itself for costs little."""
+"""An item that has killed so many processes of a block is left out of the rest of it. A death that
+takes seconds counts as many, one that costs little as none."""
 
 _WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
     (Death.HANG, Death.OUT_OF_MEMORY, Death.KILLED, Death.PARENT), DEATHS
@@ -20,8 +20,8 @@ _WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
 
 
 @dataclass(slots=True)
-class _Said:
-    """Replies, and counts of what they tell, which are looked at much more often."""
+class _Replies:
+    """Replies, and their counts, which are read much more often."""
 
     replies: list[Reply] = field(default_factory=list)
     checks: int = 0
@@ -41,53 +41,53 @@ class _Said:
 
 @dataclass(slots=True)
 class InFlight:
-    """A block, and all that was said about it so far."""
+    """A block, and all replies to it so far."""
 
     number: int
     part: Block
-    """What runs now: all of it at first, after a death what is left."""
+    """The block that runs now: all of it at first, after a death the rest."""
     end: int
     job: int = 0
     position: Position | None = None
     done: bool = False
-    _settled: _Said = field(default_factory=_Said)
-    """By processes that have ended."""
-    _heard: _Said = field(default_factory=_Said)
-    """By the one that runs now: void if that has to start again."""
+    _settled: _Replies = field(default_factory=_Replies)
+    """Of processes that have ended."""
+    _current: _Replies = field(default_factory=_Replies)
+    """Of the one that runs now: discarded if its job starts again."""
 
-    def hear(self, reply: Reply) -> None:
-        """Add what the process that runs now says."""
-        self._heard.add(reply)
+    def add(self, reply: Reply) -> None:
+        """Add a reply of the process that runs now."""
+        self._current.add(reply)
 
-    def void(self) -> None:
-        """Forget what the process that ran has said: its job starts again."""
-        self._heard = _Said()
+    def discard(self) -> None:
+        """Drop the replies of the process that ran: its job starts again."""
+        self._current = _Replies()
 
     def settle(self, died: Died) -> None:
-        """Keep what the process has said for good, and that it died."""
-        for reply in (*self._heard.replies, died):
+        """Keep the replies of the process for good, and that it died."""
+        for reply in (*self._current.replies, died):
             self._settled.add(reply)
-        self.void()
+        self.discard()
 
     @property
     def replies(self) -> list[Reply]:
-        """All that counts, in order."""
-        return self._settled.replies + self._heard.replies
+        """All replies that count, in order."""
+        return self._settled.replies + self._current.replies
 
     @property
     def checks(self) -> int:
-        """Told so far."""
-        return self._settled.checks + self._heard.checks
+        """Reported so far."""
+        return self._settled.checks + self._current.checks
 
     @property
     def violations(self) -> int:
-        """Told so far, deaths among them."""
-        return self._settled.violations + self._heard.violations
+        """Reported so far, deaths included."""
+        return self._settled.violations + self._current.violations
 
     @property
     def modules(self) -> int:
         """Done so far."""
-        return len(self._settled.modules | self._heard.modules)
+        return len(self._settled.modules | self._current.modules)
 
     def stats(self) -> dict[str, PassStats]:
         """By item of the schedule."""
@@ -99,7 +99,7 @@ class InFlight:
         return stats
 
     def rest(self, died: Died) -> Block | None:
-        """What is left of the block after a death; None where that is nothing."""
+        """The rest of the block after a death; None if nothing is left."""
         position = died.position
         if position is None:
             return None

@@ -23,21 +23,21 @@ from ..process.targets import PassStats
 
 LEAST = 1 / 3
 MOST = 3.0
-"""Of the base share."""
+"""Bounds of an item's share, as multiples of its base share."""
 
 PRIOR = 40.0
-"""Checks of an average item that are added to those of each: a few tell little."""
+"""Checks of an average item that are added to those of each: few checks are little evidence."""
 
 STEPS = 60
-"""Of a bisection, which is as good as a float can be then."""
+"""Of a bisection; more would not change the float."""
 
 
 def yields(
     stats: Mapping[str, PassStats], ended: Mapping[str, Mapping[Identity, int]]
 ) -> dict[str, float]:
-    """By item: the chance that its next check shows something new, as a multiple of the mean.
+    """By item: the chance that its next check finds something new, as a multiple of the mean.
 
-    Empty where nothing is expected of any.
+    Empty if no chance is above 0.
 
     Args:
         stats: what was checked.
@@ -55,12 +55,12 @@ def yields(
 
 
 def shares(base: Mapping[str, float], yields: Mapping[str, float]) -> dict[str, float]:
-    """The shares of items, in proportion to their base shares and yields within the bounds.
+    """The shares of items, in proportion to their base shares and yields, within the bounds.
 
-    They sum up to what the base shares do. Where nothing is known they are the base shares.
+    Their sum is that of the base shares. Without yields they are the base shares.
 
     Args:
-        yields: as above; an item that is not there is an average one.
+        yields: as above; an item without one is average.
     """
     if not yields:
         return dict(base)

@@ -88,7 +88,7 @@ class CampaignRunner:
         self._stop = stop or threading.Event()
         self._listen = listen
         self._accept = accept
-        self._known: set[str] = set()
+        self.known: set[str] = set()
         """Ids of the violations that are known bugs."""
         self.faults: list[str] = []
         """Of the campaign; the triage has its own."""
@@ -112,7 +112,7 @@ class CampaignRunner:
         begun = begin(self._triage.store.runs, run, self.config, resume=resume)
         self.config, self.state, self.why_new = begun.config, begun.state, begun.why_new
         self.recorder = begun.recorder
-        self._known = begun.recorder.known
+        self.known = begun.recorder.known
         self.faults += begun.recorder.run.faults
         self._triage.publishers.insert(0, begun.recorder.found)
         self._restore(begun.recorder.run)
@@ -121,11 +121,11 @@ class CampaignRunner:
         """Continue with what the run reported before it was interrupted."""
         triage = self._triage
         if triage.expected is not None:
-            triage.expected.recall(run.knowns, self._known)
+            triage.expected.recall(run.knowns, self.known)
         pending = {finding.id for finding in triage.store.pending()}
         for id in dict.fromkeys([*run.found, *map(id_of, self.state.occurrences)]):
             finding = triage.store.get(id)
-            if finding is not None and finding.confirmed and id not in self._known:
+            if finding is not None and finding.confirmed and id not in self.known:
                 triage.restore(finding, published=id in run.found, done=id not in pending)
 
     def run(self) -> Finished:
@@ -157,7 +157,7 @@ class CampaignRunner:
             case Found():
                 finding = self._finding(event)
                 if self._accept(finding) and self._triage.report(finding):
-                    self._known.add(finding.id)
+                    self.known.add(finding.id)
             case Fault():
                 self.faults.append(event.describe(self.config.seed))
             case BlockDone(state=state):
@@ -172,7 +172,7 @@ class CampaignRunner:
         finished = self._done()
         return CampaignResult(
             finished=finished,
-            known=frozenset(each for each in finished.occurrences if id_of(each) in self._known),
+            known=frozenset(each for each in finished.occurrences if id_of(each) in self.known),
             faults=(*self.faults, *self._triage.faults),
             mistakes=tuple({**self._mistakes, **self._triage.mistakes}),
             lost=self._lost,
@@ -188,6 +188,11 @@ class CampaignRunner:
         assert self.recorder is not None, "the run is recorded"
         left = self.state if interrupted else None
         self.recorder.end(self._done(), left, fixed, self.result().faults)
+
+    @property
+    def done(self) -> State | Finished:
+        """What it has done so far, by committed blocks until it has finished."""
+        return self._finished or self.state
 
     def _done(self) -> Finished:
         assert self._finished is not None, "a campaign ends with Finished"

@@ -1,5 +1,5 @@
-"""What is checked next: the items of a campaign, the share of checks each shall get, the sample of
-dear oracles, the features that a block goes without.
+"""What is checked next: the items of a campaign and their shares of the checks, the sample of
+expensive oracles, the traits that a block leaves out.
 
 Everything here is a function of the seed, the block and what the block itself has checked so far,
 and of what blocks long before it have yielded, never of the clock: any number of workers checks the
@@ -26,36 +26,36 @@ from . import plateau
 from .draw import entropy
 
 MODULES_IN_BLOCK = 16
-"""A child's life: long enough to pay for its fork, short enough to keep it small."""
+"""Of one child process: enough to pay for its fork, few enough to keep it small."""
 
 CHECKS_AT_RAW = 14
 CHECKS_AT_LATER = 6
-"""Checks of one module at one stage: what a new module costs is spread over them. More passes are
-at home at the first."""
+"""Checks of one module at one stage, which share the cost of the module. The first stage has the
+most passes."""
 
 DEAR = 4.0
-"""A pass that costs so many times the median gets the least share."""
+"""A pass that costs more than so many times the median gets the least share."""
 LEAST = 0.012
 """A little over 1 %, for what rounding takes in each block."""
 SEQUENCES = 0.03
 PIPELINES = ("zero", "default", "cpu_generic")
 PIPELINE = 0.004
-"""Of each pipeline. One runs up to 18 passes, which get their own checks besides."""
+"""The share of each pipeline. It runs up to 18 passes, which also get checks of their own."""
 
 SPENT = {2: 0.3, 3: 1.5, 4: 0.15}
-"""Milliseconds that a check spends on each oracle of a tier above the first, on average.
+"""By tier: milliseconds that a check spends on each of its oracles, on average.
 
-Wrong values are what nothing else sees, and evaluation is the cheap way to see them: it gets about
-as much time as tier 1.
+Evaluation is the cheap way to find wrong values, which no other oracle finds: it gets about as much
+time as tier 1.
 """
 
 SWARM = 0.15
-"""Chance of a trait to be left out of all modules of a block."""
+"""The chance that a trait is left out of all modules of a block."""
 SEQUENCE_LENGTHS = (2, 5)
 
 
 class Kind(enum.Enum):
-    """What an item of the schedule is."""
+    """The kind of an item of the schedule."""
 
     PASS = enum.auto()
     SEQUENCE = enum.auto()
@@ -64,7 +64,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that gets a share of the checks."""
+    """A pass, the sequences or a pipeline, with its share of the checks."""
 
     name: str
     kind: Kind
@@ -73,7 +73,7 @@ class Item:
     dear: bool = False
 
     def at(self, stage: Stage, checked: Mapping[str, int]) -> bool:
-        """It is at home at this stage, and not a dear one that has had its share already."""
+        """It takes modules of this stage, and is not expensive with its share used up."""
         affordable = not self.dear or checked.get(self.name, 0) <= self.share * sum(
             checked.values()
         )
@@ -88,8 +88,8 @@ def items(
 ) -> list[Item]:
     """The items of a campaign; their shares sum up to 1.
 
-    Dear passes get 1.2 % each, pipelines 0.4 %, sequences 3 %; cheap passes share the rest equally.
-    Then those get more that still yield.
+    Expensive passes get 1.2 % each, pipelines 0.4 %, sequences 3 %; cheap passes share the rest
+    equally. Then the shares are weighted with the yields.
 
     Args:
         yields: by item, see `plateau`.
@@ -119,55 +119,55 @@ def items(
 
 
 def neediest(items: Sequence[Item], checked: Mapping[str, int], random: Random) -> list[Item]:
-    """The items, those first that lag furthest behind their share; ties in random order."""
+    """The items, those furthest behind their share first; ties in random order."""
     return sorted(items, key=lambda item: (checked.get(item.name, 0) / item.share, random.random()))
 
 
 def destination(items: Sequence[Item], visited: Mapping[str, int], random: Random) -> Stage:
-    """The last stage that the next module is taken to: one where the neediest item is at home.
+    """The last stage of the next module: one that the neediest item takes.
 
     Args:
-        visited: how often each item was checked, or did not apply: going further does not help
-            an item that is at home early and seldom applies.
+        visited: how often each item was checked, or did not apply. Later stages do not help an
+            item of an early stage that seldom applies.
     """
     return random.choice(sorted(neediest(items, visited, random)[0].stages, key=list(Stage).index))
 
 
 def checks_at(stage: Stage) -> int:
-    """How many checks a module gets at this stage."""
+    """The number of checks of a module at this stage."""
     return CHECKS_AT_RAW if stage is Stage.RAW else CHECKS_AT_LATER
 
 
 def avoids(index: int) -> bool:
-    """A pass leaves this module out if a known bug of it would be met: half of them.
+    """Whether passes skip this module if it triggers a known bug of theirs: half of the modules.
 
-    The other half shows when a known bug is gone, or has company.
+    The other half shows whether the known bug is fixed, or hides another one.
     """
     return index % 2 == 0
 
 
 def oracles(random: Random) -> tuple[str, ...]:
-    """The oracles above tier 1 that a check is sampled for; mostly none."""
+    """The oracles above tier 1 that a check is sampled for; usually none."""
     drawn = {
         name
         for name, oracle in ORACLES.items()
         if oracle.tier > 1 and random.random() < share(oracle)
     }
     if executed.ORACLE.name in drawn:
-        # What both see is told once, by the one that is asked first.
+        # What both find is reported once, by the one that comes first.
         drawn.add(evaluated.ORACLE.name)
     return tuple(name for name in ORACLES if name in drawn)
 
 
 def share(oracle: Oracle) -> float:
-    """Of the checks, those that are sampled for an oracle above tier 1."""
+    """The share of the checks that are sampled for an oracle above tier 1."""
     return min(1.0, SPENT[oracle.tier] / oracle.cost)
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:
-    """The traits that no module of this block has.
+    """The traits that no module of this block has (swarm testing).
 
-    A block without some traits reaches corners that modules with a bit of everything do not.
+    Modules without some traits reach corners that modules with a bit of everything do not.
     """
     random = Random(entropy("swarm", seed, block))
     return tuple(trait for trait in Trait if random.random() < SWARM)

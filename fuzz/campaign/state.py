@@ -1,7 +1,7 @@
-"""How far a campaign is: all that its next blocks depend on, and what it has counted.
+"""The state of a campaign: all that its next blocks depend on, and its counts.
 
-It is folded from committed blocks, one after the other. Its size depends on the numbers of passes,
-operators and distinct violations alone, not on how long the campaign has run.
+It is a fold over the committed blocks. Its size depends on the numbers of passes, operators and
+distinct violations alone, not on how long the campaign has run.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ FORMAT = 2
 """Of the JSON; another one is refused."""
 
 FAULTS = 100
-"""Distinct faults of the harness that are told; their texts may hold addresses, which differ."""
+"""At most so many distinct faults of the harness are reported: texts with addresses all differ."""
 
 
 LEAST_YIELD = 1e-15
-"""Of an item that has yielded nothing in more checks than a campaign can make."""
+"""The yield of an item that found nothing in more checks than a campaign can make."""
 
 _Pair = tuple[int, int]
 """The number of an identity, and how often it came."""
 
 
 class BadState(ValueError):
-    """A text that is no state of a campaign, or of another version of relaxfuzz."""
+    """The text is no state of a campaign, or was written by another version of relaxfuzz."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """What blocks are planned by; made of the blocks up to a horizon."""
+    """What blocks are planned by: a fold over the blocks up to a horizon."""
 
     surest: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By pass: the operators that matter to it."""
     yields: Mapping[str, float] = field(default_factory=dict)
-    """By item of the schedule: how much its checks are worth, see `plateau`."""
+    """By item of the schedule: the yield of its checks, see `plateau`."""
 
 
 @dataclass(slots=True)
@@ -62,10 +62,10 @@ class State:
     occurrences: Counter[Identity] = field(default_factory=Counter)
     """The same for all items together."""
     faults: set[str] = field(default_factory=set)
-    """Digests of those that were told."""
+    """Digests of those that were reported."""
     learned: Learned = field(default_factory=Learned)
     guides: dict[int, Guide] = field(default_factory=lambda: {0: Guide()})
-    """By the number of blocks that they are made of; those that a block to come may need."""
+    """By the number of blocks that they cover; only those that a later block may need."""
 
     @property
     def checks(self) -> int:
@@ -83,7 +83,7 @@ class State:
         return self.occurrences[identity] == 1
 
     def is_new_fault(self, text: str) -> bool:
-        """Once for each text: a fault in an oracle would otherwise come with every check."""
+        """True once for each text: a fault in an oracle would else be reported at every check."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         if digest in self.faults or len(self.faults) == FAULTS:
             return False
@@ -109,7 +109,7 @@ class State:
             del self.guides[past]
 
     def to_json(self) -> str:
-        """As text, to go on with in another process."""
+        """As text, to be resumed in another process."""
         identities = {identity: number for number, identity in enumerate(self.occurrences)}
         data = {
             "format": FORMAT,
@@ -133,7 +133,7 @@ class State:
         """Read what `to_json` gave.
 
         Raises:
-            BadState: it is something else.
+            BadState: the text is something else.
         """
         try:
             data = counted(parse(text))
@@ -161,10 +161,10 @@ class State:
         return made
 
     def _agree(self) -> None:
-        """What is read of a state belongs together.
+        """Check that the parts fit together.
 
         Raises:
-            ValueError: it does not: a campaign could not go on from it.
+            ValueError: they do not: a campaign could not be resumed from them.
         """
         needed = {horizon(self.blocks), horizon(2 * self.blocks)}
         if not needed <= self.guides.keys():

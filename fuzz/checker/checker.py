@@ -16,7 +16,7 @@ from ..findings.finding import Finding
 from ..findings.known import Expected
 from ..property_tests.check_pass import PassViolation
 from .instrument import Observer
-from .meeting import Kept, Meeting, keep
+from .occurrence import Occurrence, SavedFinding, save
 from .running import CALL, Running
 
 OUT = Path("relaxfuzz-out")
@@ -42,17 +42,17 @@ class Checker(Observer):
         """
         Args:
             semantics: evaluate each function that a pass changes in NumPy, before and after.
-            collect: raise nothing: go on, and keep all that is found in `findings`.
+            collect: raise nothing, and collect everything in `findings`.
             stop_at_known: stop at the known bugs of TVM, too.
-            contracts: what passes promise, by name; others promise what the catalogue says, those
-                that it does not know everything.
-            out: the folder for findings and their files; it is made when there is one.
+            contracts: the contracts of passes by name. Others have that of the catalogue, or the
+                strict default.
+            out: the folder for findings and their files; made with the first finding.
         """
         super().__init__(semantics=semantics, contracts=contracts)
         self.findings: list[Finding] = []
-        """What was found, each bug once."""
+        """The findings, each bug once."""
         self.known: list[Finding] = []
-        """What was met of the bugs that are known of this TVM, each once and without a module."""
+        """Known bugs of this TVM that were found, each once and without a module."""
         self.collect = collect
         self.stop_at_known = stop_at_known
         self.out = Path(out)
@@ -62,39 +62,41 @@ class Checker(Observer):
         """The known bugs of this TVM that a finding may be."""
         return _expected().of(finding)
 
-    def violated(self, meeting: Meeting) -> None:
-        kept = self._take(meeting)
-        if kept is not None and not self.collect:
-            raise _raised(kept, kept.message(meeting.running.place))
+    def violated(self, occurrence: Occurrence) -> None:
+        saved = self._take(occurrence)
+        if saved is not None and not self.collect:
+            raise _raised(saved, saved.message(occurrence.running.place))
 
-    def crashed(self, error: BaseException, running: Running, meeting: Meeting | None) -> None:
-        """The exception goes on its way, with a note."""
+    def crashed(
+        self, error: BaseException, running: Running, occurrence: Occurrence | None
+    ) -> None:
+        """Add a note to the exception, which is not replaced."""
         error.add_note(f"relaxfuzz: raised in {running.name}")
-        kept = None if meeting is None else self._take(meeting)
-        if kept is not None:
-            error.add_note(f"relaxfuzz: {kept.note()}")
+        saved = None if occurrence is None else self._take(occurrence)
+        if saved is not None:
+            error.add_note(f"relaxfuzz: {saved.note()}")
 
-    def left(self, error: BaseException) -> None:
-        super().left(error)
+    def exception_left(self, error: BaseException) -> None:
+        super().exception_left(error)
         if isinstance(error, BuildViolation):
             _shorten(error)
 
-    def _take(self, meeting: Meeting) -> Kept | None:
-        """What is to be told of it; None where it is known, or was told before."""
-        sketch = meeting.sketch()
-        seen = sketch.id in self._ids
-        self._ids.add(sketch.id)
-        if self.knowns_of(sketch):
+    def _take(self, occurrence: Occurrence) -> SavedFinding | None:
+        """The saved finding to report; None where it is known, or was reported before."""
+        finding = occurrence.without_module()
+        seen = finding.id in self._ids
+        self._ids.add(finding.id)
+        if self.knowns_of(finding):
             if not seen:
-                self.known.append(sketch)
+                self.known.append(finding)
             if not self.stop_at_known:
                 return None
         if seen and self.collect:
             return None
-        kept = keep(meeting.finding(), self.out)
-        if meeting.promised:
-            self.findings.append(kept.finding)
-        return kept
+        saved = save(occurrence.finding(), self.out)
+        if occurrence.promised:
+            self.findings.append(saved.finding)
+        return saved
 
 
 @functools.cache
@@ -112,14 +114,14 @@ class BuildViolation(PassViolation):
     def __init__(self, message: str) -> None:
         AssertionError.__init__(self, message)
         self._message = message
-        self._kept = _on_the_way[message]
-        self.finding = self._kept.finding
+        self._saved = _raised_findings[message]
+        self.finding = self._saved.finding
         self.violation = self.finding.violation
 
     @property
     def reproducer(self) -> str:
         """The file, which fails, or has a gap for the pass; empty where there is none."""
-        file = self._kept.file
+        file = self._saved.file
         return "" if file is None else file.read_text(encoding="utf-8")
 
     def __str__(self) -> str:
@@ -128,18 +130,18 @@ class BuildViolation(PassViolation):
 
 tvm_ffi.register_error("relaxfuzz.PassViolation", BuildViolation)
 
-_on_the_way: dict[str, Kept] = {}
-"""TVM takes an exception apart into the name of its class and its message, wherever it passes C++,
-and puts another one together."""
+_raised_findings: dict[str, SavedFinding] = {}
+"""By message: TVM reduces an exception that passes C++ to the name of its class and its message,
+and makes a new one."""
 
 
-def _raised(kept: Kept, message: str) -> BuildViolation:
-    _on_the_way[message] = kept
+def _raised(saved: SavedFinding, message: str) -> BuildViolation:
+    _raised_findings[message] = saved
     return BuildViolation(message)
 
 
 def _shorten(error: BaseException) -> None:
-    """Drop the frames between the call of the build's pass and us, where TVM passes it through."""
+    """Drop the frames of TVM between the call of the build's pass and ours."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         if trace.tb_frame.f_code is CALL:

@@ -1,21 +1,24 @@
-"""The process that `relaxfuzz watch` runs a script in: as `python script.py` would, but watched."""
+"""The process that `relaxfuzz watch` runs a script in: as `python script.py`, with an observer."""
 
 from __future__ import annotations
 
 import builtins
 import faulthandler
+import functools
+import importlib.abc
 import importlib.machinery
+import importlib.util
 import io
 import os
 import runpy
 import sys
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
+from typing import Any
 
 import __main__
-
-from .everywhere import observe, when_imported
 
 LAST_WORDS = "last-words"
 
@@ -24,10 +27,10 @@ def main() -> None:
     """`FOLDER SEMANTICS file|module NAME [ARGUMENT]...`"""
     folder, semantics, kind, name, *args = sys.argv[1:]
     place = Path(folder)
-    # A script may choose another file for it.
+    # A script may redirect it.
     words = (place / LAST_WORDS).open("w", encoding="utf-8")
     faulthandler.enable(words)
-    when_imported("tvm", lambda: _watch(place, semantics=semantics == "1"))
+    _when_imported("tvm", lambda: _watch(place, semantics=semantics == "1"))
     sys.argv = [name, *args]
     try:
         (_run_module if kind == "module" else _run_file)(name)
@@ -40,9 +43,9 @@ def main() -> None:
 
 
 def _watch(folder: Path, *, semantics: bool) -> None:
-    from .witness import Witness
+    from .log import LoggingObserver
 
-    observe(Witness(folder, semantics=semantics))
+    _observe(LoggingObserver(folder, semantics=semantics))
 
 
 def _run_file(name: str) -> None:
@@ -83,3 +86,81 @@ def _own(trace: TracebackType | None) -> TracebackType | None:
 
 
 _OURS = (__file__, runpy.run_path.__code__.co_filename)
+
+
+def _when_imported(name: str, then: Callable[[], None]) -> None:
+    """Call `then` as soon as a module has been imported; never if it is not."""
+    sys.meta_path.insert(0, _Finder(name, then))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name = name
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """What the other finders find, with a loader that calls back when it is done."""
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                load(module)
+                self._then()
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _observe(observer: Any) -> None:
+    """Add the observer to the instruments of every PassContext of this process.
+
+    Contexts keep their own instruments. A context that was not made by Python (the default one of
+    each thread) gets the observer at the first pass that runs in it.
+    """
+    from tvm.ir.transform import Pass, PassContext
+
+    def has(instruments: Sequence[Any]) -> bool:
+        return any(each.same_as(observer) for each in instruments)
+
+    def added(instruments: Sequence[Any] | None) -> list[Any]:
+        given = list(instruments or ())
+        return given if has(given) else [*given, observer]
+
+    init, override, call = PassContext.__init__, PassContext.override_instruments, Pass.__call__
+
+    @functools.wraps(init)
+    def __init__(
+        self: Any,
+        opt_level: Any = 2,
+        required_pass: Any = None,
+        disabled_pass: Any = None,
+        instruments: Any = None,
+        config: Any = None,
+    ) -> None:
+        init(self, opt_level, required_pass, disabled_pass, added(instruments), config)
+
+    @functools.wraps(override)
+    def override_instruments(self: Any, instruments: Any) -> None:
+        override(self, added(instruments))
+
+    @functools.wraps(call)
+    def __call__(self: Any, mod: Any) -> Any:
+        context = PassContext.current()
+        if not has(context.instruments):
+            context.override_instruments(context.instruments)
+        try:
+            return call(self, mod)
+        except BaseException as error:
+            # Without a `with`, no context ends that would report it.
+            observer.exception_left(error)
+            raise
+
+    PassContext.__init__ = __init__
+    PassContext.override_instruments = override_instruments
+    Pass.__call__ = __call__

@@ -1,4 +1,4 @@
-"""The pass instrument: it sees every pass of a build, and asks what the pass has done."""
+"""The pass instrument: it sees every pass of a build, and checks what the pass has done."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ...oracles.passcall import PassCall
 from ..property_tests.check_pass import PassViolation
 from ..user_input.unnamed_pass import Held
 from . import judge
-from .meeting import Meeting
+from .occurrence import Occurrence
 from .running import Running, Stack
 from .state import State
 
 
-class _Room:
-    """Objects of TVM have no room for attributes, unless such a class stands before theirs."""
+class _WithDict:
+    """Objects of TVM take no attributes unless a base class before theirs has a `__dict__`."""
 
 
-class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
+class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not typed
     """Judges each pass that runs in a PassContext which has it among its instruments."""
 
     def __init__(
@@ -41,12 +41,12 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
         self.checked: Counter[str] = Counter()
         """Runs of each pass that were judged."""
         self.exempt: Counter[str] = Counter()
-        """Runs of each pass for which nothing was promised but to leave the module alone."""
+        """Runs of each pass whose contract only forbids to change its input."""
         self._threads = threading.local()
         super().__init__()
 
     @abstractmethod
-    def violated(self, meeting: Meeting) -> None:
+    def violated(self, occurrence: Occurrence) -> None:
         """A pass broke a promise.
 
         Raises:
@@ -57,10 +57,12 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
         """A pass is about to run."""
 
     def ends(self, running: Running) -> None:
-        """A pass is over: it has given a result, or raised."""
+        """A pass has returned or raised."""
 
-    def crashed(self, error: BaseException, running: Running, meeting: Meeting | None) -> None:
-        """A pass has raised; without a meeting it has refused the module, or its fault is told."""
+    def crashed(
+        self, error: BaseException, running: Running, occurrence: Occurrence | None
+    ) -> None:
+        """A pass has raised; without an occurrence it rejected the module, or is not to blame."""
 
     @property
     def _stack(self) -> Stack:
@@ -72,7 +74,7 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
     # What TVM calls
 
     def run_before_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
-        """Take down what the module is."""
+        """Record what the module is."""
         caller = sys._getframe(1)
         with self._at_work(f"before {info.name}") as stack:
             if stack is not None:
@@ -80,7 +82,7 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
                 self._before(stack, mod, str(info.name), caller)
 
     def run_after_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
-        """Ask what the pass has done."""
+        """Check what the pass has done."""
         with self._at_work(f"after {info.name}") as stack:
             if stack is not None:
                 running = stack.end(str(info.name))
@@ -88,13 +90,13 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
                     self._after(stack, running, mod)
 
     def exit_pass_ctx(self) -> None:
-        """Where an exception is on its way, a pass may have raised it."""
+        """If an exception leaves the context, a pass may have raised it."""
         error = sys.exception()
         if error is not None:
-            self.left(error)
+            self.exception_left(error)
 
-    def left(self, error: BaseException) -> None:
-        """An exception has come out of passes, or of something else."""
+    def exception_left(self, error: BaseException) -> None:
+        """An exception leaves passes, or something else."""
         with self._at_work("when a pass raised") as stack:
             if stack is not None:
                 running = stack.raised(error.__traceback__)
@@ -131,8 +133,8 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
         contract = judge.contract_of(running, self.contracts)
         violation = None
         if not running.blamed:
-            # What only runs others is what they are, and they were judged; not so the parts of a
-            # pass of TVM.
+            # A pass that only runs others was judged by them, except for the parts of a pass of
+            # TVM.
             idle = running.groups(mod) and running.name not in catalogue
             promised, violation = judge.judge(
                 running, _call(running), contract, mod, semantics=self.semantics, idle=idle
@@ -147,25 +149,25 @@ class Observer(_Room, PassInstrument):  # type: ignore[misc]  # TVM is not typed
             outer.freed |= judge.frees(contract)
             outer.blamed |= running.blamed or violation is not None
         if violation is not None:
-            self.violated(Meeting(violation, running))
+            self.violated(Occurrence(violation, running))
 
     def _raised(self, stack: Stack, running: Running, error: BaseException) -> None:
-        """A pass has raised an exception, which is on its way out of all passes around it."""
-        meeting = None
+        """A pass has raised an exception, which leaves all passes around it."""
+        occurrence = None
         if isinstance(error, Exception) and not running.blamed:
             contract = judge.contract_of(running, self.contracts)
             promised, violation = judge.fault(running, _call(running), contract, error)
             if violation is not None:
-                meeting = Meeting(violation, running, promised)
+                occurrence = Occurrence(violation, running, promised)
         for outer in stack:
             outer.blamed = True
-        self.crashed(error, running, meeting)
+        self.crashed(error, running, occurrence)
 
     @contextmanager
     def _at_work(self, when: str) -> Iterator[Stack | None]:
         """The stack of this thread; None while checks run passes of their own.
 
-        A fault of ours is no reason for the build to fail.
+        An error of relaxfuzz itself does not fail the build.
         """
         stack = self._stack
         if stack.busy:

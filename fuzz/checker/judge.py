@@ -1,4 +1,4 @@
-"""What is asked of a pass that has run in a build: oracles look at the run that was seen."""
+"""The judgement of a pass that has run in a build: oracles look at the observed run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ...oracles.passcall import PassCall
 from ...oracles.structural import crash, interface, mutation, well_formed
 from ...oracles.values import evaluated
 from ...oracles.violation import Violation
+from .calls import TENSOR_IR
 from .running import Running
-from .spelling import TENSOR_IR
 
 KEPT: Mapping[str, tuple[Relation, ...]] = {
     interface.FUNCTIONS.name: interface.SAME_FUNCTIONS,
@@ -24,23 +24,22 @@ KEPT: Mapping[str, tuple[Relation, ...]] = {
     interface.ATTRIBUTES.name: (*interface.SAME_SIGNATURE, Relation.LOWERED),
     "values": (Relation.SAME, Relation.LOWERED, Relation.LOOSE),
 }
-"""Which relations of a contract keep which promise whole; a pass that runs one that does not keep
-it inside does not keep it either."""
+"""By promise: the relations of a contract that keep it. A pass does not keep it if a pass that it
+runs inside does not."""
 
 CHEAP = (well_formed.ORACLE, interface.FUNCTIONS, interface.SIGNATURE, interface.ATTRIBUTES)
 
 UNPROMISED = frozenset({*KEPT, well_formed.ORACLE.name})
-"""What nobody promises of passes over PrimFuncs, which change how these are called, and from the
-first of which on TensorIR is in forms that its checker does not know; nor of the parts that only a
-pass of TVM runs, inside."""
+"""Not promised by passes over PrimFuncs: they change how PrimFuncs are called, and TensorIR gets
+forms that its checker does not know. Nor by parts that only a pass of TVM runs inside."""
 
 
 UNSEEN = (Relation.BOUND_PARAMS, Relation.BOUND_SIZES, Relation.LAZY_PARAMS)
-"""What the result is to give depends on the arguments of the pass, which cannot be seen."""
+"""The expected result depends on the arguments of the pass, which cannot be seen."""
 
 
 class Observed(PassRuns):
-    """A run that was seen from outside: it cannot be repeated, and nothing is run to judge it."""
+    """An observed run: it cannot be repeated, and nothing is run to judge it."""
 
     def __init__(
         self, running: Running, call: PassCall, contract: PassContract, seen: Outcome
@@ -69,7 +68,7 @@ class Observed(PassRuns):
 
 
 def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContract:
-    """What the user says of the pass, or the catalogue; else what the passes inside it keep."""
+    """The user's contract of the pass, or the catalogue's, or what the passes inside it keep."""
     if running.name in own:
         return own[running.name]
     if running.name in catalogue:
@@ -84,7 +83,7 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
 
 
 def _is_part(running: Running) -> bool:
-    """Nobody can run it but the pass of TVM around it, whose result tells."""
+    """Only the pass of TVM around it runs it, and is judged by its own result."""
     outer = running.outer
     while outer is not None and outer.is_sequential and outer.name not in catalogue:
         outer = outer.outer
@@ -107,10 +106,10 @@ def judge(
     semantics: bool,
     idle: bool = False,
 ) -> tuple[bool, Violation | None]:
-    """Whether more was promised than to leave the module alone, and what was broken.
+    """Whether the contract promises more than not to change the input, and what was violated.
 
     Args:
-        idle: it has done nothing but to run others.
+        idle: the pass only ran others.
     """
     if idle and running.is_sequential:
         return False, None
@@ -123,7 +122,7 @@ def judge(
     oracles = tuple(oracle for oracle in oracles if not runs.exempt(oracle.name))
     if not oracles or not _applies(running, contract):
         return False, None
-    # Evaluation builds modules, which is nobody's business outside.
+    # Evaluation builds modules, which instruments of the user's must not see.
     with tvm.transform.PassContext():
         for oracle in oracles:
             for violation in oracle.violations(runs):
@@ -136,7 +135,7 @@ def fault(
 ) -> tuple[bool, Violation | None]:
     """Whether a result was promised, and the violation that the exception is, if it was.
 
-    A clean refusal is none. Nobody says which forms of TensorIR a pass over PrimFuncs takes.
+    A rejection is none. It is not documented which forms of TensorIR a pass over PrimFuncs takes.
     """
     runs = Observed(running, call, contract, Outcome(error=error))
     if not runs.intact:
@@ -148,18 +147,18 @@ def fault(
 
 
 def _mutation(runs: PassRuns, running: Running) -> Violation:
-    """Which place is changed can only be told where the module was taken down."""
+    """The place of the change is known only if the input was recorded."""
     found = mutation.ORACLE.violations(runs) if running.state.noted else ()
     violation = found[0] if found else Violation.titled(mutation.WHAT)
     return violation.blame(mutation.ORACLE.name, runs.call.name)
 
 
 def keeps_form(contract: PassContract) -> bool:
-    """The result of the pass is to be well-formed."""
+    """The result of the pass must be well-formed."""
     return all(each.oracle != well_formed.ORACLE.name for each in contract.exemptions)
 
 
 def _applies(running: Running, contract: PassContract) -> bool:
-    """The module is one for which the pass promises anything."""
+    """The contract covers this module."""
     flaw = running.state.flaw if keeps_form(contract) else None
     return flaw is None and contract.requires(running.state.mod) is None

@@ -1,4 +1,4 @@
-"""What a watched process leaves behind, whatever ends it: findings, and which passes are running.
+"""The log of a watched process, which survives its death: findings, and the passes that run.
 
 A folder with `findings.jsonl`, a line for each; `passes`, a line for each beginning and end of a
 pass, emptied whenever none runs; and a file for the module that each thread is at.
@@ -6,7 +6,9 @@ pass, emptied whenever none runs; and a file for the module that each thread is 
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
+import functools
 import json
 import os
 import threading
@@ -18,6 +20,10 @@ from typing import Any
 from ...oracles.passcall import PassCall
 from ..findings.finding import Finding
 from ..user_input.unnamed_pass import Held
+from .calls import inferred_call
+from .instrument import Observer
+from .occurrence import Occurrence
+from .running import Running
 
 FINDINGS = "findings.jsonl"
 PASSES = "passes"
@@ -25,27 +31,27 @@ CHECKED = "checked"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LoggedFinding:
     """A finding in a watched process."""
 
     finding: Finding
     place: str
-    """The pass, and the passes around it."""
+    """The pass and the passes around it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LoggedPass:
     """A pass that ran when the process died."""
 
     name: str
     place: str
     call: PassCall
     module: str
-    """The text of the module that it was given; empty where that was not written down."""
+    """The text of its input; empty if that was not logged."""
 
 
 class Log:
-    """Written by the process that is watched."""
+    """Written by the watched process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -60,7 +66,7 @@ class Log:
     def begins(self, name: str, place: str, call: PassCall, text: str) -> None:
         """A pass is about to run on the module with this text."""
         if os.getpid() != self._pid:
-            return  # a fork of the script: its death is its own
+            return  # a fork of the script, which may die on its own
         with self._lock:
             self._running += 1
             file = ""
@@ -83,7 +89,7 @@ class Log:
                 os.write(self._passes, f"{threading.get_ident()}\n".encode())
 
     def finds(self, finding: Finding, place: str) -> None:
-        """An oracle has spoken."""
+        """A pass violated its contract."""
         (call,) = finding.calls
         plain = dataclasses.replace(finding, calls=(PassCall(call.expr),))
         line = json.dumps((plain.to_json(), place, _plain(call)))
@@ -91,14 +97,61 @@ class Log:
             os.write(self._findings, f"{line}\n".encode())
 
 
-def findings(folder: Path) -> Iterator[Told]:
-    """All that was found."""
+class LoggingObserver(Observer):
+    """The observer of a watched process: logs each pass before it runs and each finding once."""
+
+    def __init__(self, folder: Path, *, semantics: bool) -> None:
+        super().__init__(semantics=semantics)
+        self._log = Log(folder)
+        self._logged: set[tuple[str, ...]] = set()
+        atexit.register(self._write_counts, folder / CHECKED)
+
+    def begins(self, running: Running) -> None:
+        state = running.state
+        call = dataclasses.replace(_call(running.name), config=running.config)
+        text = ""
+        if (running.outer is None or state.has_relax) and state.portable:
+            state.note()
+            text = state.written()
+        self._log.begins(running.name, running.place, call, text)
+
+    def ends(self, running: Running) -> None:
+        self._log.ends()
+
+    def violated(self, occurrence: Occurrence) -> None:
+        violation = occurrence.violation
+        identity = (violation.oracle, violation.pass_name, *violation.key, violation.place)
+        if identity not in self._logged:
+            self._logged.add(identity)
+            self._log.finds(occurrence.finding(), occurrence.running.place)
+
+    def crashed(
+        self, error: BaseException, running: Running, occurrence: Occurrence | None
+    ) -> None:
+        error.add_note(f"relaxfuzz: raised in {running.name}")
+        if occurrence is not None and occurrence.promised:
+            self.violated(occurrence)
+
+    def _write_counts(self, file: Path) -> None:
+        counts = {"checked": self.checked.total(), "exempt": self.exempt.total()}
+        file.write_text(json.dumps(counts), encoding="utf-8")
+
+
+@functools.cache
+def _call(name: str) -> PassCall:
+    return inferred_call(name, None, {})
+
+
+def findings(folder: Path) -> Iterator[LoggedFinding]:
+    """All findings of the log."""
     for line in _lines(folder / FINDINGS):
         text, place, call = json.loads(line)
-        yield Told(dataclasses.replace(Finding.from_json(text), calls=(_made(call),)), place)
+        yield LoggedFinding(
+            dataclasses.replace(Finding.from_json(text), calls=(_made(call),)), place
+        )
 
 
-def running(folder: Path) -> list[Last]:
+def running(folder: Path) -> list[LoggedPass]:
     """The innermost pass of each thread that ran one at the end."""
     stacks: dict[int, list[Any]] = {}
     for line in _lines(folder / PASSES):
@@ -112,7 +165,7 @@ def running(folder: Path) -> list[Last]:
         if stack:
             name, place, call, file = stack[-1]
             text = (folder / file).read_text(encoding="utf-8") if file else ""
-            last.append(Last(name, place, _made(call), text))
+            last.append(LoggedPass(name, place, _made(call), text))
     return last
 
 
@@ -134,6 +187,6 @@ def _plain(call: PassCall) -> dict[str, Any]:
 
 
 def _made(plain: dict[str, Any]) -> PassCall:
-    """A pass that was only in the memory of the process that wrote it is in none now."""
+    """The call; a pass that existed only in the watched process is gone."""
     kind = {PassCall.__name__: PassCall, Held.__name__: Held}[plain.pop("kind")]
     return kind(**plain)

@@ -1,7 +1,7 @@
 """The passes that run in a thread, innermost last: passes run others inside.
 
-An instrument is told nothing where a pass raises. Which passes are over is seen by the Python
-frames that called them.
+An instrument is not called when a pass raises. The Python frames that called the passes show which
+of them have ended.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Running:
     begun: Counter[str] = field(default_factory=Counter)
     """How many passes of a name it has run inside."""
     reached: tvm.IRModule | None = None
-    """What the passes inside have made of the module; None: they work on something else, too."""
+    """The result of the passes inside; None: they work on another module, too."""
     blamed: bool = False
     """A pass inside broke the module."""
     freed: set[str] = field(default_factory=set)
@@ -94,7 +94,7 @@ class Running:
             self.reached = result
 
     def groups(self, result: tvm.IRModule) -> bool:
-        """All that it does is to run others: it has given on what the last of them gave."""
+        """It only runs others: its result is that of the last of them."""
         return (
             self.begun.total() > 0
             and self.reached is not None
@@ -108,14 +108,14 @@ class Stack(list[Running]):
     def __init__(self, over: Callable[[Running], None]) -> None:
         """
         Args:
-            over: told of each pass that is.
+            over: called with each pass that has ended.
         """
         super().__init__()
         self._over = over
         self.sound: tvm.IRModule | None = None
         """The last result of a pass that was found to be well-formed."""
         self.busy = False
-        """Checks are going on, which run passes themselves."""
+        """Checks are running, which run passes themselves."""
 
     def pop(self, index: SupportsIndex = -1) -> Running:
         running = super().pop(index)
@@ -123,14 +123,14 @@ class Stack(list[Running]):
         return running
 
     def drop_dead(self) -> None:
-        """Forget the passes whose callers are gone: they have raised, and it was caught."""
+        """Remove the passes whose callers have returned: they raised, and it was caught."""
         if self:
             alive = set(map(id, _frames(sys._getframe(1))))
             while self and id(self[-1].caller) not in alive:
                 self.pop()
 
     def end(self, name: str) -> Running | None:
-        """The innermost run of a pass of this name, which is over, and so are all inside of it."""
+        """Remove the innermost run of a pass of this name, which has ended, and all inside it."""
         while self:
             running = self.pop()
             if running.name == name:
@@ -138,7 +138,7 @@ class Stack(list[Running]):
         return None
 
     def raised(self, trace: TracebackType | None) -> Running | None:
-        """The innermost pass that an exception has left; all that are over are forgotten."""
+        """The innermost pass that an exception has left; all that have ended are removed."""
         frames = set()
         while trace is not None:
             frames.add(id(trace.tb_frame))

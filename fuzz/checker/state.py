@@ -1,4 +1,4 @@
-"""A module between two passes: what is taken down of it, so that a change in place is noticed.
+"""A module between two passes: what is recorded of it to detect a change in place.
 
 A module of a real model holds gigabytes of constants. Their data is never copied and never read
 here: a constant is the object that it is, and what a pass writes into its data is not noticed.
@@ -17,7 +17,7 @@ from ...oracles.inspect import nodes, relax_functions
 from ...oracles.pass_runs import Given, same_functions
 
 LARGEST = 16 << 20
-"""Bytes of constants up to which the text of a module is taken down before a pass."""
+"""Bytes of constants up to which the text of a module is recorded before a pass."""
 
 
 class State(Given):
@@ -39,7 +39,7 @@ class State(Given):
 
     @property
     def noted(self) -> bool:
-        """Its text was taken down."""
+        """Its text was recorded."""
         return self._text is not None
 
     @property
@@ -49,20 +49,20 @@ class State(Given):
 
     @property
     def portable(self) -> bool:
-        """It is small enough to be written down."""
+        """It is small enough to be written."""
         return constant_bytes(self.mod) <= LARGEST
 
     def restore(self, text: str) -> None:
-        """What it was, found out after it was changed."""
+        """Set the text that it had before it was changed."""
         self._text = text
 
     def written(self) -> str:
-        """The text of the module, as it is now unless it was taken down."""
+        """The recorded text of the module, or that of now."""
         return self._text if self._text is not None else save_json(keys.comparable(self.mod))
 
 
 def mark(mod: tvm.IRModule) -> int:
-    """A hash of the module that leaves out what is in its constants."""
+    """A hash of the module without the data of its constants."""
     comparable = keys.comparable(mod)
     return int(tvm_ffi.structural_hash(comparable, map_free_vars=True, skip_tensor_content=True))
 

@@ -1,4 +1,4 @@
-"""`relaxfuzz check`: what can be asked."""
+"""`relaxfuzz check`: check passes, or a pipeline, on a module of the user's."""
 
 from __future__ import annotations
 
@@ -60,28 +60,21 @@ def check(
     """Check passes, or a pipeline, on a module of yours."""
 
     def command() -> int:
-        from ..commands import check as command
         from ..findings.known import Choice
+        from ..session.checking import check_module
         from ..user_input.options import Relaxations
 
-        return command.run(
-            command.Request(
-                module=module,
-                passes=tuple(passes or ()),
-                pipeline=pipeline,
-                stage=at,
-                workers=workers or cores(),
-                oracles=tuple(oracle) if oracle else None,
-                out=out,
-                json=json,
-                knowns=Choice(
-                    folders=tuple(known or ()), shipped=not no_known, update=known_update
-                ),
-                relaxations=Relaxations(
-                    like=like,
-                    exempt=tuple(exempt or ()),
-                ),
-            )
+        return check_module(
+            module,
+            tuple(passes or ()),
+            pipeline=pipeline,
+            stage=at,
+            oracles=tuple(oracle) if oracle else None,
+            own=Relaxations(like=like, exempt=tuple(exempt or ())),
+            workers=workers or cores(),
+            out=out,
+            knowns=Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+            as_json=json,
         )
 
     finish(command)

@@ -1,4 +1,4 @@
-"""`relaxfuzz nightly`: what can be asked."""
+"""`relaxfuzz nightly`: one run for cron or CI."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def nightly(
     """
 
     def command() -> int:
-        from ..commands import nightly as command
+        from ..nightly import night
         from ..nightly.config import Options
 
         if init:
-            return command.init(config)
+            return night.init(config)
         options = Options(
             out=out,
             budget=budget,
@@ -83,6 +83,6 @@ def nightly(
             cluster=cluster,
             until_first=until_first,
         )
-        return command.run(config, options, workers=cores(), json=json)
+        return night.run(config, options, workers=cores(), json=json)
 
     finish(command)

@@ -1,4 +1,4 @@
-"""`relaxfuzz run`: what can be asked."""
+"""`relaxfuzz run`: generate modules, check passes on them, report."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from .options import (
     Stages,
     Workers,
 )
+
+BUDGET = "60s"
+"""The default where neither --budget nor --modules is given."""
 
 
 @app.command(
@@ -61,34 +64,42 @@ def run(
     """Generate modules and check passes on them until the budget is used up."""
 
     def command() -> int:
-        from ..cluster.where import asked
-        from ..commands import run as command
-        from ..findings.known import Choice
-        from ..user_input.options import Relaxations
+        import dataclasses
+        import random
 
-        return command.run(
-            command.Request(
-                passes=tuple(passes or ()),
-                budget=budget,
-                modules=modules,
-                seed=seed,
-                workers=workers or cores(),
-                block=block,
-                where=asked(scheduler, cluster),
-                oracles=tuple(oracle) if oracle else None,
-                out=out,
-                json=json,
-                knowns=Choice(
-                    folders=tuple(known or ()),
-                    shipped=not no_known,
-                    update=known_update,
-                ),
-                relaxations=Relaxations(
-                    like=like,
-                    stages=tuple(stage or ()),
-                    exempt=tuple(exempt or ()),
-                ),
-            )
+        from ..campaign.campaign import CampaignConfig
+        from ..campaign.schedule import MODULES_IN_BLOCK
+        from ..cluster.where import asked
+        from ..findings.known import Choice
+        from ..session.fuzzing import fuzz
+        from ..session.session import session
+        from ..user_input.options import CampaignOptions, Relaxations
+        from ..user_input.targets import oracles_of, targets
+
+        own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
+        where = asked(scheduler, cluster)
+        chosen = targets(passes or (), own)
+        config = CampaignConfig(
+            seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
+            targets=chosen,
+            seconds=CampaignOptions(budget=budget, modules=modules).time_budget(BUDGET),
+            modules=modules,
+            oracles=oracles_of(tuple(oracle) if oracle else None),
+            compositions=not passes,
+            modules_in_block=block or MODULES_IN_BLOCK,
         )
+        with session(
+            out,
+            workers or cores(),
+            Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+            as_json=json,
+            where=where,
+            calls=[target.call for target in chosen if target.call is not None],
+            campaign="relaxfuzz run",
+        ) as made:
+            config = dataclasses.replace(config, avoid=made.expected.triggers(chosen))
+            named = tuple(target.name for target in chosen) if passes else None
+            finished = fuzz(config, made, command="run", named=named)
+            return made.conclude(finished.modules, finished.checks, finished.seconds)
 
     finish(command)

@@ -1,4 +1,4 @@
-"""`relaxfuzz zoo`: what can be asked."""
+"""`relaxfuzz zoo`: how good is the harness? It checks passes with known faults."""
 
 from __future__ import annotations
 
@@ -43,21 +43,10 @@ def zoo(
 
     def command() -> int:
         from ..campaign.zoo import Budget
-        from ..commands import zoo as command
+        from ..session.zoo import hunt_all
         from ..user_input.mistake import parse_budget
 
-        return command.run(
-            command.Request(
-                names=tuple(names or ()),
-                budget=Budget(
-                    seed=seed,
-                    seconds=parse_budget(budget),
-                    modules=modules,
-                ),
-                workers=workers or cores(),
-                out=out,
-                json=json,
-            )
-        )
+        limits = Budget(seed=seed, seconds=parse_budget(budget), modules=modules)
+        return hunt_all(names or (), limits, workers=workers or cores(), out=out, as_json=json)
 
     finish(command)

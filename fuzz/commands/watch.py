@@ -17,8 +17,8 @@ from rich.console import Console
 
 from ...generators.tvm_api import versions
 from ..checker.child import LAST_WORDS
-from ..checker.log import CHECKED, PASSES, Last, Told, findings, running
-from ..checker.meeting import keep
+from ..checker.log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
+from ..checker.occurrence import save
 from ..findings.confirm import DEATHS
 from ..findings.finding import Finding
 from ..findings.known import Choice
@@ -97,7 +97,7 @@ def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _death(last: Last, code: int, folder: Path) -> Told:
+def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
     """The death of the program as the fault of the pass that was running."""
     kinds = {-signal.SIGSEGV: Death.SEGFAULT, -signal.SIGFPE: Death.ARITHMETIC}
     kinds |= {-signal.SIGABRT: Death.ABORT}
@@ -106,10 +106,10 @@ def _death(last: Last, code: int, folder: Path) -> Told:
     died = Died(0, kind, code, None, words)
     violation = dataclasses.replace(death.violation(died), pass_name=last.call.name)
     finding = Finding.of(violation, module=last.module, versions=versions(), calls=(last.call,))
-    return Told(finding, last.place)
+    return LoggedFinding(finding, last.place)
 
 
-def _report(out: Path, told: Sequence[Told], died: Sequence[Told]) -> int:
+def _report(out: Path, told: Sequence[LoggedFinding], died: Sequence[LoggedFinding]) -> int:
     """See all that was found again, by itself; tell it; how many bugs are new."""
     with session(out, 1, Choice(), as_json=False) as made:
         new = []
@@ -137,13 +137,13 @@ def _report(out: Path, told: Sequence[Told], died: Sequence[Told]) -> int:
 
 
 def _row(
-    told: Told, published: Mapping[str, Finding], made: Session
+    told: LoggedFinding, published: Mapping[str, Finding], made: Session
 ) -> tuple[str, str, str, Path | None]:
     """What the table says of it: where, which oracle, what, and the file."""
     finding = published.get(told.finding.id)
     if finding is not None:
         return told.place, finding.oracle, finding.title, made.store.reproducer(finding)
-    kept = keep(told.finding, made.store.folder)
+    kept = save(told.finding, made.store.folder)
     return told.place, kept.finding.oracle, f"{kept.finding.title}\n{kept.note()}", kept.file
 
 
@@ -152,7 +152,7 @@ def _can_be_made(finding: Finding) -> bool:
     return bool(finding.module) and not any(isinstance(call, Held) for call in finding.calls)
 
 
-def _died_again(told: Told, made: Session) -> Told | None:
+def _died_again(told: LoggedFinding, made: Session) -> LoggedFinding | None:
     """The death in a process of its own, where more is known of it."""
     if not _can_be_made(told.finding):
         return None
@@ -166,7 +166,7 @@ def _died_again(told: Told, made: Session) -> Told | None:
             finding = Finding.of(
                 violation, module=job.module, versions=made.versions, calls=job.calls
             )
-            return Told(finding, told.place)
+            return LoggedFinding(finding, told.place)
     return None
 
 

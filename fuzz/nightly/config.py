@@ -1,4 +1,4 @@
-"""What a nightly run is asked for: a TOML file, and options that win over it.
+"""The settings of a nightly run: a TOML file, and options that win over it.
 
 `example.toml` shows every setting with its default.
 """
@@ -31,7 +31,7 @@ BUDGET = "1h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """Files that tell of the findings; those that are not named are not written."""
+    """The report files; those that are not named are not written."""
 
     html: Path | None = None
     markdown: Path | None = None
@@ -47,7 +47,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nightly(CampaignOptions):
-    """The settings, as they are written."""
+    """The settings of the file."""
 
     oracles: tuple[str, ...] = ()
     workers: int | None = None
@@ -65,7 +65,7 @@ class Nightly(CampaignOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the command line says; None: nothing."""
+    """The options of the command line; None: not given."""
 
     out: Path | None = None
     budget: str | None = None
@@ -80,7 +80,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The settings, understood."""
+    """The settings, resolved."""
 
     settings: Nightly
     targets: tuple[Target, ...]
@@ -99,7 +99,7 @@ def load(path: Path) -> Nightly:
     """The settings of a file.
 
     Raises:
-        Mistake: there is none, it is no TOML, or a key or a value is none that can be.
+        Mistake: there is no such file, it is no TOML, or a key or a value is wrong.
     """
     try:
         table = tomllib.loads(read_text(path))
@@ -113,7 +113,7 @@ def load(path: Path) -> Nightly:
 
 
 def within(settings: Nightly, folder: Path) -> Nightly:
-    """The settings, with paths that begin in this folder."""
+    """The settings, with paths relative to this folder."""
     report = settings.report
     if report is not None:
         report = Reports(**{form: folder / path for form, path in report.named.items()})
@@ -127,15 +127,15 @@ def within(settings: Nightly, folder: Path) -> Nightly:
 
 
 def plan(written: Nightly, options: Options, where: str) -> Plan:
-    """Put both together and see that it can be done.
+    """Merge both, and check the result.
 
-    A number of modules on the command line is the whole budget: it asks for the same run each time.
+    A number of modules on the command line is the whole budget, so that the run is reproducible.
 
     Args:
         where: the file, for messages.
 
     Raises:
-        Mistake: a value that cannot be; the text names its place and what would do.
+        Mistake: a value is wrong; the text names its place and what is expected.
     """
     given = {
         each.name: value
@@ -186,7 +186,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
 
 @contextmanager
 def _at(place: str) -> Iterator[None]:
-    """A mistake in here is one in this place."""
+    """Prefix the place to a mistake inside."""
     try:
         yield
     except Mistake as error:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from ..findings.finding import Finding
+from ..findings.store import Store
 from ..reproducer.account import promised, title, without_own_frames
+from .readable import short_path
 
 DETAIL = 30
 DIFF = 60
@@ -45,6 +48,16 @@ def whole(finding: Finding, hints: Sequence[str] = ()) -> str:
     if hints:
         parts.append("\n".join(hints))
     return "\n\n".join(parts)
+
+
+def hints(finding: Finding, store: Store) -> list[str]:
+    """Where the reproducer is, and how to run it again."""
+    found = []
+    path = store.reproducer(finding)
+    if path is not None:
+        found.append(f"Reproducer:   {short_path(path)}")
+    stored = f"{short_path(store.folder)}/{finding.id}"
+    return [*found, f"See it again: relaxfuzz replay {shlex.quote(stored)}"]
 
 
 def without_imports(script: str) -> str:

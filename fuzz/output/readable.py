@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
+from pathlib import Path
 
 LONGEST = 500
 """Characters of a sentence with foreign text in it."""
@@ -45,3 +47,11 @@ def _shows(char: str) -> bool:
 
 def _escape(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def short_path(path: Path) -> str:
+    """A path relative to the working directory, if that is shorter."""
+    try:
+        return min(os.path.relpath(path), str(path), key=len)
+    except ValueError:  # another drive
+        return str(path)

@@ -1,4 +1,4 @@
-"""The exception of `check_pass`, and what is found out about it when somebody looks."""
+"""The exception of `check_pass`; its text is made when it is shown."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ UNTRIED = (
 class PassViolation(AssertionError):
     """A pass broke a promise.
 
-    The smaller module and the file that reproduces it are made when somebody looks: Hypothesis
-    tries hundreds of examples on its way to the one that it shows.
+    The minimized module and the reproducer are made on demand: Hypothesis tries hundreds of
+    examples on its way to the one that it shows.
 
     Attributes:
-        violation: the oracle's account.
+        violation: what the oracle reported.
     """
 
     def __init__(self, finding: Finding, *, brief: bool = False) -> None:
         """
         Args:
-            brief: as text, do not look into it.
+            brief: the text has no minimized module and no reproducer.
         """
         super().__init__(f"{finding.pass_name}: {finding.title}")
         self.violation = finding.violation
@@ -62,42 +62,42 @@ class PassViolation(AssertionError):
 
     @property
     def reproducer(self) -> str:
-        """A Python file that fails in the same way; it has a gap for a pass that is only in memory.
+        """A Python file that fails in the same way, with a gap for a pass that is only in memory.
 
-        Empty where none was seen to fail.
+        Empty if none failed.
         """
-        return self._seen[1]
+        return self._minimized[1]
 
     @functools.cached_property
-    def _seen(self) -> tuple[Finding, str]:
-        """The finding with its exhibit, as small as it got; the reproducer."""
+    def _minimized(self) -> tuple[Finding, str]:
+        """The finding with its exhibit, minimized; the reproducer."""
         source = reproducer.source_of(self._finding.module)
         finding = dataclasses.replace(self._finding, source=source)
         (call,) = finding.calls
         if not isinstance(call, Held):
-            return _apart(finding)
+            return _in_workers(finding)
         if (named := call.named()) is not None:
             elsewhere = dataclasses.replace(finding, calls=(named,))
             # In another process the pass may be in another state, or cannot be imported.
             with contextlib.suppress(ExecutorError, Mistake):
                 if again(pool(), elsewhere, finding.module) is not None:
-                    return _apart(elsewhere)
-        return _here(finding)
+                    return _in_workers(elsewhere)
+        return _in_process(finding)
 
     @functools.cached_property
     def _text(self) -> str:
         if self._brief:
             return f"{headed(self._finding)}\n\n{UNTRIED}"
         try:
-            finding, text = self._seen
+            finding, text = self._minimized
             return whole(finding, self._hints(finding, text))
-        except Exception as error:  # the violation is no less true
-            told = f"{type(error).__name__}: {error}"
-            return f"{headed(self._finding)}\n\nIt could not be looked into: {told}"
+        except Exception as error:  # the violation is valid without it
+            reason = f"{type(error).__name__}: {error}"
+            return f"{headed(self._finding)}\n\nIt could not be minimized: {reason}"
 
     def _hints(self, finding: Finding, text: str) -> Sequence[str]:
         if not text:
-            return ["No file was seen to fail in the same way; this test is its reproducer."]
+            return ["No file reproduces it; this test is its reproducer."]
         path = self._folder / file_name(finding)
         write_whole(path, text)
         shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
@@ -109,8 +109,8 @@ class PassViolation(AssertionError):
         return self._text
 
 
-def _apart(finding: Finding) -> tuple[Finding, str]:
-    """Looked into in processes of its own."""
+def _in_workers(finding: Finding) -> tuple[Finding, str]:
+    """Minimize it in processes of its own."""
     deadline = time.monotonic() + MINIMIZE_SECONDS
     small = minimized(pool(), finding, over=lambda: time.monotonic() > deadline).finding
     for candidate in (small, finding) if small is not finding else (finding,):
@@ -121,8 +121,8 @@ def _apart(finding: Finding) -> tuple[Finding, str]:
     return dataclasses.replace(candidate, exhibit=exhibit.exhibit(pool(), candidate)), text
 
 
-def _here(finding: Finding) -> tuple[Finding, str]:
-    """In this process, where the pass is; the module is the one it was found on."""
+def _in_process(finding: Finding) -> tuple[Finding, str]:
+    """Keep the module: the pass exists only in this process."""
     mod = load_json(finding.module)
     if finding.oracle in DEATHS:
         shown = alone(printed(mod), finding.violation)
@@ -133,7 +133,7 @@ def _here(finding: Finding) -> tuple[Finding, str]:
 
 @functools.cache
 def pool() -> LocalPool:
-    """The process that checks passes by name for this one, until its end."""
+    """The worker that checks passes by name for this process, until its end."""
     pool = LocalPool(1)
     atexit.register(pool.close)
     return pool

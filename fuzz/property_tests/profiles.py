@@ -1,20 +1,20 @@
 """Profiles of Hypothesis for tests that draw modules: `--hypothesis-profile=relaxfuzz-pr`.
 
-Hypothesis calls `register` when it is imported, by whomever (entry point `hypothesis`), so that the
-profiles are there for its own pytest plugin, for a conftest.py, and without pytest.
+Hypothesis calls `register` whenever it is imported (entry point `hypothesis`), so that its pytest
+plugin, a conftest.py and programs without pytest have the profiles.
 """
 
 from __future__ import annotations
 
 NIGHTLY_EXAMPLES = 2000
-"""Of each test; some 30 seconds for a cheap pass that keeps its promises."""
+"""Of each test; about 30 seconds for a cheap pass."""
 
 
 def register() -> None:
     """Make the profiles known to Hypothesis; none is loaded."""
     from hypothesis import HealthCheck, Phase, settings
 
-    # To vary a failing module hundreds of times, each with a check, explains nothing of a compiler.
+    # The explain phase would check hundreds of variants, which explains nothing of a compiler.
     # Modules of late stages take a while to draw, and a check has limits of its own.
     plain = settings(
         settings.get_profile("default"),

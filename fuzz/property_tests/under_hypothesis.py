@@ -1,4 +1,4 @@
-"""A check inside a Hypothesis test: what is tried, what is timed, which failures are one bug.
+"""A check inside a Hypothesis test: attempts, deadlines, and which failures are one bug.
 
 Nothing here imports Hypothesis: where it is not imported, no test of its own is running.
 """
@@ -17,16 +17,16 @@ from ..findings.finding import id_of
 
 
 def searching() -> bool:
-    """Hypothesis is trying an example; one that it shows to people it runs once more."""
+    """Hypothesis is searching; it runs the example that it shows once more, at the end."""
     context = _context()
     return context is not None and not context.is_final
 
 
 @contextmanager
 def untimed() -> Iterator[None]:
-    """What takes its time here does not count for the deadline of an example.
+    """The time inside does not count for the deadline of an example.
 
-    A check has limits of its own, and the first one starts the process that all go to.
+    A check has limits of its own, and the first one starts the worker process.
     """
     context = _context()
     times = getattr(context and context.data, "_stateful_run_times", None)
@@ -39,10 +39,10 @@ def untimed() -> Iterator[None]:
 
 
 def fail(error: Exception, violation: Violation) -> NoReturn:
-    """Raise from a place of this bug's own.
+    """Raise from a source location that is unique to this bug.
 
-    Hypothesis takes two failures for one bug where the type and the line agree, and tells the one
-    with the smaller example. So two bugs of one pass must not be raised by one line.
+    Hypothesis takes failures of the same type and line for one bug, and reports the smaller
+    example. So two bugs of one pass must not be raised by one line.
     """
     __tracebackhide__ = True  # by pytest
     place = f"<{violation.pass_name}, {violation.oracle}, {_bug(violation)}>"
@@ -56,19 +56,19 @@ def _raise(error: Exception) -> NoReturn:
 
 
 def _bug(violation: Violation) -> str:
-    """What tells bugs apart, less finely than keys do: one bug may show on many operators.
+    """An identity that is coarser than the key: one bug may show on many operators.
 
-    An exception is known by its type and place, as Hypothesis knows it; what is ill-formed by the
-    checker's message; the rest by what is wrong.
+    Of an exception its type and place, as in Hypothesis; of an ill-formed module the checker's
+    message; otherwise the first part of the key.
     """
     match violation.oracle, *violation.key:
         case "crash", kind, text:
-            told: tuple[str, ...] = (kind, violation.place or text)
+            parts: tuple[str, ...] = (kind, violation.place or text)
         case "well-formed", kind, message, *_:
-            told = (kind, message)
+            parts = (kind, message)
         case _, *key:
-            told = tuple(key[:1])
-    return id_of((violation.oracle, violation.pass_name, told, ""))
+            parts = tuple(key[:1])
+    return id_of((violation.oracle, violation.pass_name, parts, ""))
 
 
 def _context() -> Any:

@@ -1,20 +1,17 @@
-"""The pytest plugin: `pytest --relaxfuzz PASS`, and what tests of one's own use.
+"""The pytest plugin: `pytest --relaxfuzz PASS`, the fixture `relaxfuzz`, and corpus files as tests.
 
-Loading it imports neither TVM nor Hypothesis: the work is in modules that the hooks import when
-there is something to do.
+Loading it imports neither TVM nor Hypothesis: hooks import the modules that need them when there is
+something to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Mapping
+from typing import Any
 
 import pytest
 
-from . import options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from . import gathered, items, options, plan
 
 pytest_plugins = [f"{__name__}.corpus", f"{__name__}.fixture"]
 """With hooks of their own."""
@@ -26,42 +23,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read what was asked for."""
-    from . import items, session
-
+    """Read the settings; make the plan, or take the controller's."""
     config.addinivalue_line("markers", f"{items.MARKER}: a pass that --relaxfuzz fuzzes")
     settings = config.stash[options.SETTINGS] = options.settings(config)
-    given = getattr(config, "workerinput", {}).get(session.KEY)
-    if given is not None:
-        config.stash[session.PLAN] = session.given(given)
-    elif settings.passes and not hasattr(config, "workerinput"):
-        config.stash[session.PLAN] = session.plan(config, settings)
+    if hasattr(config, "workerinput"):
+        if (text := config.workerinput.get(plan.KEY)) is not None:
+            config.stash[plan.PLAN] = plan.Plan.from_json(text)
+    elif settings.passes:
+        config.stash[plan.PLAN] = plan.plan(config, settings)
+        config.stash[gathered.GATHERED] = gathered.Gathered()
+        config.pluginmanager.register(config.stash[gathered.GATHERED])
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """What is to be fuzzed."""
-    from . import session
-
-    plan = config.stash.get(session.PLAN, None)
-    return None if plan is None else session.header(config.stash[options.SETTINGS], plan)
+    chosen = config.stash.get(plan.PLAN, None)
+    return None if chosen is None else plan.header(config.stash[options.SETTINGS], chosen)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Where others do the work, the mistakes are told before they begin."""
-    from . import session as sessions
+    """The controller of xdist reports mistakes before it starts workers."""
+    config = session.config
+    if plan.PLAN in config.stash and config.pluginmanager.hasplugin("dsession"):
+        from .session import prepare
 
-    if sessions.is_controller(session.config):
-        sessions.prepare(session.config)
+        prepare(config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of xdist what was decided."""
-    from . import session
-
-    plan = node.config.stash.get(session.PLAN, None)
-    if plan is not None:
-        node.workerinput[session.KEY] = session.told(plan)
+    """Send the plan to a worker of xdist."""
+    chosen = node.config.stash.get(plan.PLAN, None)
+    if chosen is not None:
+        node.workerinput[plan.KEY] = chosen.to_json()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -69,50 +63,56 @@ def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Add the passes to what was collected."""
-    from . import items, session
-
     report = yield
-    plan = collector.config.stash.get(session.PLAN, None)
-    if plan is not None and isinstance(collector, pytest.Session) and report.passed:
-        shards = items.shards(plan.passes, plan.shards)
-        report.result.append(
-            items.Passes.from_parent(
-                collector, name=items.FOLDER, nodeid=items.FOLDER, shards=shards
-            )
+    chosen = collector.config.stash.get(plan.PLAN, None)
+    if chosen is not None and isinstance(collector, pytest.Session) and report.passed:
+        folder = items.Passes.from_parent(
+            collector, name=items.FOLDER, nodeid=items.FOLDER, shards=chosen.all_shards()
         )
+        report.result.append(folder)
     return report
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Campaigns stand where xdist gives them to workers evenly."""
-    from .items import arranged
-    from .session import PLAN
+    """Order the items so that xdist gives campaigns to workers evenly."""
+    chosen = config.stash.get(plan.PLAN, None)
+    if chosen is not None:
+        from .items import arranged
 
-    plan = config.stash.get(PLAN, None)
-    if plan is not None:
-        items[:] = arranged(items, plan.workers)
+        items[:] = arranged(items, chosen.workers)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Mistakes in the names of passes are told before anything runs."""
-    from . import session as sessions
-    from .items import Campaign
-
-    passes = {item.shard.spelling for item in session.items if isinstance(item, Campaign)}
+    """Mistakes in the names of passes are reported before anything runs."""
+    config = session.config
+    passes = {item.shard.spelling for item in session.items if isinstance(item, items.Campaign)}
     if passes:
-        sessions.collected(session.config, passes)
+        config.stash[plan.SPLIT] = len(passes)
+        if not config.stash[plan.PLAN].targets and not config.getoption("collectonly"):
+            from .session import prepare
+
+            prepare(config, passes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The result of an item travels with its report."""
+    report = yield
+    result = item.stash.get(plan.RESULT, None)
+    if result is not None:
+        report.relaxfuzz = result  # type: ignore[attr-defined]  # reports take any attribute
+    return report
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(
     report: pytest.CollectReport | pytest.TestReport, config: pytest.Config
 ) -> tuple[str, str, str | Mapping[str, bool]] | None:
-    """A promise that was kept is told with -vv only; a known bug is counted."""
-    from .items import FOLDER
-    from .session import PLAN
-
-    ours = config.stash.get(PLAN, None) is not None and report.nodeid.startswith(f"{FOLDER}::")
+    """An oracle without a violation is shown with -vv only; a known bug is counted."""
+    ours = plan.PLAN in config.stash and report.nodeid.startswith(f"{items.FOLDER}::")
     if not ours or not isinstance(report, pytest.SubtestReport):
         return None
     if report.failed or config.get_verbosity() > 1:
@@ -124,36 +124,20 @@ def pytest_report_teststatus(
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Put together what the items did; in xdist, after its workers have ended."""
-    from .session import PLAN
+    """Sum up what the items did; with xdist, after its workers have ended."""
+    chosen = session.config.stash.get(plan.PLAN, None)
+    if chosen is not None and chosen.run is not None and gathered.GATHERED in session.config.stash:
+        from .session import finish
 
-    config = session.config
-    plan = config.stash.get(PLAN, None)
-    if plan is not None and plan.run is not None and not hasattr(config, "workerinput"):
-        from . import summary
-
-        summary.finish(config)
+        finish(session.config)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """What was done for each pass."""
-    from .session import PLAN
+    chosen = config.stash.get(plan.PLAN, None)
+    if chosen is not None and chosen.run is not None:
+        from .session import print_summary
 
-    plan = config.stash.get(PLAN, None)
-    if plan is not None and plan.run is not None:
-        from . import summary
-
-        summary.tell(config, terminalreporter)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem: str, sched: Any) -> None:
-    """A worker of xdist died: the controller tells what its campaign had found."""
-    from .session import PLAN
-
-    if sched.config.stash.get(PLAN, None) is not None:
-        from .rescue import LOST
-
-        sched.config.stash.setdefault(LOST, []).append(crashitem)
+        print_summary(config, terminalreporter)

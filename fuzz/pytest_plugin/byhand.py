@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tvm
 
+from ...generators.tvm_api import versions
+from ..campaign.campaign import CampaignConfig
+from ..campaign.runner import CampaignRunner
+from ..campaign.triage import Triage
+from ..findings.finding import Finding
+from ..findings.known import Choice
 from ..findings.store import Store
+from ..output import failure_text
+from ..output.terminal import counted
+from ..process.executor import ExecutorError
 from ..property_tests.check_pass import called, check_pass
+from ..property_tests.pass_violation import pool
 from ..user_input.mistake import Mistake, near, parse_budget
 from ..user_input.options import EXEMPT_INSTEAD, Relaxations
 from ..user_input.settings import read
 from ..user_input.targets import check_names, oracles_of, targets
 from ..user_input.unnamed_pass import Held
-from .byhand_campaign import Campaign
 from .options import Settings
+
+RESERVE = 0.25
+"""Share of a time budget that is reserved for confirming and reducing findings."""
+
+GRACE = 30.0
+"""Seconds for that, if modules are the budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a marker says, and nothing of what it does not say."""
+    """The options of a marker, only those that are given."""
 
     oracles: tuple[str, ...] | None
     relaxations: Mapping[str, Any]
@@ -35,10 +50,10 @@ class _Marker(Relaxations):
 
 
 def options(given: Mapping[str, Any]) -> Options:
-    """The options of a marker.
+    """Read the options of a marker.
 
     Raises:
-        Mistake: an option that there is not, a value of another kind, a name of nothing.
+        Mistake: there is no such option, oracle, stage or pass, or a value has another type.
     """
     names = [field.name for field in dataclasses.fields(_Marker)]
     for name in given:
@@ -50,11 +65,11 @@ def options(given: Mapping[str, Any]) -> Options:
         name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
         for name, value in given.items()
     }
-    said = read(table, _Marker, "options")
-    oracles_of(said.oracles)
-    check_names(said)
-    relaxations = {name: getattr(said, name) for name in given if name != "oracles"}
-    return Options(said.oracles, relaxations)
+    marker = read(table, _Marker, "options")
+    oracles_of(marker.oracles)
+    check_names(marker)
+    relaxations = {name: getattr(marker, name) for name in given if name != "oracles"}
+    return Options(marker.oracles, relaxations)
 
 
 def check(
@@ -76,6 +91,18 @@ def check(
         call = dataclasses.replace(call, like=relaxations.like)
     oracles = None if options is None else options.oracles
     check_pass(call, mod, oracles=oracles, exempt=relaxations.exempt)
+
+
+class PassViolations(AssertionError):
+    """A pass broke promises on generated modules.
+
+    Attributes:
+        findings: one for each bug, minimized.
+    """
+
+    def __init__(self, text: str, findings: Sequence[Finding]) -> None:
+        super().__init__(text)
+        self.findings = findings
 
 
 def fuzz(
@@ -103,12 +130,36 @@ def fuzz(
     relaxations = _relaxations(options, promises)
     own = {} if relaxations == Relaxations() else {pass_: relaxations}
     (target,) = targets([pass_], Relaxations(), own)
+    expected = Choice(folders=settings.known).load(versions()["tvm"])
+    config = CampaignConfig(
+        seed=seed,
+        targets=(target,),
+        seconds=None if seconds is None else seconds * (1 - RESERVE),
+        modules=modules,
+        oracles=None if options is None else options.oracles,
+        compositions=False,
+        avoid=expected.triggers((target,)),
+    )
     with Store(settings.out) as store:
-        done = Campaign(store, target, settings, seed).run(
-            None if options is None else options.oracles, seconds, modules
-        )
-    if done is not None:
-        raise done
+        found: list[Finding] = []
+        triage = Triage(store, pool(), found.append, expected=expected)
+        runner = CampaignRunner(config, pool(), triage, command="pytest")
+        finished = runner.run()
+        triage.drain(GRACE if seconds is None else seconds * RESERVE, lambda: None)
+        runner.end()
+        texts = [failure_text.whole(each, failure_text.hints(each, store)) for each in found]
+    result, tried = runner.result(), counted(finished.modules, "module")
+    if found:
+        head = f"{counted(len(found), 'bug')} of {target.name} in {tried}"
+        raise PassViolations(f"{head}\n\n" + "\n\n\n".join(texts), tuple(found))
+    if result.lost is not None:
+        raise ExecutorError(result.lost)
+    if result.mistakes:
+        raise Mistake("\n".join(result.mistakes))
+    if result.faults:
+        raise RuntimeError("\n\n".join(["relaxfuzz itself failed:", *result.faults]))
+    if not finished.checks:
+        raise Mistake(f"{target.name} did not apply to any of {tried}: nothing was checked")
 
 
 def _relaxations(options: Options | None, promises: Relaxations | None) -> Relaxations:

@@ -1,8 +1,8 @@
-"""Files of a corpus as tests: each must fail, or pass, as it says of itself; and knowns likewise.
+"""Corpus files and known bugs as tests: each must fail, or pass, as it is recorded.
 
-A file with the header of a corpus (see `corpus`) says on which versions of TVM it fails: there it
-is an expected failure, and strict. A reproducer without one must pass. Of the user's knowns, each
-one with a reproducer is a test. They run in processes of their own; TVM is imported when the first
+The header of a corpus file (see `corpus`) lists the versions of TVM on which it fails: there it is
+a strict expected failure. A reproducer without a header must pass. Each known bug of the user's
+that has a reproducer is a test. They run in processes of their own; TVM is imported when the first
 of them runs.
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 from ...corpus import Entry, entry
 from ..findings.script import is_reproducer
-from .items import Told
+from .failure import Failure
 from .options import SETTINGS, in_part
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(trylast=True)  # when the settings have been read
 def pytest_configure(config: pytest.Config) -> None:
-    """What was asked for on the command line is collected, whatever else is.
-
-    What pyproject.toml lists belongs to the tests of the repository.
-    """
+    """Collect the paths of options always, those of pyproject.toml with the whole repository."""
     settings = config.stash[SETTINGS]
     everything = not in_part(config)
     chosen: list[Path] = []
@@ -40,13 +37,13 @@ def pytest_configure(config: pytest.Config) -> None:
         chosen += settings.known
     for path in chosen:
         if not path.exists():
-            raise pytest.UsageError(f"relaxfuzz: nothing is at '{path}', which is to be collected")
+            raise pytest.UsageError(f"relaxfuzz: no such file or folder: '{path}'")
         if str(path) not in config.args:
             config.args.append(str(path))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A file of a corpus, or a known."""
+    """A corpus file, or the record of a known bug."""
     settings = parent.config.stash[SETTINGS]
     if file_path.suffix == ".py" and _within(file_path, settings.corpus):
         return Reproducer.from_parent(parent, path=file_path) if is_reproducer(file_path) else None
@@ -60,30 +57,30 @@ def _within(path: Path, folders: Iterable[Path]) -> bool:
 
 
 class Reproducer(pytest.File):
-    """A file of a corpus, or a reproducer."""
+    """A corpus file, or a reproducer."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """One test."""
         try:
-            said = entry(self.path)
+            header = entry(self.path)
         except ValueError as error:
             raise self.CollectError(str(error)) from None
-        yield _OfCorpus.from_parent(self, name="reproducer", entry=said)
+        yield _OfCorpus.from_parent(self, name="reproducer", entry=header)
 
 
 class Known(pytest.File):
-    """A known of the user's."""
+    """The record of a known bug of the user's."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """One test, if it has a reproducer."""
         yield _OfKnown.from_parent(self, name="known")
 
 
-class _Again(pytest.Item):
-    """A reproducer is run again."""
+class _Replay(pytest.Item):
+    """A test that runs a reproducer."""
 
     def replay(self, path: Path) -> Outcome:
-        """What comes out, in a process of its own."""
+        """Run the reproducer in a process of its own."""
         from ..findings.replay import Item, replay
 
         root = str(self.config.rootpath)
@@ -93,17 +90,17 @@ class _Again(pytest.Item):
         return replay(Item(path, entry=entry(path)), None)
 
     def expected(self, reason: str, outcome: Outcome) -> None:
-        """It fails as it is known to.
+        """It fails as recorded.
 
         Raises:
-            xfail.Exception, or Told under --runxfail.
+            xfail.Exception, or Failure under --runxfail.
         """
         pytest.xfail(reason)
-        raise Told(f"{reason}\n\n{outcome.said}")  # --runxfail: xfail does nothing
+        raise Failure(f"{reason}\n\n{outcome.said}")  # --runxfail: xfail does nothing
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
         """Its text, without the frames of the plugin."""
-        if isinstance(excinfo.value, Told):
+        if isinstance(excinfo.value, Failure):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
@@ -112,7 +109,7 @@ class _Again(pytest.Item):
         return self.path, None, f"{self.path.name}::{self.name}"
 
 
-class _OfCorpus(_Again):
+class _OfCorpus(_Replay):
     def __init__(self, entry: Entry | None, **rest: object) -> None:
         super().__init__(**rest)  # type: ignore[arg-type]  # as pytest gives them
         self.entry = entry
@@ -120,7 +117,7 @@ class _OfCorpus(_Again):
     def runtest(self) -> None:
         from ...generators.tvm_api import versions
         from ..findings.replay import Status
-        from .failure import near
+        from ..output.readable import short_path
 
         outcome = self.replay(self.path)
         if self.entry is not None:
@@ -134,50 +131,51 @@ class _OfCorpus(_Again):
                 self.expected(f"{_title(self.path)} ({link})", outcome)
             case Status.FIXED:
                 version = versions()["tvm"]
-                raise Told(
-                    f"[XPASS(strict)] fixed: change the header of {near(self.path)}\n"
-                    f"It does not fail any more on TVM {version}: "
+                raise Failure(
+                    f"[XPASS(strict)] fixed: change the header of {short_path(self.path)}\n"
+                    f"It no longer fails on TVM {version}: "
                     f"'tvm: fails on ...; fixed in {version}'"
                 )
             case Status.FAILS:
-                raise Told(f"{outcome.said}\n\n{_again(self.path)}")
-        raise Told(f"{outcome.status}: {outcome.said}\n\n{_again(self.path)}")
+                raise Failure(f"{outcome.said}\n\n{_hint(self.path)}")
+        raise Failure(f"{outcome.status}: {outcome.said}\n\n{_hint(self.path)}")
 
 
-class _OfKnown(_Again):
+class _OfKnown(_Replay):
     def runtest(self) -> None:
         from ...corpus.knowns import known
         from ...generators.tvm_api import versions
         from ..findings.known import NO_LONGER
         from ..findings.replay import Status
-        from .failure import near, reason
+        from ..output.readable import short_path
+        from .results import reason
 
         try:
-            said = known(self.path)
+            bug = known(self.path)
         except ValueError as error:
-            raise Told(str(error)) from None
-        if said.reproducer is None:
+            raise Failure(str(error)) from None
+        if bug.reproducer is None:
             pytest.skip("it has no reproducer")
         version = versions()["tvm"]
-        expected = said.tvm.expects_failure(version)
-        outcome = self.replay(said.reproducer)
-        _key(self, said.keys[0])
+        expected = bug.tvm.expects_failure(version)
+        outcome = self.replay(bug.reproducer)
+        _key(self, bug.keys[0])
         gone = outcome.status in NO_LONGER
         if outcome.status in (Status.FAILS, Status.AS_EXPECTED) and expected:
-            self.expected(reason(said), outcome)
+            self.expected(reason(bug), outcome)
         if gone and expected:
-            raise Told(
-                f"[XPASS(strict)] fixed: {reason(said)}\n"
-                f"{near(said.reproducer)} does not fail any more on TVM {version}: change "
-                f"{near(self.path)}, or let "
-                f"`relaxfuzz known --known {near(self.path.parent)} --prune` do it"
+            raise Failure(
+                f"[XPASS(strict)] fixed: {reason(bug)}\n"
+                f"{short_path(bug.reproducer)} no longer fails on TVM {version}: change "
+                f"{short_path(self.path)}, or let "
+                f"`relaxfuzz known --known {short_path(self.path.parent)} --prune` do it"
             )
         if not gone:
-            raise Told(f"{outcome.status}: {outcome.said}\n\n{_again(said.reproducer)}")
+            raise Failure(f"{outcome.status}: {outcome.said}\n\n{_hint(bug.reproducer)}")
 
 
 def _title(path: Path) -> str:
-    """What a file of a corpus begins with, up to the empty line of its header."""
+    """The first lines of a corpus file, up to the empty line of its header."""
     lines = path.read_text(encoding="utf-8").partition("\n#\n")[0].splitlines()
     return " ".join(line.removeprefix("#").strip() for line in lines)
 
@@ -186,7 +184,7 @@ def _key(item: pytest.Item, key: tuple[str, ...]) -> None:
     item.user_properties.append(("relaxfuzz.key", json.dumps(key, ensure_ascii=False)))
 
 
-def _again(path: Path) -> str:
-    from .failure import near
+def _hint(path: Path) -> str:
+    from ..output.readable import short_path
 
-    return f"See it again: relaxfuzz replay {near(path)}"
+    return f"See it again: relaxfuzz replay {short_path(path)}"

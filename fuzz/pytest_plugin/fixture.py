@@ -34,18 +34,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Options that cannot be are told before the test begins."""
+    """Wrong options are reported before the test begins."""
     item.config.stash[_ITEM] = item
     markers = list(item.iter_markers("relaxfuzz"))
     if not markers:
         return
-    problem = _take(item, markers)
+    problem = _read(item, markers)
     if problem is not None:
         pytest.fail(f"@pytest.mark.relaxfuzz: {problem}", pytrace=False)
 
 
-def _take(item: pytest.Item, markers: list[pytest.Mark]) -> str | None:
-    """Keep what the markers say; or what is wrong with them."""
+def _read(item: pytest.Item, markers: list[pytest.Mark]) -> str | None:
+    """Store the options of the markers; or what is wrong with them."""
     from ..user_input.mistake import Mistake
     from .byhand import options
 
@@ -62,7 +62,7 @@ def _take(item: pytest.Item, markers: list[pytest.Mark]) -> str | None:
 
 
 class RelaxFuzz:
-    """Checks passes in a test; the marker `relaxfuzz` of the test says what is asked."""
+    """Checks passes in a test, with the options of its marker `relaxfuzz`."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -76,7 +76,7 @@ class RelaxFuzz:
 
         Raises:
             PassViolation: it broke a promise.
-            Mistake: the text names no pass, or an option cannot be.
+            Mistake: there is no such pass, or an option does not apply.
         """
         __tracebackhide__ = True
         from .byhand import check
@@ -93,18 +93,17 @@ class RelaxFuzz:
     ) -> None:
         """Check a pass on generated modules, in processes of its own.
 
-        Bugs that are known of the installed TVM, or in a folder of --relaxfuzz-known, are no
-        failures.
+        Known bugs of the installed TVM, and those in folders of --relaxfuzz-known, are no failures.
 
         Args:
             pass_: "FuseOps" or "package.module:Name".
-            budget: time, "10s" or "2m". What it is enough for depends on the machine.
-            modules: so many of them. One of both, at least.
+            budget: a time, "10s" or "2m"; how much is checked then depends on the machine.
+            modules: the number of modules. At least one of both is given.
             seed: the same seed gives the same modules.
 
         Raises:
-            Broken: the pass broke promises; all bugs are told, minimized.
-            Mistake: the text names no pass, or an option cannot be.
+            PassViolations: the pass broke promises; the message has all bugs, minimized.
+            Mistake: there is no such pass, an option does not apply, or no module was checked.
         """
         __tracebackhide__ = True
         from .byhand import fuzz

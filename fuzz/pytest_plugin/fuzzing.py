@@ -1,266 +1,273 @@
-"""One item at work: a campaign on one pass, its findings told as subtests while it goes on."""
+"""One item at work: a campaign on one pass, whose findings are reported as subtests at once."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import queue
+import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from ...corpus.knowns import Known
+from ...generators.tvm_api import versions
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
 from ..campaign.campaign import CampaignConfig
-from ..campaign.campaign import run as campaign
-from ..campaign.events import BlockDone, Fault, Finished, Found, Progress
+from ..campaign.events import Event, Progress
+from ..campaign.runner import CampaignResult, CampaignRunner
 from ..campaign.triage import Triage
-from ..findings.finding import Finding
+from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
-from ..process.protocol import Identity, identity
+from ..findings.store import Store
+from ..process.executor import ExecutorError
+from ..process.local_pool import LocalPool
+from ..process.serialize import typed
 from ..process.targets import PassStats, Target
-from . import failure
-from .items import Campaign, Shard, Told
-from .parts import Part
-from .workplace import Workplace
+from ..user_input.mistake import Mistake
+from . import results
+from .failure import Failure
+from .options import SETTINGS
+from .plan import PLAN, RESULT, SPLIT, Shard
+from .results import Claim, Claims, ItemResult
+
+LEAST = 1.0
+"""Seconds for a pass, however little time is left."""
 
 RESERVE = 0.25
-"""Share of an item's time that is kept for findings that wait to be confirmed and reduced."""
+"""Share of an item's time that is reserved for confirming and reducing."""
 
 GRACE, MOST_GRACE = 10.0, 60.0
-"""Seconds that they get at least, and where modules are the budget."""
+"""Seconds for that at least, and if modules are the budget."""
 
 PATIENCE = 60.0
-"""Seconds after that in which what was reduced is still made into reproducers."""
-
-EVERY = 1.0
-"""Seconds between two times that an item writes down how far it is."""
+"""Seconds after that, in which reduced findings still get their reproducers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a campaign."""
+class Clock:
+    """Splits the session's time over passes; what one takes too much, the later ones lack.
 
-    asked: tuple[str, ...]
-    """The oracles, in their order."""
-    knowns: tuple[Known, ...]
-    """Those that were met."""
-    faults: tuple[str, ...]
-    """What relaxfuzz itself did wrong."""
+    Each process of a session has one: each gets an equal part of the work on every pass.
+    """
+
+    def __init__(self, total: float | None, passes: int) -> None:
+        self._left = total
+        self._passes = passes
+        self._begun: set[str] = set()
+
+    def share(self, spelling: str) -> float | None:
+        """The time for the item that begins; None: unlimited."""
+        if self._left is None:
+            return None
+        self._begun.add(spelling)
+        return max(LEAST, self._left / (self._passes - len(self._begun) + 1))
+
+    def spend(self, seconds: float) -> None:
+        """Subtract from what is left."""
+        if self._left is not None:
+            self._left -= seconds
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """The time inside is spent."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spend(time.monotonic() - begin)
 
 
-def run(item: Campaign, subtests: pytest.Subtests) -> None:
+class Resources:
+    """The store, the workers and the time that the items of one process share."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.settings = config.stash[SETTINGS]
+        self.plan = config.stash[PLAN]
+        self.clock = Clock(self.settings.seconds, config.stash[SPLIT])
+        self.claims = Claims(Path(self.plan.claims))
+        with self.clock.running():
+            sys.path.append(str(config.rootpath))  # where a repository's own packages are
+            self.store = Store(self.settings.out)
+            self.pool = LocalPool(1)
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Resources:
+        """Those of this process, made for its first item and closed at its end."""
+        made = config.stash.get(_RESOURCES, None)
+        if made is None:
+            made = config.stash[_RESOURCES] = cls(config)
+            config.add_cleanup(made.close)
+        return made
+
+    def close(self) -> None:
+        """Leave nothing running."""
+        self.pool.close()
+        self.store.close()
+
+
+_RESOURCES = pytest.StashKey[Resources]()
+
+
+def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
     """The body of an item.
 
     Raises:
-        Told: relaxfuzz itself failed.
+        Failure: relaxfuzz itself failed.
+        Mistake: the pass can no longer be loaded.
+        ExecutorError: the workers cannot be kept alive.
     """
-    place = Workplace.of(item.config)
-    broken: set[str] = set()
+    resources = Resources.of(item.config)
+    failed: set[str] = set()
 
-    def tell(finding: Finding) -> None:
-        row = place.store.rows.of(finding.id) or finding.id
-        if place.parts.claim(row, item.shard.spelling, item.nodeid) != item.nodeid:
+    def report(finding: Finding) -> None:
+        row = resources.store.rows.of(finding.id) or finding.id
+        claim = Claim(item.nodeid, shard.spelling, row, finding.id)
+        if resources.claims.claim(claim) != claim:
             return
-        broken.add(finding.oracle)
-        for name, value in failure.properties(finding, place.store):
-            item.user_properties.append((name, value))
-        others = place.parts.others(row, item.nodeid)
+        failed.add(finding.oracle)
+        item.user_properties.extend(results.junit_properties(finding, resources.store))
         with subtests.test(finding.oracle):
-            raise Told(failure.text(finding, place.store, item.shard, row, others))
+            raise Failure(results.text(finding, resources.store, claim, resources.claims))
 
+    campaign = _ItemCampaign(resources, shard, report)
     try:
-        with place.clock.running():
-            outcome = _Fuzzing(place, item, tell).run()
-    except Told:
-        return  # -x: the session ends with what was told last
-    for known in outcome.knowns:
+        with resources.clock.running():
+            result = campaign.run()
+    except Failure:
+        return  # -x: the session ends with the last report
+    finally:
+        item.stash[RESULT] = campaign.item_result().to_json()
+    for known in campaign.expected.reports:
         with subtests.test(known.name):
-            pytest.xfail(failure.reason(known))
-    for oracle in outcome.asked:
-        if oracle not in broken:
+            pytest.xfail(results.reason(known))
+    for oracle in campaign.asked():
+        if oracle not in failed:
             with subtests.test(oracle):
                 pass
-    if outcome.faults:
-        raise Told("\n\n".join(["relaxfuzz itself failed:", *outcome.faults]))
+    if result.lost is not None:
+        raise ExecutorError(result.lost)
+    if result.mistakes:
+        raise Mistake("\n".join(result.mistakes))
+    if result.faults:
+        raise Failure("\n\n".join(["relaxfuzz itself failed:", *result.faults]))
 
 
 class _Late(Exception):
-    """There is no more time for what is still to be confirmed."""
+    """No time is left for what is not confirmed; it stays pending in the store."""
 
 
-class _Fuzzing:
-    def __init__(self, place: Workplace, item: Campaign, tell: Callable[[Finding], None]) -> None:
-        settings, shard = place.settings, item.shard
-        self._place = place
-        self._tell = tell
-        self._subject = place.plan.target(shard.spelling)
-        self._expected = Choice(folders=settings.known).load(place.versions["tvm"])
-        self._config = CampaignConfig(
-            seed=seed_of(place.plan.seed, shard),
-            targets=(self._subject,),
-            seconds=place.clock.share(shard.spelling),
-            modules=None if settings.modules is None else max(1, part_of(settings.modules, shard)),
-            compositions=False,
-            avoid=self._expected.triggers((self._subject,)),
+class _ItemCampaign:
+    def __init__(
+        self, resources: Resources, shard: Shard, report: Callable[[Finding], None]
+    ) -> None:
+        settings, plan = resources.settings, resources.plan
+        self._shard = shard
+        self._report = report
+        self._target = typed(plan.targets[shard.spelling], Target)
+        self.expected = Choice(folders=settings.known).load(versions()["tvm"])
+        self._published: queue.SimpleQueue[tuple[Finding, threading.Event]] = queue.SimpleQueue()
+        self._late = False
+        self._triage = Triage(
+            resources.store, resources.pool, self._publish, expected=self.expected
         )
-        self._part = Part(item=item.nodeid, spelling=shard.spelling, number=shard.number)
-        self._told: queue.SimpleQueue[Finding] = queue.SimpleQueue()
         self._stop = threading.Event()
-        self._faults: list[str] = []
-        self._known: set[Identity] = set()
-        self._waiting: dict[str, None] = {}
-        """Ids of findings that were not told."""
-        self._written = 0.0
-        self._triage = Triage(place.store, place.pool, self._told.put)
-
-    def run(self) -> Outcome:
-        try:
-            if self._part.number == 0:
-                self._take_up()
-            finished = self._campaign()
-            self._drain(finished.seconds)
-        except BaseException:
-            self._abandon()
-            raise
-        finally:
-            self._write(force=True)
-        self._faults += self._triage.faults
-        ended = finished.ended.get(self._subject.label, {})
-        known_reports = sum(n for each, n in ended.items() if each in self._known)
-        stats = finished.stats.get(self._subject.label, PassStats())
-        self._part = replace(
-            self._part,
-            modules=finished.modules,
-            stats=stats,
-            known_reports=known_reports,
-            finished=True,
+        modules = None if settings.modules is None else max(1, shard.modules(settings.modules))
+        self._config = CampaignConfig(
+            seed=shard.seed(plan.seed),
+            targets=(self._target,),
+            seconds=resources.clock.share(shard.spelling),
+            modules=modules,
+            compositions=False,
+            avoid=self.expected.triggers((self._target,)),
         )
-        self._write(force=True)
-        knowns = tuple(self._expected.reports)
-        return Outcome(_asked(self._subject, stats), knowns, tuple(self._faults))
+        self._runner = CampaignRunner(
+            self._config, resources.pool, self._triage, stop=self._stop, listen=self._listen
+        )
+        self._finished = False
 
-    def _campaign(self) -> Finished:
-        events = campaign(self._config, self._place.pool, self._stop)
-        seconds = self._config.seconds or math.inf
-        with contextlib.closing(events):
-            for event in events:
-                match event:
-                    case Found():
-                        self._take(event)
-                    case BlockDone():
-                        stats = event.stats.get(self._subject.label, PassStats())
-                        self._part = replace(
-                            self._part,
-                            modules=self._part.modules + event.modules,
-                            stats=self._part.stats + stats,
-                        )
-                    case Progress():
-                        self._part = replace(self._part, seconds=event.seconds)
-                        if self._triage.pending and event.seconds > (1 - RESERVE) * seconds:
-                            self._stop.set()
-                    case Fault():
-                        self._faults.append(event.text)
-                    case Finished():
-                        self._part = replace(self._part, seconds=event.seconds)
-                        return event
-                self._tell_all()
-                self._write()
-        raise AssertionError("a campaign ends with Finished")
+    def run(self) -> CampaignResult:
+        try:
+            if self._shard.number == 0:
+                self._triage.take_up({self._target.name})
+            self._drain(self._runner.run().seconds)
+        except BaseException:
+            self._late = True
+            with contextlib.suppress(_Late):
+                self._triage.drain(0.0, self._tick)
+            raise
+        self._finished = True
+        return self._runner.result()
 
-    def _take(self, found: Found) -> None:
-        finding = found.finding(self._place.versions, self._subject.exempt)
-        if self._expected.take(finding):
-            self._known.add(identity(found.violation))
-        else:
-            self._confirm(finding)
+    def asked(self) -> tuple[str, ...]:
+        """The oracles that checked this pass at all."""
+        stats = self._stats()
+        if not stats.checks:
+            return ()
+        contract = contract_of(self._target.call or PassCall(f"{self._target.name}()"))
+        silent = {exemption.oracle for exemption in contract.exemptions if exemption.when is None}
+        silent.update(self._target.exempt)
+        structural = (oracle.name for oracle in STRUCTURAL if oracle.name not in silent)
+        return (*structural, *sorted(stats.sampled))
 
-    def _take_up(self) -> None:
-        """Go on with what former sessions found of this pass, and had no time for."""
-        store, tvm = self._place.store, self._place.versions["tvm"]
-        for finding in store.pending():
-            if finding.pass_name == self._subject.name and finding.versions["tvm"] == tvm:
-                if self._expected.of(finding):  # since then
-                    store.settle(finding.id)
-                else:
-                    self._confirm(finding)
+    def item_result(self) -> ItemResult:
+        """What it has done so far."""
+        done, known = self._runner.done, self._runner.known
+        ended = done.ended.get(self._target.label, {})
+        return ItemResult(
+            spelling=self._shard.spelling,
+            ended=time.time(),
+            modules=done.modules,
+            stats=self._stats(),
+            known_reports=sum(n for each, n in ended.items() if id_of(each) in known),
+            knowns={bug.name: n for bug, n in self.expected.reports.items()},
+            faults=(*self._runner.faults, *self._triage.faults),
+            finished=self._finished,
+        )
 
-    def _confirm(self, finding: Finding) -> None:
-        self._waiting[finding.id] = None
-        self._triage.add(finding)
+    def _stats(self) -> PassStats:
+        return self._runner.done.stats.get(self._target.label, PassStats())
+
+    def _listen(self, event: Event) -> None:
+        if isinstance(event, Progress) and self._triage.pending:
+            limit = self._config.seconds or math.inf
+            if event.seconds > (1 - RESERVE) * limit:
+                self._stop.set()
+        self._report_published()
 
     def _drain(self, spent: float) -> None:
         total = self._config.seconds
         seconds = MOST_GRACE if total is None else max(GRACE, total - spent)
-        late = time.monotonic() + seconds + PATIENCE
+        end = time.monotonic() + seconds + PATIENCE
 
         def tick() -> None:
-            self._tell_all()
-            self._write()
-            if time.monotonic() > late:
-                raise _Late
+            self._late = time.monotonic() > end
+            self._tick()
 
         with contextlib.suppress(_Late):
             self._triage.drain(seconds, tick)
-        self._tell_all()
 
-    def _abandon(self) -> None:
-        """End the triage's threads at once; what they have not confirmed stays in the store."""
-
-        def tick() -> None:
+    def _tick(self) -> None:
+        if self._late:
             raise _Late
+        self._report_published()
 
-        with contextlib.suppress(_Late):
-            self._triage.drain(0.0, tick)
+    def _publish(self, finding: Finding) -> None:
+        """Hand a bug to the main thread; until that has reported it, it stays pending."""
+        reported = threading.Event()
+        self._published.put((finding, reported))
+        while not reported.wait(0.1):
+            if self._late:
+                raise _Late
 
-    def _tell_all(self) -> None:
+    def _report_published(self) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                finding = self._told.get_nowait()
-                self._waiting.pop(finding.id, None)
-                self._tell(finding)
-
-    def _write(self, *, force: bool = False) -> None:
-        now = time.monotonic()
-        if not force and now - self._written < EVERY:
-            return
-        self._written = now
-        self._part = replace(
-            self._part,
-            ended=time.time(),
-            found=tuple({finding.id: None for finding in self._triage.published}),
-            waiting=tuple(self._waiting),
-            knowns={known.name: n for known, n in self._expected.reports.items()},
-            unconfirmed=len(self._triage.unconfirmed),
-            faults=tuple(self._faults),
-        )
-        self._place.parts.write(self._part)
-
-
-def seed_of(seed: int, shard: Shard) -> int:
-    """The seed of a shard; the first has the session's, so that a single one is as `run` has it."""
-    if shard.number == 0:
-        return seed
-    return int.from_bytes(hashlib.sha256(f"{seed}/{shard.number}".encode()).digest()[:4]) >> 1
-
-
-def part_of(modules: int, shard: Shard) -> int:
-    """The modules of a shard; all shards together have all."""
-    return modules * (shard.number + 1) // shard.count - modules * shard.number // shard.count
-
-
-def _asked(target: Target, stats: PassStats) -> tuple[str, ...]:
-    """The oracles that looked at this pass at all."""
-    if not stats.checks:
-        return ()
-    contract = contract_of(target.call or PassCall(f"{target.name}()"))
-    silent = {exemption.oracle for exemption in contract.exemptions if exemption.when is None}
-    silent.update(target.exempt)
-    structural = (oracle.name for oracle in STRUCTURAL if oracle.name not in silent)
-    return (*structural, *sorted(stats.sampled))
+                finding, reported = self._published.get_nowait()
+                try:
+                    self._report(finding)
+                finally:
+                    reported.set()

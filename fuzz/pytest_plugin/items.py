@@ -6,35 +6,16 @@ Nothing here needs TVM before an item runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import pytest
 
+from .failure import Failure
+from .plan import Shard
+
 FOLDER = "relaxfuzz"
-"""What the ids of the items begin with."""
+"""The prefix of the items' ids."""
 
 MARKER = "relaxfuzz_campaign"
-
-WITHOUT_SHARDS = ("each", "loadfile", "loadscope")
-"""Ways of `--dist` that give all items to one worker, or each item to all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A part of the work on one pass."""
-
-    spelling: str
-    """The pass, as the user named it."""
-    number: int = 0
-    """From 0."""
-    count: int = 1
-
-    @property
-    def name(self) -> str:
-        """`FuseOps`, or `FuseOps[1/2]` where there are two."""
-        if self.count == 1:
-            return self.spelling
-        return f"{self.spelling}[{self.number + 1}/{self.count}]"
 
 
 class Passes(pytest.Collector):
@@ -73,42 +54,38 @@ class Campaign(pytest.Function):
 
     def reportinfo(self) -> tuple[object, int | None, str]:  # type: ignore[override]  # no line
         """It has no file. The last part is a title, and must not look like the end of the id, in
-        which pytest takes dots for those between modules."""
+        which pytest replaces dots as separators of modules."""
         return self.path, None, f"{FOLDER} {self.name}"
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
-        """A finding tells its own story, without the frames of the plugin."""
-        if isinstance(excinfo.value, Told):
+        """A finding is shown without the frames of the plugin."""
+        if isinstance(excinfo.value, Failure):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
 
-class Told(Exception):
-    """A failure with a text that is for the user as it stands."""
-
-
-def shards(spellings: Iterable[str], count: int) -> list[Shard]:
-    """The shards of these passes, those of one pass side by side."""
-    return [Shard(spelling, i, count) for spelling in spellings for i in range(count)]
+def item_id(shard: Shard) -> str:
+    """The id of the shard's item."""
+    return f"{FOLDER}::{shard.name}"
 
 
 def arranged(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """The items in an order in which xdist gives campaigns to workers evenly.
 
-    A campaign takes long and other tests do not. Campaigns come last; with several workers there
-    is one part of them in each of as many stretches of the list as there are workers, because a
-    worker begins with a stretch. Where there is little else, xdist deals the items out in turn, or
-    two at a time.
+    A campaign takes long and other tests do not. Campaigns come last; with several workers, each
+    of as many stretches of the list as there are workers begins with some of them, because a worker
+    begins with a stretch. Where there is little else, xdist deals the items out in turn, or two at
+    a time.
     """
     campaigns = [item for item in items if isinstance(item, Campaign)]
     others = [item for item in items if not isinstance(item, Campaign)]
     if workers == 1 or len(items) < 2 * workers or not others:
         return [*campaigns, *others] if workers > 1 else [*others, *campaigns]
-    parts: list[pytest.Item] = []
+    stretches: list[pytest.Item] = []
     for i in range(workers):
-        parts += [item for item in campaigns if item.shard.number % workers == i]
-        parts += others[len(others) * i // workers : len(others) * (i + 1) // workers]
-    return parts
+        stretches += [item for item in campaigns if item.shard.number % workers == i]
+        stretches += others[len(others) * i // workers : len(others) * (i + 1) // workers]
+    return stretches
 
 
 def _run(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
@@ -116,4 +93,4 @@ def _run(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
 
     item = request.node
     assert isinstance(item, Campaign)
-    run(item, subtests)
+    run(item, item.shard, subtests)

@@ -1,4 +1,4 @@
-"""What can be asked of the plugin: on the command line, or in `[tool.relaxfuzz]` of pyproject.toml.
+"""The options of the plugin, on the command line or in `[tool.relaxfuzz]` of pyproject.toml.
 
 The command line wins. A path in pyproject.toml is relative to that file.
 """
@@ -28,7 +28,7 @@ TABLE = "[tool.relaxfuzz]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(CampaignOptions):
-    """What was asked for; paths are absolute.
+    """The settings of a session; paths are absolute.
 
     No passes: nothing is fuzzed. The budget is that of the session for all passes, `modules` is for
     each pass.
@@ -66,24 +66,24 @@ def add(parser: pytest.Parser) -> None:
         "--relaxfuzz-modules",
         metavar="N",
         type=int,
-        help="Check each pass on so many modules; the same seed gives the same ones.",
+        help="Check each pass on N modules; the same seed gives the same modules.",
     )
     group.addoption(
         "--relaxfuzz-seed",
         metavar="N",
         type=int,
-        help="Default: another one in each session, told in the header.",
+        help="Default: a random one, printed in the header.",
     )
     group.addoption(
         "--relaxfuzz-out",
         metavar="DIR",
-        help="Where findings are kept; a second session adds. Default: relaxfuzz-out.",
+        help="The folder for findings; further sessions add to it. Default: relaxfuzz-out.",
     )
     group.addoption(
         "--relaxfuzz-known",
         metavar="DIR",
         action="append",
-        help="Bugs of yours that are known: expected to fail, and told when they do not; "
+        help="A folder of records of known bugs, whose reproducers are expected to fail; "
         "may be repeated.",
     )
     group.addoption(
@@ -95,10 +95,10 @@ def add(parser: pytest.Parser) -> None:
 
 
 def settings(config: pytest.Config) -> Settings:
-    """What this session was asked for.
+    """Read the settings of this session.
 
     Raises:
-        pytest.UsageError: something that cannot be.
+        pytest.UsageError: a value is wrong.
     """
     try:
         given = _command_line(config)
@@ -114,7 +114,7 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def in_part(config: pytest.Config) -> bool:
-    """Certain files or tests were named: whoever does that does not wait for a campaign."""
+    """Certain files or tests are named: whoever names them does not want to wait for a campaign."""
     here = config.invocation_params.dir
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     return named and not all((here / each).is_dir() for each in config.args)
@@ -137,7 +137,7 @@ def _pyproject(root: Path) -> Settings:
     return dataclasses.replace(
         found,
         passes=tuple(_spelled(each, root) for each in found.passes),
-        promises={_spelled(each, root): said for each, said in found.promises.items()},
+        promises={_spelled(each, root): own for each, own in found.promises.items()},
         out=root / found.out,
         known=_under(root, found.known),
         corpus=_under(root, found.corpus),
@@ -145,7 +145,7 @@ def _pyproject(root: Path) -> Settings:
 
 
 def _spelled(spelling: str, root: Path) -> str:
-    """A file in it is seen from where pytest runs."""
+    """The spelling with its file relative to where pytest runs."""
     path, colon, name = spelling.rpartition(":")
     return f"{os.path.relpath(root / path)}:{name}" if path.endswith(".py") and colon else spelling
 

@@ -1,4 +1,4 @@
-"""The workers of a cluster: who took part, and what is told of them."""
+"""The workers of a cluster: which of them took part, and how they are shown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..output.terminal import counted
 from ..process.executor import Member
 
 SHOWN = 8
-"""At most so many have a line of their own: a view of all workers of a farm is a view of none."""
+"""At most so many have a line of their own."""
 
-TOLD = 3
+NAMED = 3
 """At most so many are named in one line."""
 
 
@@ -20,11 +20,11 @@ class Roster:
 
     def __init__(self) -> None:
         self._past: dict[str, Member] = {}
-        """What was done before a worker left and came back."""
+        """By name: what a worker did before it left and came back."""
         self._last: dict[str, Member] = {}
 
     def see(self, members: Sequence[Member]) -> None:
-        """Those who are there now."""
+        """Update with the workers that are there now."""
         for member in members:
             last = self._last.get(member.name)
             if last is not None and member.seconds < last.seconds:
@@ -67,17 +67,17 @@ def lines(members: Sequence[Member]) -> list[str]:
         for member in shown
     ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    told = []
+    shown_lines = []
     for (name, *numbers), member in zip(cells, shown, strict=True):
         padded = [name.ljust(widths[0])]
         padded += [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
-        told.append(f"  {'  '.join(padded)}  {' '.join(member.current)}".rstrip())
-    return told + [f"  {each}" for each in _rest(others)]
+        shown_lines.append(f"  {'  '.join(padded)}  {' '.join(member.current)}".rstrip())
+    return shown_lines + [f"  {each}" for each in _rest(others)]
 
 
 def line(members: Sequence[Member]) -> str:
     """All in one line: the busiest by name, and the others."""
-    shown, others = _busiest(members, TOLD)
+    shown, others = _busiest(members, NAMED)
     named = [f"{member.name} {rate(member):.0f} checks/s" for member in shown]
     return f"{headcount(members)}: {', '.join(named + _rest(others))}"
 
@@ -88,12 +88,12 @@ def rate(member: Member) -> float:
 
 
 def _padded(number: int, noun: str) -> str:
-    """As wide for one as for two."""
+    """The singular is padded to the width of the plural."""
     return counted(number, noun) + " " * (number == 1)
 
 
 def _busiest(members: Sequence[Member], count: int) -> tuple[list[Member], list[Member]]:
-    """So many of them, by name, so that a line stays where it is while rates change; the others."""
+    """The busiest by name, so that lines keep their places while rates change; the others."""
     ranked = sorted(members, key=lambda member: (-rate(member), member.name))
     return sorted(ranked[:count], key=lambda member: member.name), ranked[count:]
 

@@ -266,7 +266,7 @@ class Session:
         if self.is_new(finding):
             self.display.line(text, "bold")
         else:
-            self.display.line(f"{text}, found before")
+            self.display.line(f"{text}, seen before")
         path = self.store.reproducer(finding)
         if path is not None:
             self.display.line(f"  {path}")

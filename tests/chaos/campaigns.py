@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from relaxfuzz.fuzz.nightly.memory import recall
+from relaxfuzz.fuzz.nightly.state import load_night
 
 PASSES = Path(__file__).parents[1] / "fuzz"
 
@@ -135,7 +135,7 @@ class Campaign:
     @property
     def over(self) -> bool:
         """There is nothing to go on with: the same command would begin another night."""
-        night = recall(self.out)
+        night = load_night(self.out)
         return night is not None and night.over
 
     def wait(self, seconds: float = 600.0) -> int:

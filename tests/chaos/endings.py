@@ -13,7 +13,7 @@ from typing import Any
 from distributed.diskutils import WorkSpace
 
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
-from relaxfuzz.fuzz.nightly.memory import FILE
+from relaxfuzz.fuzz.nightly.state import FILE
 
 from .campaigns import Campaign, settled
 

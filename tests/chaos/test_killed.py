@@ -79,7 +79,7 @@ def test_the_driver_is_started_again(
             if code != 1:
                 assert campaign.codes[-1] == code
     if code == 1:
-        assert "the same command goes on with it" in campaign.said()
+        assert "the same command resumes it" in campaign.said()
     if not campaign.over:
         campaign.nightly()
         assert campaign.wait() == 1, campaign.said()

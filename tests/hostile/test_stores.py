@@ -34,9 +34,8 @@ from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store
 from relaxfuzz.fuzz.minimize import checkpoint
 from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
 from relaxfuzz.fuzz.minimize.parallel import State as Search
-from relaxfuzz.fuzz.nightly import memory
 from relaxfuzz.fuzz.nightly.config import EXAMPLE, Options, load, plan
-from relaxfuzz.fuzz.nightly.memory import Night, recall
+from relaxfuzz.fuzz.nightly.state import FILE, Night, load_night
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import ProtocolError, Submit, decode_request, encode
@@ -472,7 +471,7 @@ def fuzz_states(finding: Finding, count: int) -> Tally:
     tally = Tally()
     state = campaign_state(finding)
     go_on(state)
-    night = Night(asked="0f", seed=3, after=2, replayed={"a": "fixed"}, back=("c",))
+    night = Night(settings="0f", seed=3, after=2, replayed={"a": "fixed"}, back=("c",))
     search = Checkpoint(request={"TVM": "1"}, state=Search(module=finding.module), finding=finding)
     kept = _Checkpoint({"a": 1}, {"p": ("t",)}, frozenset({"k"}), state)
     texts: list[tuple[str, str]] = [
@@ -481,9 +480,9 @@ def fuzz_states(finding: Finding, count: int) -> Tally:
     ]
     with tempfile.TemporaryDirectory(prefix="hostile-state-") as name:
         folder = Path(name)
-        night.remember(folder)
+        night.save(folder)
         search.write(folder / "search")
-        texts += [("night", (folder / memory.FILE).read_text())]
+        texts += [("night", (folder / FILE).read_text())]
         texts += [("search", (folder / "search").read_text())]
 
         def work(drawn: object) -> None:
@@ -500,8 +499,8 @@ def fuzz_states(finding: Finding, count: int) -> Tally:
                     whole = f"{text}\n{state.to_json()}"
                     tally.attempt(lambda: _Checkpoint.of(whole), ValueError)
                 case "night":
-                    (folder / memory.FILE).write_bytes(data)
-                    tally.attempt(lambda: recall(folder))
+                    (folder / FILE).write_bytes(data)
+                    tally.attempt(lambda: load_night(folder))
                 case "search":
                     (folder / "search").write_bytes(data)
                     asked = {"TVM": "1"}

@@ -21,9 +21,9 @@ def hear(block: InFlight, index: int) -> None:
     """A module with three checks, one of which found something."""
     violation = Violation("it fell", "", ("a",)).blame("crash", "Foo")
     stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1, avoided=1)}
-    block.hear(Result(0, Violated(violation, Origin(1, index), (), None, "{}")))
-    block.hear(Result(0, StageDone(index, Stage.RAW, stats)))
-    block.hear(Result(0, ModuleDone(index)))
+    block.add(Result(0, Violated(violation, Origin(1, index), (), None, "{}")))
+    block.add(Result(0, StageDone(index, Stage.RAW, stats)))
+    block.add(Result(0, ModuleDone(index)))
 
 
 def test_what_is_said_is_counted() -> None:
@@ -38,7 +38,7 @@ def test_what_is_said_is_counted() -> None:
 def test_what_is_void_does_not_count() -> None:
     flying = block()
     hear(flying, 2)
-    flying.void()
+    flying.discard()
     assert (flying.checks, flying.violations, flying.modules, flying.replies) == (0, 0, 0, [])
 
 
@@ -47,7 +47,7 @@ def test_what_was_said_before_a_death_stays() -> None:
     hear(flying, 2)
     died = Died(0, Death.SEGFAULT, -11, POSITION)
     flying.settle(died)
-    flying.void()
+    flying.discard()
     assert (flying.checks, flying.violations, flying.modules) == (3, 2, 1)
     assert flying.replies[-1] is died
     hear(flying, 3)

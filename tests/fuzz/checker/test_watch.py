@@ -162,12 +162,12 @@ def test_a_log_tells_which_passes_were_running(tmp_path: Path) -> None:
     written.begins("outer", "outer", Held("outer()"), "{}")
     written.begins("inner", "inner (in outer)", PassCall("ToNonDataflow()", {"a": 1}), "{1}")
     assert log.running(tmp_path) == [
-        log.Last("inner", "inner (in outer)", PassCall("ToNonDataflow()", {"a": 1}), "{1}")
+        log.LoggedPass("inner", "inner (in outer)", PassCall("ToNonDataflow()", {"a": 1}), "{1}")
     ]
     written.ends()
     written.begins("other", "other (in outer)", PassCall("other()", factory="m:other"), "")
     written.ends()
-    assert log.running(tmp_path) == [log.Last("outer", "outer", Held("outer()"), "{}")]
+    assert log.running(tmp_path) == [log.LoggedPass("outer", "outer", Held("outer()"), "{}")]
     written.ends()
     assert log.running(tmp_path) == []
     assert (tmp_path / log.PASSES).stat().st_size == 0

@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.cluster.shipment import Shipment
 from relaxfuzz.fuzz.cluster.where import LOCAL, Where
 from relaxfuzz.fuzz.findings.known import verify
 from relaxfuzz.fuzz.findings.replay import Outcome, items
-from relaxfuzz.fuzz.nightly.again import Old, see
+from relaxfuzz.fuzz.nightly.old_bugs import OldBug, replay_all
 from relaxfuzz.fuzz.process.executor import ExecutorError, execute
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Scripts
@@ -132,10 +132,12 @@ def test_the_cluster_says_what_this_machine_says(
     seed = sorted((corpus.HERE / "seeds").glob("*.py"))[0].resolve()
     paths = [*sorted((old / "corpus").glob("*.py")), old / "known/known.py", seed]
     stop = threading.Event()
-    todo = [Old(item) for path in paths for item in items(path)]
+    todo = [OldBug(item) for path in paths for item in items(path)]
 
     def seen(scripts: Scripts) -> tuple[list[tuple[int, str]], dict[Path, Outcome], Outcome]:
-        outcomes = {each.item.path: outcome for each, outcome in see(todo, pool, scripts, stop)}
+        outcomes = {
+            each.item.path: outcome for each, outcome in replay_all(todo, pool, scripts, stop)
+        }
         [(_, verified)] = verify([one], scripts, stop)
         ran = [scripts.run(path) for path in paths]
         return [(code, ADDRESS.sub("0x", stderr)) for code, stderr in ran], outcomes, verified

@@ -177,7 +177,7 @@ def test_the_second_at_a_time_is_refused(tmp_path: Path) -> None:
         (["bad.toml"], "bad.toml, report: no setting 'htm'. Did you mean 'html'"),
         (["--budget", "soon"], "got --budget 'soon'"),
         (["taken.toml"], "cannot write 'taken.toml/report.html'"),
-        (["--init", "taken.toml"], "'taken.toml' is there already"),
+        (["--init", "taken.toml"], "'taken.toml' exists"),
         (["--out", "."], "choose another --out"),
     ],
 )

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.nightly.memory import FILE
+from relaxfuzz.fuzz.nightly.state import FILE
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 SEEDS = Path(__file__).parents[3] / "corpus" / "seeds"
@@ -89,7 +89,7 @@ def test_five_kills_change_nothing(tmp_path: Path) -> None:
     random.seed(1)
     killed = 0
     for phrase, most in (
-        ("to see again", 2),  # while old bugs are seen again
+        ("to run again", 2),  # while old bugs are run again
         ("relaxfuzz on TVM", 4),
         ("relaxfuzz on TVM", 6),
         ("to confirm", 2),  # triage, after the campaign
@@ -110,7 +110,7 @@ def test_five_kills_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_at_a_time_are_not_let_in(tmp_path: Path) -> None:
     first = start(tmp_path / "a")
-    wait(first, tmp_path / "a", "to see again")
+    wait(first, tmp_path / "a", "to run again")
     second = subprocess.run(
         [sys.executable, "-m", "relaxfuzz.fuzz.cli", "nightly", tmp_path / "a" / "nightly.toml"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

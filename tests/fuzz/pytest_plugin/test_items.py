@@ -1,34 +1,31 @@
-"""The items of a session that fuzzes: who gets which, and what they share."""
+"""The items of a session that fuzzes: which worker gets which, and what they share."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from relaxfuzz.fuzz.process.targets import PassStats
-from relaxfuzz.fuzz.pytest_plugin.fuzzing import part_of, seed_of
-from relaxfuzz.fuzz.pytest_plugin.items import FOLDER, Campaign, Passes, Shard, arranged, shards
-from relaxfuzz.fuzz.pytest_plugin.parts import Part, Parts
-from relaxfuzz.fuzz.pytest_plugin.summary import Line, warnings_of
-from relaxfuzz.fuzz.pytest_plugin.workplace import Clock
+from relaxfuzz.fuzz.pytest_plugin.fuzzing import Clock
+from relaxfuzz.fuzz.pytest_plugin.items import FOLDER, Campaign, Passes, arranged, item_id
+from relaxfuzz.fuzz.pytest_plugin.plan import Plan, Shard
+from relaxfuzz.fuzz.pytest_plugin.results import Claim, Claims, ItemResult
+from relaxfuzz.fuzz.pytest_plugin.session import Line, warnings_of
 
 
 @pytest.fixture
 def campaigns(request: pytest.FixtureRequest) -> list[Campaign]:
     """Two passes for two workers."""
-    folder = Passes.from_parent(
-        request.session, name=FOLDER, nodeid=FOLDER, shards=shards(["A", "B"], 2)
-    )
+    shards = Plan(seed=0, passes=("A", "B"), shards=2).all_shards()
+    folder = Passes.from_parent(request.session, name=FOLDER, nodeid=FOLDER, shards=shards)
     return list(folder.collect())
 
 
 def test_ids_are_readable(campaigns: list[Campaign]) -> None:
     ids = [campaign.nodeid for campaign in campaigns]
     assert ids == [f"relaxfuzz::{name}[{i}/2]" for name in "AB" for i in (1, 2)]
+    assert ids == [item_id(campaign.shard) for campaign in campaigns]
     assert Shard("FuseOps").name == "FuseOps"
 
 
@@ -53,10 +50,10 @@ def test_each_worker_begins_with_its_campaigns(
 
 
 def test_shards_have_other_modules_and_together_all() -> None:
-    made = shards(["A"], 3)
-    assert sum(part_of(100, shard) for shard in made) == 100
-    assert len({seed_of(7, shard) for shard in made}) == 3
-    assert seed_of(7, made[0]) == 7, "a single one is as in `relaxfuzz run`"
+    made = Plan(seed=7, passes=("A",), shards=3).all_shards()
+    assert sum(shard.modules(100) for shard in made) == 100
+    assert len({shard.seed(7) for shard in made}) == 3
+    assert made[0].seed(7) == 7, "a single one is as in `relaxfuzz run`"
 
 
 def test_time_that_one_pass_takes_the_others_do_not_have() -> None:
@@ -75,34 +72,35 @@ def test_two_shards_in_one_process_share_its_time() -> None:
     assert clock.share("A") == 1.0
 
 
-def test_a_bug_of_a_pass_is_told_by_the_item_that_asks_first(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, "1-a")
-    assert parts.claim("row", "A", "A[1/2]") == "A[1/2]"
-    assert parts.claim("row", "A", "A[2/2]") == "A[1/2]"
-    assert parts.claim("other", "A", "A[2/2]") == "A[2/2]"
-    assert parts.claim("row", "B", "B[1/2]") == "B[1/2]", "another pass, the same bug"
-    assert parts.others("row", "B[1/2]") == ["A[1/2]"]
+def test_a_bug_of_a_pass_is_reported_by_the_item_that_claims_it_first(tmp_path: Path) -> None:
+    claims = Claims(tmp_path)
+    first = Claim("A[1/2]", "A", "row", "f1")
+    assert claims.claim(first) == first
+    assert claims.claim(Claim("A[2/2]", "A", "row", "f2")) == first
+    other = Claim("A[2/2]", "A", "other", "f3")
+    assert claims.claim(other) == other
+    same_bug = Claim("B[1/2]", "B", "row", "f4")
+    assert claims.claim(same_bug) == same_bug, "another pass, the same bug"
+    assert claims.all() == [first, other, same_bug]
 
 
-def test_what_a_killed_session_left_is_swept(tmp_path: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    dead, alive = Parts(tmp_path, f"{ended.pid}-a"), Parts(tmp_path, f"{os.getpid()}-b")
-    for parts in (dead, alive):
-        parts.write(Part(item="relaxfuzz::A", spelling="A", number=0))
-    Parts.sweep(tmp_path)
-    assert not dead.read()
-    assert [part.item for part in alive.read()] == ["relaxfuzz::A"]
+def test_a_result_travels_as_text() -> None:
+    result = ItemResult(
+        spelling="A", ended=1.5, modules=3, stats=PassStats(checks=2), knowns={"a": 1}
+    )
+    assert ItemResult.from_json(result.to_json()) == result
 
 
 @pytest.mark.parametrize(
-    ("stats", "told"),
+    ("stats", "warning"),
     [
         (PassStats(inapplicable=30), "A did not apply to any of 30 modules: nothing was tested"),
-        (PassStats(checks=30), "A changed none of the modules that it was given"),
+        (PassStats(checks=30), "A changed none of the modules: little was tested"),
         (PassStats(checks=30, changed=1), None),
     ],
 )
-def test_a_pass_that_was_hardly_tested_is_told(stats: PassStats, told: str | None) -> None:
-    warnings = warnings_of(Line("A", 30, stats, bugs=0, knowns=0, cut=()))
-    assert (told is None and not warnings) or (told is not None and warnings[0].startswith(told))
+def test_a_pass_that_was_hardly_tested_gets_a_warning(
+    stats: PassStats, warning: str | None
+) -> None:
+    warnings = warnings_of(Line("A", 30, stats, bugs=0, knowns=0))
+    assert warnings == ([] if warning is None else [warning])

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from relaxfuzz.fuzz.pytest_plugin.options import Settings, settings
-from relaxfuzz.fuzz.pytest_plugin.session import PLAN, given, prepare, told
+from relaxfuzz.fuzz.pytest_plugin.plan import PLAN, Plan
+from relaxfuzz.fuzz.pytest_plugin.session import prepare
 from relaxfuzz.fuzz.user_input.options import Relaxations
 
 pytest_plugins = ["pytester"]
@@ -105,7 +106,7 @@ def test_there_are_as_many_shards_as_workers_that_share_them(
     config = pytester.parseconfigure("--relaxfuzz=FuseOps", "--tx=2*popen", f"--dist={dist}")
     plan = config.stash[PLAN]
     assert (plan.workers, plan.shards) == (2, shards)
-    assert given(told(plan)) == plan
+    assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_an_older_pytest_is_told_to_be_one(

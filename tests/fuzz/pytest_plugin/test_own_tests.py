@@ -347,7 +347,7 @@ def test_a_path_on_the_command_line(repository: Foreign) -> None:
 def test_a_path_that_is_not_there(repository: Foreign) -> None:
     ran = repository.pytest("--relaxfuzz-corpus=nowhere")
     assert ran.returncode == pytest.ExitCode.USAGE_ERROR
-    assert re.fullmatch(r"ERROR: relaxfuzz: nothing is at '.*/nowhere', .*\n\n?", ran.stderr)
+    assert re.fullmatch(r"ERROR: relaxfuzz: no such file or folder: '.*/nowhere'\n\n?", ran.stderr)
 
 
 def test_the_marker_is_explained(repository: Foreign) -> None:

@@ -1,4 +1,4 @@
-"""What a night remembers of itself, and what it makes of a file that it cannot read."""
+"""The state of a night, and a file that cannot be read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.nightly.memory import FILE, Night, Phase, digest, recall
+from relaxfuzz.fuzz.nightly.state import FILE, Night, Phase, digest, load_night
 
-NIGHT = Night(asked="0f", seed=3, after=2)
+NIGHT = Night(settings="0f", seed=3, after=2)
 
 
 def test_all_of_it_comes_back(tmp_path: Path) -> None:
-    assert recall(tmp_path) is None
+    assert load_night(tmp_path) is None
     night = dataclasses.replace(
         NIGHT,
         done=(Phase.REPLAY, Phase.FUZZ),
@@ -22,8 +22,8 @@ def test_all_of_it_comes_back(tmp_path: Path) -> None:
         back=("c",),
         unbisected=("0123456789",),
     )
-    night.remember(tmp_path)
-    assert recall(tmp_path) == night
+    night.save(tmp_path)
+    assert load_night(tmp_path) == night
 
 
 def test_a_night_is_over_when_all_phases_are_done() -> None:
@@ -35,14 +35,14 @@ def test_a_night_is_over_when_all_phases_are_done() -> None:
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', '{"format": 1, "moon": 1}'])
 def test_what_cannot_be_read_is_no_night(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
-    assert recall(tmp_path) is None
+    assert load_night(tmp_path) is None
 
 
 def test_another_format_is_no_night(tmp_path: Path) -> None:
-    NIGHT.remember(tmp_path)
+    NIGHT.save(tmp_path)
     path = tmp_path / FILE
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    assert recall(tmp_path) is None
+    assert load_night(tmp_path) is None
 
 
 def test_another_question_has_another_digest() -> None:

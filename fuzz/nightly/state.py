@@ -1,4 +1,4 @@
-"""How far a night is: what has to be known to go on with it after any interruption."""
+"""The state of a night: what is needed to resume it after any interruption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT = 1
 
 
 class Phase(enum.StrEnum):
-    """What a night does, in this order."""
+    """The phases of a night, in this order."""
 
     REPLAY = "replay"
     FUZZ = "fuzz"
@@ -32,35 +32,35 @@ class Phase(enum.StrEnum):
 class Night:
     """A night that has begun."""
 
-    asked: str
-    """A digest of what was asked for, and of which TVM: another question is another night."""
+    settings: str
+    """A digest of the settings and of TVM's version: with others a new night begins."""
     seed: int
     after: int
     """The id of the last run before it; 0 where it is the first."""
     done: tuple[Phase, ...] = ()
     replayed: Mapping[str, str] = field(default_factory=dict)
-    """What became of corpora, knowns and findings so far: by item, the status."""
+    """By key of an old bug: its status."""
     back: tuple[str, ...] = ()
-    """Names of those that had been fixed, and fail again."""
+    """Names of old bugs that were fixed and fail again."""
     before: Mapping[str, str] = field(default_factory=dict)
-    """What became of them in the night before."""
+    """As `replayed`, in the night before."""
     unbisected: tuple[str, ...] = ()
-    """Ids of findings that there was no time for."""
+    """Ids of findings that are still to be bisected."""
 
     @property
     def over(self) -> bool:
-        """There is nothing to go on with."""
+        """All phases are done."""
         return len(self.done) == len(Phase)
 
-    def remember(self, folder: Path) -> None:
-        """Write it down; when this returns, it is on the disk."""
+    def save(self, folder: Path) -> None:
+        """Write it; when this returns, it is on the disk."""
         text = json.dumps({"format": FORMAT, **plain(self)}, indent=1)
         with watched(folder):
             write_whole(folder / FILE, text)
 
 
-def recall(folder: Path) -> Night | None:
-    """The night that was written down last; None where there is none that can be read."""
+def load_night(folder: Path) -> Night | None:
+    """The night that was saved last; None where none can be read."""
     try:
         data = counted(parse(read_text(folder / FILE, LONGEST_GENERATED)))
         if data.pop("format") != FORMAT:
@@ -71,6 +71,6 @@ def recall(folder: Path) -> Night | None:
     return night
 
 
-def digest(*asked: object) -> str:
-    """Of values whose `repr` says all of them."""
-    return hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
+def digest(*values: object) -> str:
+    """A digest of values with a complete `repr`."""
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]

@@ -1,15 +1,15 @@
-"""`relaxfuzz zoo`: how good is the harness? It is let loose on passes with known faults."""
+"""The passes of the zoo, hunted one after the other, and the table of detections."""
 
 from __future__ import annotations
 
 import contextlib
-import json as jsonlib
+import json
 import queue
 import statistics
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -22,43 +22,34 @@ from ..campaign.zoo import Budget, Detection, hunt
 from ..findings.store import Store
 from ..output.terminal import display, duration
 from ..process.local_pool import LocalPool
-from ..session.interrupt import Interrupt
 from ..user_input.mistake import Mistake, near
+from .interrupt import Interrupt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of `zoo`."""
-
-    names: tuple[str, ...]
-    budget: Budget
-    workers: int
-    out: Path
-    json: bool
-
-
-def run(request: Request) -> int:
+def hunt_all(
+    names: Sequence[str], budget: Budget, *, workers: int, out: Path, as_json: bool
+) -> int:
     """Hunt each specimen on one core; 0 if every verdict was right, else 1.
 
     Raises:
-        Mistake: a name is no specimen's, or the folder cannot serve as a store.
+        Mistake: there is no such specimen, or the folder cannot serve as a store.
         ExecutorError: the workers cannot be kept alive.
     """
-    chosen = _chosen(request.names)
+    chosen = _chosen(names)
     interrupt = Interrupt()
     detections: list[Detection] = []
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
-        for detection in _hunts(chosen, request, interrupt):
+        for detection in _hunts(chosen, budget, min(workers, len(chosen)), out, interrupt.stop):
             if detection.stopped:
                 continue
             detections.append(detection)
-            if request.json:
-                print(jsonlib.dumps(_event(detection)), flush=True)
+            if as_json:
+                print(json.dumps(_event(detection)), flush=True)
             shown.line(f"{len(detections)} of {len(chosen)}  {_sentence(detection)}")
             for fault in detection.faults:
                 shown.line(f"fault of relaxfuzz: {fault}", style="bold red")
-    if request.json:
-        print(jsonlib.dumps({"event": "summary", **_totals(detections)}))
+    if as_json:
+        print(json.dumps({"event": "summary", **_totals(detections)}))
     else:
         _print(sorted(detections, key=lambda d: list(ZOO).index(d.specimen.name)))
     if any(detection.faults for detection in detections):
@@ -75,7 +66,7 @@ def _chosen(names: Sequence[str]) -> list[Specimen]:
 
 
 def _hunts(
-    chosen: Sequence[Specimen], request: Request, interrupt: Interrupt
+    chosen: Sequence[Specimen], budget: Budget, workers: int, out: Path, stop: threading.Event
 ) -> Iterator[Detection]:
     """As they end; each has a zygote and one core to itself."""
     pools: queue.SimpleQueue[LocalPool] = queue.SimpleQueue()
@@ -83,23 +74,21 @@ def _hunts(
     def task(specimen: Specimen) -> Detection:
         pool = pools.get()
         try:
-            return hunt(specimen, request.budget, pool, store, interrupt.stop)
+            return hunt(specimen, budget, pool, store, stop)
         finally:
             pools.put(pool)
 
-    workers = min(request.workers, len(chosen))
-    with Store(request.out) as store, ThreadPoolExecutor(workers) as threads:
-        made = [LocalPool(1) for _ in range(workers)]
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Store(out))
+        for _ in range(workers):
+            pools.put(stack.enter_context(LocalPool(1)))
+        threads = stack.enter_context(ThreadPoolExecutor(workers))
         try:
-            for pool in made:
-                pools.put(pool)
             for future in as_completed([threads.submit(task, each) for each in chosen]):
                 yield future.result()
         finally:
-            interrupt.stop.set()
+            stop.set()
             threads.shutdown(cancel_futures=True)
-            for pool in made:
-                pool.close()
 
 
 def _sentence(detection: Detection) -> str:

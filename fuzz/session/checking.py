@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 
 import tvm
@@ -23,71 +23,70 @@ from ..findings.known import Choice
 from ..process.executor import check
 from ..process.jobs import Check
 from ..process.local_pool import LocalPool
-from ..session.session import Session, session
 from ..user_input.mistake import Mistake, near
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
 from ..user_input.targets import calls_of, check_names, oracles_of, stage_of
+from .session import Session, session
 
 VARIANTS = 6
-"""Draws of arguments for each pass of the catalogue; equal ones are checked once."""
+"""How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
 
 TRIAGE_SECONDS = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of `check`."""
+def check_module(
+    path: Path,
+    passes: tuple[str, ...],
+    *,
+    pipeline: str | None,
+    stage: str,
+    oracles: tuple[str, ...] | None,
+    own: Relaxations,
+    workers: int,
+    out: Path,
+    knowns: Choice,
+    as_json: bool,
+) -> int:
+    """Check the module of a file, and print what is found; the exit code.
 
-    module: Path
-    passes: tuple[str, ...]
-    pipeline: str | None
-    stage: str
-    workers: int
-    oracles: tuple[str, ...] | None
-    out: Path
-    json: bool
-    knowns: Choice
-    relaxations: Relaxations
-
-
-def run(request: Request) -> int:
-    """Check the module; the exit code.
+    Args:
+        passes: their spellings; none and no pipeline: all pipelines and all passes of the stage.
+        own: the contract of passes of the user's.
 
     Raises:
-        Mistake: the request cannot be met.
+        Mistake: a name is unknown, or the file has no module.
         ExecutorError: the workers cannot be kept alive.
     """
-    if request.pipeline is not None and request.pipeline not in PIPELINES:
-        raise Mistake(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
-    oracles = oracles_of(request.oracles)
-    stage = stage_of(request.stage)
-    check_names(request.relaxations)
-    calls = calls_of(request.passes, request.relaxations.like)
-    inspect(request.module)
-    with LocalPool(request.workers) as pool:
-        module = load(request.module, pool)
-        jobs, notes = _jobs(request, module, calls, oracles, stage)
-        with session(
-            request.out, request.workers, request.knowns, as_json=request.json, pool=pool
-        ) as made:
+    if pipeline is not None and pipeline not in PIPELINES:
+        raise Mistake(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
+    names, at = oracles_of(oracles), stage_of(stage)
+    check_names(own)
+    calls = calls_of(passes, own.like)
+    inspect(path)
+    with LocalPool(workers) as pool:
+        module = load(path, pool)
+        mod = load_json(module)
+        make = functools.partial(Check, module=module, oracles=names)
+        jobs = [] if pipeline is None else [make(pipeline=pipeline)]
+        found, notes = _named(make, calls, mod, own.exempt)
+        jobs += found
+        if not calls and pipeline is None:
+            jobs = [*(make(pipeline=name) for name in PIPELINES), *_all(make, mod, at)]
+        with session(out, workers, knowns, as_json=as_json, pool=pool) as made:
             for note in notes:
                 made.display.line(note)
             return _run(jobs, made)
 
 
-def _jobs(
-    request: Request,
-    module: str,
+def _named(
+    make: Callable[..., Check],
     calls: Mapping[str, PassCall],
-    oracles: tuple[str, ...] | None,
-    stage: Stage,
+    mod: tvm.IRModule,
+    exempt: tuple[str, ...],
 ) -> tuple[list[Check], list[str]]:
-    """What to check, and why some of what was asked for is left out."""
-    mod = load_json(module)
+    """Checks of the passes that are named, and why some of them do not apply."""
     jobs: list[Check] = []
-    if request.pipeline is not None:
-        jobs.append(Check(module=module, pipeline=request.pipeline, oracles=oracles))
     notes: list[str] = []
     for spelling, call in calls.items():
         fixed = call.factory is not None or not call.expr.endswith("()")
@@ -100,24 +99,21 @@ def _jobs(
         if reason is not None:
             notes.append(f"{spelling} does not apply to this module: {reason}")
             continue
-        exempt = request.relaxations.exempt if call.factory is not None else ()
-        jobs += (
-            Check(module=module, calls=(variant,), oracles=oracles, exempt=exempt)
-            for variant in variants
-        )
-    if not request.passes and request.pipeline is None:
-        jobs += (Check(module=module, pipeline=name, oracles=oracles) for name in PIPELINES)
-        for name, contract in catalogue.items():
-            if stage in contract.stages and contract.requires(mod) is None:
-                jobs += (
-                    Check(module=module, calls=(variant,), oracles=oracles)
-                    for variant in _variants(name, mod)
-                )
+        own = exempt if call.factory is not None else ()
+        jobs += (make(calls=(each,), exempt=own) for each in variants)
     return jobs, notes
 
 
+def _all(make: Callable[..., Check], mod: tvm.IRModule, stage: Stage) -> Iterator[Check]:
+    """Checks of all passes of the catalogue that take modules of this stage."""
+    for name, contract in catalogue.items():
+        if stage in contract.stages and contract.requires(mod) is None:
+            for variant in _variants(name, mod):
+                yield make(calls=(variant,))
+
+
 def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
-    """Some of the contract's variants for this module; the simplest one comes first."""
+    """Some of the contract's variants for this module, the simplest first."""
     draws = random.Random(0)
     data = [b"", *(draws.randbytes(64) for _ in range(VARIANTS))]
     calls = (catalogue[name].variants(Choices(each), mod) for each in data)

@@ -1,4 +1,4 @@
-"""What is seen again at the beginning of a night, and what is said to be fixed or back."""
+"""Old bugs that are run again at the beginning of a night, and which are fixed or back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Expected
 from relaxfuzz.fuzz.findings.replay import Item, Outcome, Status
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.nightly.again import is_back, key, old, see
+from relaxfuzz.fuzz.nightly.old_bugs import is_back, known_key, old_bugs, replay_all
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.generators.tvm_api import versions
@@ -67,11 +67,12 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
     known(own, "gone", False, "fails on 0.1.0")
     known(own, "sure", False, f"fails on {HERE}")
     expected = Expected((), knowns(own), HERE)
-    todo = old([corpus], expected, store, versions())
+    todo = old_bugs([corpus], expected, store, versions())
     # What is known to fail on this very TVM is no known to ask, but still a file of the corpus.
     assert len(todo) == 7
     outcomes = {
-        each.name: (each, outcome) for each, outcome in see(todo, pool, Here(2), threading.Event())
+        each.name: (each, outcome)
+        for each, outcome in replay_all(todo, pool, Here(2), threading.Event())
     }
     assert {name: outcome.status for name, (_, outcome) in outcomes.items()} == {
         "a/as_it_says.py": Status.AS_EXPECTED,
@@ -82,7 +83,7 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
         "gone": Status.GONE,
         "sure.py": Status.GONE,
     }
-    assert outcomes["gone"][0].key == key(expected.knowns[0])
+    assert outcomes["gone"][0].key == known_key(expected.knowns[0])
     back = [name for name, (_, outcome) in outcomes.items() if is_back(outcome, None, HERE)]
     assert back == ["a/came_back.py"]
 
@@ -96,7 +97,7 @@ def test_a_finding_of_another_build_is_seen_again(store: Store) -> None:
     )
     store.put(finding)
     store.put(changed(finding, key=("b",), versions={**versions(), "tvm_git": "0f"}))
-    (one,) = old([], Expected((), (), HERE), store, versions())
+    (one,) = old_bugs([], Expected((), (), HERE), store, versions())
     assert one.item.finding is not None
     assert one.key == one.item.finding.id != finding.id
 
@@ -105,11 +106,11 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
     pool: LocalPool, store: Store, tmp_path: Path
 ) -> None:
     script(tmp_path / "corpus" / "plain.py", True)
-    todo = old([tmp_path / "corpus"], Expected((), (), HERE), store, versions())
+    todo = old_bugs([tmp_path / "corpus"], Expected((), (), HERE), store, versions())
     stop = threading.Event()
     stop.set()
     assert len(todo) == 1
-    assert list(see(todo, pool, Here(), stop)) == []
+    assert list(replay_all(todo, pool, Here(), stop)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""`relaxfuzz nightly`: see old bugs again, fuzz, bisect, report; go on where it was interrupted."""
+"""A night: run old bugs again, fuzz, bisect, report; resumed where it was interrupted."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json as jsonlib
 import sys
+import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,15 +14,14 @@ from typing import Any
 
 from rich.console import Console
 
+from ..bisect.bisect import Bisection
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
+from ..commands.report import PAGE, writer
+from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
 from ..findings.store import Store
-from ..nightly.again import FIXED, ODD, is_back, key, old, see
-from ..nightly.config import EXAMPLE, Nightly, Options, Plan, load, plan, within
-from ..nightly.memory import Night, Phase, digest, recall
-from ..nightly.origin import first_bad, over_after
 from ..output.terminal import counted, duration, findings_table
 from ..process.serialize import plain
 from ..report.data import Entry, Report, State, gather
@@ -30,8 +29,12 @@ from ..session.fuzzing import fuzz
 from ..session.session import Session, session
 from ..system.disk import prune
 from ..system.files import write_whole
+from ..system.subprocesses import Stopped, Subprocesses
 from ..user_input.mistake import Mistake
-from .report import PAGE, writer
+from . import state
+from .config import EXAMPLE, Nightly, Options, Plan, load, plan, within
+from .old_bugs import FIXED, UNEXPECTED, is_back, known_key, old_bugs, replay_all
+from .state import Night, Phase
 
 COMMAND = "nightly"
 
@@ -39,14 +42,14 @@ INIT = Path("nightly.toml")
 
 
 def init(path: Path | None) -> int:
-    """Write the example.
+    """Write the example of a settings file.
 
     Raises:
-        Mistake: a file is there already, or cannot be written.
+        Mistake: the file exists, or cannot be written.
     """
     path = path or INIT
     if path.exists():
-        raise Mistake(f"'{path}' is there already: name another file, as in --init other.toml")
+        raise Mistake(f"'{path}' exists: name another file, as in --init other.toml")
     try:
         write_whole(path, EXAMPLE.read_text(encoding="utf-8"))
     except OSError as error:
@@ -56,13 +59,13 @@ def init(path: Path | None) -> int:
 
 
 def run(config: Path | None, options: Options, *, workers: int, json: bool) -> int:
-    """A night, or what is left of it; the exit code.
+    """Run a night, or what is left of it; the exit code.
 
     Args:
-        workers: where nobody says otherwise.
+        workers: the default.
 
     Raises:
-        Mistake: the settings cannot be met, or somebody else works in the folder.
+        Mistake: a setting is wrong, or another campaign runs in the folder.
         ExecutorError: the workers cannot be kept alive.
     """
     settings = Nightly() if config is None else load(config)
@@ -71,13 +74,13 @@ def run(config: Path | None, options: Options, *, workers: int, json: bool) -> i
     if folder.resolve() != Path.cwd():
         settings = within(settings, folder.absolute())
         options = _absolute(options)
-    # Passes, too, are looked for from the folder of the file.
+    # Paths of passes are relative to the folder of the file, too.
     with contextlib.chdir(folder):
         return _night(plan(settings, options, where), workers, json=json)
 
 
 def _absolute(options: Options) -> Options:
-    """What the command line names, it names from the folder where it was given."""
+    """Paths on the command line are relative to the folder where it was given."""
     if options.out is not None:
         options = dataclasses.replace(options, out=options.out.absolute())
     if options.scheduler is not None and (file := Path(options.scheduler)).is_file():
@@ -100,19 +103,19 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
         corpora=settings.corpus,
         campaign="relaxfuzz nightly",
     ) as made:
-        return _Phases(chosen, made, writers, json=json).run()
+        return _Phases(chosen, made, writers).run()
 
 
 def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
-    """What makes each report, asked before a night is spent on what cannot be written."""
-    asked = chosen.settings.report
-    files = {"html": chosen.settings.out / PAGE} if asked is None else asked.named
+    """The renderer of each report, checked before a night is spent on what cannot be written."""
+    reports = chosen.settings.report
+    files = {"html": chosen.settings.out / PAGE} if reports is None else reports.named
     try:
         writers = [(path, writer(form)) for form, path in files.items()]
     except Mistake:
-        if asked is not None:
+        if reports is not None:
             raise
-        writers = []  # nobody asked for the page
+        writers = []  # the page is a default
     for path, _ in writers:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,20 +125,17 @@ def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
 
 
 class _Phases:
-    """What a night does, phase by phase; each notes what it has done."""
+    """The phases of a night; each records what it has done."""
 
     def __init__(
         self,
         chosen: Plan,
         made: Session,
         writers: Sequence[tuple[Path, Callable[[Report], str]]],
-        *,
-        json: bool,
     ) -> None:
         self._plan = chosen
         self._writers = writers
         self._session = made
-        self._json = json
         self._out = chosen.settings.out
         self._night = self._begun()
 
@@ -148,72 +148,72 @@ class _Phases:
         }
         for phase, work in phases.items():
             stopped = self._session.stopped
-            # What was found until then is told, whatever is left to do.
+            # What was found until then is reported, whatever is left to do.
             if phase not in self._night.done and (not stopped or phase is Phase.REPORT):
                 work()
                 if not self._session.stopped:
-                    self._note(done=(*self._night.done, phase))
+                    self._update(done=(*self._night.done, phase))
         return self._conclude()
 
     def _begun(self) -> Night:
-        """The night that goes on, or a new one."""
+        """The night to resume, or a new one."""
         settings = self._plan.settings
-        # Reports may be asked for otherwise, and workers be more or fewer, or elsewhere.
-        question = dataclasses.replace(
+        # Reports and workers may differ when a night is resumed.
+        same = dataclasses.replace(
             settings, out=Path(), report=None, workers=None, scheduler=None, cluster=None
         )
-        asked = digest(question, self._session.versions)
-        last = recall(self._out)
-        if last is not None and last.asked == asked and not last.over:
-            self._say(
-                f"going on with the night of seed {last.seed}"
+        asked = state.digest(same, self._session.versions)
+        last = state.load_night(self._out)
+        if last is not None and last.settings == asked and not last.over:
+            self._print(
+                f"resuming the night of seed {last.seed}"
                 + (f"; done: {', '.join(last.done)}" if last.done else ""),
                 {"event": "night", "seed": last.seed, "done": list(last.done)},
             )
             return last
         runs = self._session.store.runs.all()
         night = Night(
-            asked=asked,
+            settings=asked,
             seed=len(runs) if settings.seed is None else settings.seed,
             after=max(runs, default=0),
             before=_statuses(last),
             unbisected=() if last is None else last.unbisected,
         )
-        night.remember(self._out)
-        self._say(
+        night.save(self._out)
+        self._print(
             f"a new night in '{self._out}', after {counted(len(runs), 'run')}: seed {night.seed}",
             {"event": "night", "seed": night.seed, "done": []},
         )
         return night
 
-    def _note(self, **changes: Any) -> None:
+    def _update(self, **changes: Any) -> None:
         self._night = dataclasses.replace(self._night, **changes)
-        self._night.remember(self._out)
+        self._night.save(self._out)
 
     # Phases
 
     def _replay(self) -> None:
-        """Corpora, knowns, and findings of another build of TVM."""
+        """Corpus files, known bugs, and findings of another build of TVM."""
         made = self._session
-        everything = old(self._plan.settings.corpus, made.expected, made.store, made.versions)
+        everything = old_bugs(self._plan.settings.corpus, made.expected, made.store, made.versions)
         todo = [each for each in everything if each.key not in self._night.replayed]
         if todo:
-            self._say(f"{counted(len(todo), 'old bug')} to see again")
-        for each, outcome in see(todo, made.pool, made.scripts, made.interrupt.stop):
+            self._print(f"{counted(len(todo), 'old bug')} to run again")
+        for each, outcome in replay_all(todo, made.pool, made.scripts, made.interrupt.stop):
             back = is_back(outcome, self._night.before.get(each.key), made.expected.version)
-            self._note(
+            self._update(
                 replayed={**self._night.replayed, each.key: str(outcome.status)},
                 back=(*self._night.back, each.name) if back else self._night.back,
             )
             made.display.progress(f"{len(self._night.replayed)} of {len(everything)}  {each.name}")
-            if back or outcome.status in FIXED | ODD:
+            if back or outcome.status in FIXED | UNEXPECTED:
                 status = "is back" if back else str(outcome.status)
-                said = f" ({outcome.said})" if outcome.said else ""
+                details = f" ({outcome.said})" if outcome.said else ""
                 event = {"event": "replay", "name": each.name, "path": str(each.item.path)}
-                self._say(f"{status}: {each.name}{said}", {**event, "status": status})
+                self._print(f"{status}: {each.name}{details}", {**event, "status": status})
         if everything:
             counts = Counter(self._night.replayed.values())
-            self._say("seen again: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
+            self._print("old bugs: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
 
     def _fuzz(self) -> None:
         made, settings, targets = self._session, self._plan.settings, self._plan.targets
@@ -232,26 +232,26 @@ class _Phases:
                 ),
                 made,
                 command=COMMAND,
-                named=(),  # knowns were asked for before
+                named=(),  # their reproducers ran in the phase before
                 resume=before is not None,
                 stop_at_first=settings.until_first,
             )
         if made.stopped:
             return
-        self._tell_fixed()
+        self._record_fixed()
         if self._plan.bisect:
             new = [entry.shown.id for entry in self._gathered().of(State.NEW) if entry.shown]
-            self._note(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
+            self._update(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
 
-    def _tell_fixed(self) -> None:
-        """The reports say which knowns are gone as the last run says it."""
+    def _record_fixed(self) -> None:
+        """Record in the run which known bugs are fixed: reports take it from there."""
         run = self._run()
         assert run is not None, "fuzzing enters a run"
         id, made = run
         gone = [
             known.name
             for known in self._session.expected.knowns
-            if self._night.replayed.get(key(known)) in FIXED and known.name not in made.knowns
+            if self._night.replayed.get(known_key(known)) in FIXED and known.name not in made.knowns
         ]
         self._session.store.runs.save(id, dataclasses.replace(made, fixed=tuple(gone)))
 
@@ -264,33 +264,47 @@ class _Phases:
             and finding.first_bad is None
             and made.store.reproducer(finding) is not None
         ]
-        self._note(unbisected=tuple(finding.id for finding in findings))
+        self._update(unbisected=tuple(finding.id for finding in findings))
         if not findings:
             return
-        self._say(
+        self._print(
             f"{counted(len(findings), 'new finding')} to bisect, "
             f"for up to {duration(self._plan.bisect_seconds)}"
         )
-        over = over_after(self._plan.bisect_seconds, made.interrupt.stop)
-        for finding, verdict in first_bad(
-            made.store,
-            findings,
-            self._plan.bisect,
-            workers=made.pool.workers,
-            over=over,
-            tell=made.display.progress,
-        ):
-            left = tuple(id for id in self._night.unbisected if id != finding.id)
-            self._note(unbisected=left)
-            first = verdict.first_bad
-            said = "bad on none of these" if first is None else f"first bad: {first.seen.release}"
-            self._say(
-                f"{finding.id} {finding.pass_name}: {said}",
-                {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
-            )
+        over = _after(self._plan.bisect_seconds, made.interrupt.stop)
+        for finding in findings:
+            if not over.is_set():
+                self._bisect_one(finding, over)
         if self._night.unbisected and not made.interrupt.stop.is_set():
             later = counted(len(self._night.unbisected), "finding")
-            self._say(f"no time to bisect {later}: the next night does")
+            self._print(f"no time to bisect {later}: left for the next night")
+
+    def _bisect_one(self, finding: Finding, over: threading.Event) -> None:
+        made = self._session
+        script = made.store.reproducer(finding)
+        assert script is not None, "only findings with a reproducer are bisected"
+        processes = Subprocesses(over)
+        bisection = Bisection(
+            script.resolve(),
+            self._plan.bisect,
+            processes,
+            made.display.progress,
+            workers=made.pool.workers,
+        )
+        try:
+            first = bisection.run().first_bad
+        except Stopped:
+            return
+        if first is not None:
+            finding = dataclasses.replace(finding, first_bad=first.seen.release)
+            made.store.put(finding)
+        left = tuple(id for id in self._night.unbisected if id != finding.id)
+        self._update(unbisected=left)
+        verdict = "bad on none of these" if first is None else f"first bad: {first.seen.release}"
+        self._print(
+            f"{finding.id} {finding.pass_name}: {verdict}",
+            {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
+        )
 
     def _report(self) -> None:
         use = prune(self._session.store, self._plan.max_disk)
@@ -298,11 +312,11 @@ class _Phases:
         for path, form in self._writers:
             try:
                 write_whole(path, form(report))
-            except Exception:  # what the night has found is told all the same
+            except Exception:  # the findings of the night are printed all the same
                 self._session.fault(f"no report in {path}:\n{traceback.format_exc()}")
                 continue
-            self._say(f"report: {path}", {"event": "report", "path": str(path)})
-        self._say(f"disk: {use}", {"event": "disk", **plain(use)})
+            self._print(f"report: {path}", {"event": "report", "path": str(path)})
+        self._print(f"disk: {use}", {"event": "disk", **plain(use)})
 
     # Pieces
 
@@ -315,14 +329,14 @@ class _Phases:
         mine = [(id, run) for id, run in runs if id > self._night.after and run.command == COMMAND]
         return mine[-1] if mine else None
 
-    def _say(self, line: str, event: Mapping[str, object] | None = None) -> None:
-        """To people; to programs where an event is given."""
+    def _print(self, line: str, event: Mapping[str, object] | None = None) -> None:
+        """A line for people, and where JSON is wanted, the event for programs."""
         self._session.display.line(line)
-        if self._json and event is not None:
-            print(jsonlib.dumps(event), flush=True)
+        if event is not None and self._session.output.as_json:
+            self._session.output.emit(event)
 
     def _conclude(self) -> int:
-        """The table of what is new, the summary, the exit code."""
+        """Print the table of new findings and the summary; the exit code."""
         made, report = self._session, self._gathered()
         made.display.close()
         entered = self._run()
@@ -333,7 +347,7 @@ class _Phases:
             number, run = entered
             new = report.of(State.NEW)
             seen = tuple(entry for entry in report.of(State.SEEN) if number in entry.runs)
-        if self._json:
+        if made.output.as_json:
             summary = {
                 "event": "summary",
                 "new": [entry.id for entry in new],
@@ -349,7 +363,7 @@ class _Phases:
                 "over": self._night.over,
                 **made.workers_summary(),
             }
-            print(jsonlib.dumps(summary), flush=True)
+            made.output.emit(summary)
         else:
             console = Console(width=None if sys.stdout.isatty() else 160)
             if new:
@@ -382,12 +396,24 @@ class _Phases:
         text = f"{', '.join(parts)}; {counted(run.modules, 'module')}, "
         text += f"{counted(run.checks, 'check')}, {duration(run.seconds)}, seed {self._night.seed}."
         if not self._night.over:
-            text += " The night is not over: the same command goes on with it."
+            text += " The night is not over: the same command resumes it."
         return text
 
 
 def _statuses(last: Night | None) -> Mapping[str, str]:
-    """What the night before saw, or one before that where it did not come to it."""
+    """The statuses of the night before, with older ones where it was interrupted."""
     if last is None:
         return {}
     return last.replayed if last.over else {**last.before, **last.replayed}
+
+
+def _after(seconds: float, stop: threading.Event) -> threading.Event:
+    """An event that is set when the time is over, or the user wants to stop."""
+    over = threading.Event()
+
+    def wait() -> None:
+        stop.wait(seconds)
+        over.set()
+
+    threading.Thread(target=wait, name="budget", daemon=True).start()
+    return over

@@ -1,4 +1,4 @@
-"""How a pass that was seen to run is written, so that it can be run again elsewhere."""
+"""The call that makes a pass which ran in a build, so that it can be run in another process."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from ...oracles.passcall import PassCall, public_passes
 from ..user_input.unnamed_pass import Held
 
 TENSOR_IR = ("tirx.", "s_tir.")
-"""What the names of passes over PrimFuncs begin with, as `tirx.StorageRewrite`."""
+"""Prefixes of the names of passes over PrimFuncs, as `tirx.StorageRewrite`."""
 
 
-def spelled(name: str, made: tvm.transform.Pass | None, config: Mapping[str, Any]) -> PassCall:
-    """The call that makes a pass of this name, without arguments: a guess, until it fails as seen.
+def inferred_call(
+    name: str, made: tvm.transform.Pass | None, config: Mapping[str, Any]
+) -> PassCall:
+    """The call that makes a pass of this name, without arguments: a guess that has to be verified.
 
     Nothing is called or imported for it.
 
     Args:
-        made: the pass itself, if it could be found.
+        made: the pass itself, if it is known.
         config: the options of the PassContext.
     """
     plain = {k: v for k, v in config.items() if isinstance(v, bool | int | float | str)}
@@ -47,9 +49,9 @@ def _is_users(made: tvm.transform.Pass | None) -> bool:
 
 
 def _homes(name: str) -> Iterator[str]:
-    """Where a pass of this name can be imported from without running somebody's program.
+    """Where a pass of this name can be imported from without running the user's program.
 
-    Passes and classes of passes come before functions, which may be anything.
+    Passes and their classes come before functions, which may be anything.
     """
     main = sys.modules.get("__main__")
     for is_home in (_is_pass, inspect.isfunction):
@@ -70,12 +72,12 @@ def _is_pass(thing: object) -> bool:
 
 
 def _home(thing: Any, found: str) -> str:
-    """Where a class or a function is from, not where it is imported to."""
+    """The module that defines a class or a function, not one that imports it."""
     return found if isinstance(thing, tvm.transform.Pass) else str(thing.__module__)
 
 
 def _guarded(file: Path) -> bool:
-    """A script that does nothing when it is imported: it asks whether it is the program."""
+    """The script has a `__main__` guard, so that importing it runs nothing."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError):

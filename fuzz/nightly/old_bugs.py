@@ -1,4 +1,4 @@
-"""What was found before is seen again: corpora, knowns, and findings of another build of TVM."""
+"""Old bugs are run again: corpus files, known bugs, and findings of another build of TVM."""
 
 from __future__ import annotations
 
@@ -16,83 +16,84 @@ from ..process.executor import Executor
 from ..reproducer import Scripts
 
 FIXED = frozenset({Status.FIXED, Status.GONE})
-ODD = frozenset({Status.CHANGED, Status.BROKEN})
+UNEXPECTED = frozenset({Status.CHANGED, Status.BROKEN})
 """Somebody has to look at it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
-    """Something to see again."""
+class OldBug:
+    """A bug to run again."""
 
     item: Item
     known: Known | None = None
-    """Whose reproducer it is."""
+    """The known bug whose reproducer it is."""
 
     @property
     def key(self) -> str:
         """The same in every night."""
         if self.known is not None:
-            return key(self.known)
+            return known_key(self.known)
         return self.item.finding.id if self.item.finding else str(self.item.path)
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """For messages."""
         return self.known.name if self.known else self.item.name
 
 
-def key(known: Known) -> str:
-    """Under which it is kept what became of a known."""
+def known_key(known: Known) -> str:
+    """The key of a known bug."""
     return f"known {known.name}"
 
 
-def old(
+def old_bugs(
     corpora: Iterable[Path], expected: Expected, store: Store, versions: Mapping[str, str]
-) -> list[Old]:
-    """What there is, each file once.
+) -> list[OldBug]:
+    """All old bugs, each file once.
 
-    Knowns that were seen to fail on exactly this TVM are left out, and so are findings of it.
+    Known bugs that are recorded to fail on exactly this TVM are left out, and findings of it.
 
     Raises:
-        Mistake: a path that names no finding.
+        Mistake: a path has no findings.
     """
-    by_path: dict[Path, Old] = {}
+    by_path: dict[Path, OldBug] = {}
     for known in expected.knowns:
         if known.reproducer is not None and not is_certain(known, expected.version):
-            by_path |= {item.path.resolve(): Old(item, known) for item in items(known.reproducer)}
+            found = items(known.reproducer)
+            by_path |= {item.path.resolve(): OldBug(item, known) for item in found}
     others = []
     for item in (item for path in corpora for item in items(path)):
         if item.finding is not None:
-            others.append(Old(item))
+            others.append(OldBug(item))
         else:
-            by_path.setdefault(item.path.resolve(), Old(item))
+            by_path.setdefault(item.path.resolve(), OldBug(item))
     others += (
-        Old(Item(store.folder, finding))
+        OldBug(Item(store.folder, finding))
         for finding in store.findings()
         if any(finding.versions.get(name) != versions[name] for name in ("tvm", "tvm_git"))
     )
     return [*by_path.values(), *others]
 
 
-def see(
-    todo: Iterable[Old], executor: Executor, scripts: Scripts, stop: threading.Event
-) -> Iterator[tuple[Old, Outcome]]:
-    """What becomes of each, as it comes, until `stop` is set.
+def replay_all(
+    todo: Iterable[OldBug], executor: Executor, scripts: Scripts, stop: threading.Event
+) -> Iterator[tuple[OldBug, Outcome]]:
+    """The outcome of each, as it comes, until `stop` is set.
 
     Args:
-        executor: sees findings of a store.
+        executor: checks findings of a store.
         scripts: runs files.
 
     Raises:
         ExecutorError: the harness failed.
     """
 
-    def one(old: Old) -> Outcome | None:
+    def one(old: OldBug) -> Outcome | None:
         if stop.is_set():
             return None
         outcome = replay(old.item, executor, scripts)
         if old.known is not None and outcome.status is Status.PASSES:
-            # The file says that it passes here, the known that it fails.
+            # By its header the file passes here; by its record it fails.
             return Outcome(outcome.item, Status.FIXED, outcome.said)
         return outcome
 
@@ -107,7 +108,7 @@ def is_back(outcome: Outcome, before: str | None, version: str) -> bool:
     """It fails, was fixed, and did not fail in the night before.
 
     Args:
-        before: its status in the night before; None: it was not asked.
+        before: its status in the night before; None: it was not run.
     """
     entry = outcome.item.entry
     if entry is None:
