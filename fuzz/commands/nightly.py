@@ -97,7 +97,6 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
         as_json=json,
         where=chosen.where,
         calls=[target.call for target in chosen.targets if target.call is not None],
-        corpora=settings.corpus,
         campaign="relaxfuzz nightly",
     ) as made:
         return _Phases(chosen, made, writers, json=json).run()
