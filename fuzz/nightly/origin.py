@@ -36,7 +36,7 @@ def first_bad(
         except Stopped:
             return
         if verdict.first_bad is not None:
-            finding = dataclasses.replace(finding, first_bad=verdict.first_bad.seen.release)
+            finding = dataclasses.replace(finding, first_bad=verdict.first_bad.release)
             store.put(finding)
         yield finding, verdict
 

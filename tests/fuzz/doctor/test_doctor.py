@@ -235,7 +235,8 @@ def test_too_few_processes(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs a user without any process: only root can take one's part")
     code = (
-        "from relaxfuzz.fuzz.doctor import environment\n"  # read before the right to read it is lost
+        # Imported before the right to read it is lost.
+        "from relaxfuzz.fuzz.doctor import environment\n"
         "import os, resource\n"
         "os.setresuid(54321, 54321, 54321)\n"
         "resource.setrlimit(resource.RLIMIT_NPROC, (5, 5))\n"
