@@ -180,7 +180,7 @@ def variables(*, ours: bool) -> dict[str, str]:
 def _folder(version: str) -> Path:
     # Another pin or another Python is another environment.
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    return cache() / f"tvm-{version}-ffi-{_ffi(version) or 'any'}-python-{python}"
+    return cache() / f"tvm-{version}-ffi-{_ffi(version) or 'any'}-py{python}"
 
 
 def _ffi(version: str) -> str | None:

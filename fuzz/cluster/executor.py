@@ -297,7 +297,7 @@ class ClusterExecutor:
         from distributed import KilledWorker
 
         try:
-            outcome: Outcome = future.outcome(timeout=RETURN)
+            outcome: Outcome = future.result(timeout=RETURN)
         except Exception as error:  # also where the scheduler is gone
             with self._lock:
                 entry.reset()
