@@ -22,6 +22,7 @@ import tvm
 from tvm import relax
 
 from ..generators.near import did_you_mean
+from .text.paths import as_here
 
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
 """Passes of `tvm.relax.backend` that every CPU build runs."""
@@ -255,6 +256,7 @@ def _call_factory(spelling: str) -> tvm.transform.Pass:
 def _load(spelling: str) -> object:
     """What a user's spelling names; its module is executed once, as an import would."""
     place, _, name = spelling.rpartition(":")
+    place = as_here(place)
     directory, module = _place(place)
     if directory not in sys.path:
         sys.path.insert(0, directory)
@@ -285,7 +287,9 @@ def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
     directory, module = _place(place)
     if module is None:
         path = f"sys.path.insert(0, {directory!r})"
-        made = _passed(f"runpy.run_path({place!r})[{name!r}]", _makes(Path(place), name, spelling))
+        made = _passed(
+            f"runpy.run_path({place!r})[{name!r}]", _makes(Path(as_here(place)), name, spelling)
+        )
         return (*_needs(made), "import runpy", "import sys", path), made
     loaded = sys.modules.get(module)
     file = _file(module, spelling) if loaded is None else loaded.__file__

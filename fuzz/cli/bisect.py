@@ -1,14 +1,17 @@
-"""`relaxfuzz bisect`: what can be asked."""
+"""`relaxfuzz bisect`: on which versions of TVM does a finding fail?"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import app, cores, finish
 from .options import Json, Workers
+
+if TYPE_CHECKING:
+    from ..bisect.bisect import Trial, Verdict
 
 
 @app.command(
@@ -30,33 +33,151 @@ def bisect(
         typer.Option(
             metavar="LIST",
             help="Versions of TVM (0.26.0,0.27.0.post1), or paths of Python environments or "
-            "interpreters with builds of yours, from the oldest to the newest; may be repeated. "
+            "interpreters with your own builds, from the oldest to the newest; may be repeated. "
             "Default: all versions that relaxfuzz knows.",
             show_default=False,
         ),
     ] = None,
     recreate: Annotated[
-        bool, typer.Option("--recreate", help="Make the environments of versions anew.")
+        bool, typer.Option("--recreate", help="Install the environments of versions anew.")
     ] = False,
     workers: Workers = None,
     json: Json = False,
 ) -> None:
-    """Say on which versions of TVM a finding fails, and which is the first bad one.
+    """Show on which versions of TVM a finding fails, and which is the first bad one.
 
-    Each version gets an environment of its own, made with your package index and kept in your
-    cache folder. The reproducer, a program, is executed there (docs/security.md).
-    Good: it ends well. Bad: it fails as the finding says.
-    Other: it fails otherwise, or cannot be run.
+    Each version gets an environment of its own, installed from your package index and kept in
+    your cache folder. The reproducer, a program, is executed there (docs/security.md).
+    Good: it succeeds. Bad: it fails as the finding says.
+    Other: it fails in another way, or cannot be run.
 
     Exit codes: 0 good on all, 1 bad on some, 2 your mistake, or bad on none and other on some.
     """
 
     def command() -> int:
-        from ..bisect.environments import FFI
-        from ..commands import bisect as command
-
-        return command.run(
-            finding, tvm or list(FFI), workers=workers or cores(), recreate=recreate, json=json
-        )
+        return _run(finding, tvm, workers or cores(), recreate=recreate, as_json=json)
 
     finish(command)
+
+
+def _run(
+    path: Path, versions: list[str] | None, workers: int, *, recreate: bool, as_json: bool
+) -> int:
+    """Run a finding's reproducer under each version, and keep the first bad one in its store.
+
+    Returns:
+        1 if the finding fails on any version, else 2 if any version is inconclusive, else 0.
+
+    Raises:
+        Mistake: there is no finding, or `versions` are none.
+        KeyboardInterrupt: the user interrupted it.
+    """
+    import dataclasses
+    import json
+    from contextlib import closing
+
+    from rich.console import Console
+
+    from ..bisect.bisect import Bisection, Status, item
+    from ..bisect.environments import FFI, choices
+    from ..findings.store import Store
+    from ..output.terminal import display
+    from ..session.interrupt import Interrupt
+    from ..system.subprocesses import Stopped, Subprocesses
+
+    one, script = item(path)
+    chosen = choices(versions or list(FFI))
+    interrupt = Interrupt()
+    with interrupt.caught(), closing(display(Console(stderr=True))) as progress:
+        bisection = Bisection(
+            script,
+            chosen,
+            Subprocesses(interrupt.stop),
+            progress.progress,
+            fails_with=None if one.entry is None else one.entry.fails_with,
+            recreate=recreate,
+            workers=workers,
+        )
+        try:
+            verdict = bisection.run()
+        except Stopped:
+            raise KeyboardInterrupt from None
+    first = verdict.first_bad
+    if one.finding is not None and first is not None:
+        with Store(one.path, create=False, write=True) as store:
+            store.put(dataclasses.replace(one.finding, first_bad=first.release))
+    if as_json:
+        for trial in verdict.trials:
+            print(json.dumps(_event(verdict, trial)))
+        print(json.dumps(_summary(verdict, asked=len(chosen))))
+    else:
+        _print_table(verdict)
+        print(_conclusion(verdict, asked=len(chosen)))
+    if first is not None:
+        return 1
+    return 2 if any(verdict.status(trial) is Status.OTHER for trial in verdict.trials) else 0
+
+
+def _event(verdict: Verdict, trial: Trial) -> dict[str, object]:
+    return {
+        "event": "bisect",
+        "tvm": str(trial.choice),
+        "status": verdict.status(trial).value,
+        "message": verdict.message(trial),
+        "versions": dict(trial.about),
+    }
+
+
+def _summary(verdict: Verdict, asked: int) -> dict[str, object]:
+    def name(trial: Trial | None) -> str | None:
+        return None if trial is None else str(trial.choice)
+
+    return {
+        "event": "summary",
+        "bad_means": None if verdict.expected is None else verdict.expected.text,
+        "first_bad": name(verdict.first_bad),
+        "last_good": name(verdict.last_good),
+        "fixed_in": name(verdict.fixed_in),
+        "inconclusive": [name(trial) for trial in verdict.inconclusive],
+        "asked": asked,
+        "tried": len(verdict.trials),
+    }
+
+
+def _print_table(verdict: Verdict) -> None:
+    from rich.text import Text
+
+    from ..output.readable import sentence
+    from ..output.terminal import columns, results
+
+    table = columns("tvm", "status", "message", whole=("status",))
+    for trial in verdict.trials:
+        name, message = sentence(_name(trial)), sentence(verdict.message(trial))
+        table.add_row(Text(name), str(verdict.status(trial)), Text(message))
+    results().print(table)
+
+
+def _name(trial: Trial) -> str:
+    """What was asked for; with the version that is there, if a path does not show it."""
+    known = isinstance(trial.choice, str) or not trial.about
+    return str(trial.choice) if known else f"{trial.choice}: {trial.release}"
+
+
+def _conclusion(verdict: Verdict, asked: int) -> str:
+    if verdict.first_bad is None:
+        text = "bad on none of these"
+    else:
+        text = f"first bad: {verdict.first_bad.release}"
+        if verdict.inconclusive:
+            names = ", ".join(map(_name, verdict.inconclusive))
+            text += f", or one that could not show it: {names}"
+        elif verdict.last_good is None:
+            text += ", the first of these"
+        if verdict.last_good is not None:
+            text += f"; last good: {verdict.last_good.release}"
+        if verdict.fixed_in is not None:
+            text += f"; good again: {verdict.fixed_in.release}"
+    tried = len(verdict.trials)
+    if tried < asked:
+        text += f" ({tried} of {asked} tried, assuming that the bug came once and stayed)"
+    return text

@@ -1,9 +1,19 @@
-"""`relaxfuzz doctor`: what can be asked."""
+"""`relaxfuzz doctor`: is this environment fit?
+
+Imports no TVM: it may be what is wrong.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from .app import app, cores, finish
 from .options import OUT, Cluster, Json, Out, Scheduler, Workers
+
+if TYPE_CHECKING:
+    from ..cluster.where import Where
+    from ..doctor.environment import Line
 
 
 @app.command(
@@ -11,7 +21,7 @@ from .options import OUT, Cluster, Json, Out, Scheduler, Workers
     "  relaxfuzz doctor\n\n"
     "  relaxfuzz doctor --out /data/relaxfuzz --workers 16\n\n"
     "  relaxfuzz doctor --scheduler tcp://10.0.0.7:8786\n\n"
-    "Exit codes: 0 fit, 2 something of the environment is unfit, 3 a fault of relaxfuzz."
+    "Exit codes: 0 fit, 2 something in the environment is unfit, 3 a fault of relaxfuzz."
 )
 def doctor(
     out: Out = OUT,
@@ -20,7 +30,7 @@ def doctor(
     cluster: Cluster = None,
     json: Json = False,
 ) -> None:
-    """Say what of this environment is fit, and prove it by a fault that must be found.
+    """Check what in this environment is fit, and prove it by faults that must be found.
 
     The first thing to try when something is odd. It works without TVM, too, and with one that
     crashes. Nothing is left behind.
@@ -28,16 +38,92 @@ def doctor(
 
     def command() -> int:
         from ..cluster.where import asked
-        from ..commands import doctor as command
 
-        return command.run(
-            command.Request(
-                out=out,
-                workers=workers or cores(),
-                cores=cores(),
-                where=asked(scheduler, cluster),
-                json=json,
-            )
-        )
+        return _run(out, workers or cores(), asked(scheduler, cluster), as_json=json)
 
     finish(command, tvm=False)
+
+
+def _run(out: Path, workers: int, where: Where | None, *, as_json: bool) -> int:
+    """Check everything, print a line for each part, and judge.
+
+    Args:
+        where: a cluster that is checked too, and runs the self-test.
+
+    Returns:
+        0: fit, and the faults of the self-test were found; 2: the user has something to repair;
+        3: the user has not, and yet the faults were not found.
+    """
+    import itertools
+    import time
+
+    from ..doctor import environment, with_tvm
+    from ..doctor.environment import Verdict
+
+    began = time.monotonic()
+    arguments = [str(workers)]
+    if where is not None:
+        scheduler = where.scheduler if where.file is None else str(where.file.absolute())
+        arguments += [scheduler or "", where.kind or ""]
+    found = []
+    for line in itertools.chain(
+        environment.lines(out, workers, cores()), with_tvm.lines(*arguments)
+    ):
+        found.append(line)
+        _print(line, as_json)
+    if not any(line.part.startswith(with_tvm.SELF_TEST) for line in found):
+        advice = "repair the problems above first"
+        found.append(environment.problem(with_tvm.SELF_TEST, "could not be tried", advice))
+        _print(found[-1], as_json)
+    problems = [line.part for line in found if line.verdict is Verdict.PROBLEM]
+    warnings = sum(line.verdict is Verdict.WARNING for line in found)
+    ours = all(part.startswith(with_tvm.SELF_TEST) for part in problems)
+    code = 0 if not problems else 3 if ours else 2
+    _print_summary(code, len(problems), warnings, time.monotonic() - began, as_json)
+    return code
+
+
+def _print(line: Line, as_json: bool) -> None:
+    import dataclasses
+    import json
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..output.terminal import results
+
+    if as_json:
+        print(json.dumps({"event": "line", **dataclasses.asdict(line)}), flush=True)
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=7)
+    table.add_column(width=22, overflow="fold")
+    table.add_column(overflow="fold")
+    value = Text(line.value)
+    if line.advice:
+        value.append(f"\n→ {line.advice}", style="bold")
+    style = {"ok": "green", "warning": "yellow", "problem": "bold red"}[line.verdict]
+    table.add_row(Text(line.verdict, style=style), Text(line.part), value)
+    console = results()
+    console.print(table)
+    console.file.flush()
+
+
+def _print_summary(code: int, problems: int, warnings: int, seconds: float, as_json: bool) -> None:
+    import json
+
+    from ..output.terminal import counted
+
+    if as_json:
+        summary = {"event": "summary", "fit": code == 0, "problems": problems, "warnings": warnings}
+        print(json.dumps({**summary, "seconds": round(seconds, 1)}), flush=True)
+        return
+    text = {
+        0: "Fit: the faults of the self-test were found.",
+        2: f"Unfit: {counted(problems, 'problem')} to repair.",
+        3: "Nothing is wrong with the environment, and yet the self-test failed: this is a fault "
+        "of relaxfuzz. Please report it, with all of the above.",
+    }[code]
+    if warnings:
+        text += f" {counted(warnings, 'warning')}."
+    print(f"\n{text} {seconds:.0f} s.")

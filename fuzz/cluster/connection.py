@@ -1,4 +1,4 @@
-"""The way to a Dask cluster: one that is there, or one that is started here."""
+"""Connecting to a Dask cluster: one that is there, or one that is started here."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EXTRA = "pip install 'relaxfuzz[cluster]'"
 
 
 class Connection:
-    """To one scheduler, whichever process that is: a new one may take an old one's place."""
+    """A client of one cluster; a new scheduler may take the place of an old one."""
 
     def __init__(self, address: Callable[[], str], name: str) -> None:
         """
         Args:
-            address: asked each time, since a scheduler file may be written anew.
-            name: the cluster's, for people.
+            address: called for each connection, since a scheduler file may be written anew.
+            name: of the cluster, for messages.
 
         Raises:
             OSError, ValueError: nothing answers there; or that is no address.
@@ -40,9 +40,9 @@ class Connection:
         self.client = self._connect()
 
     def renew(self) -> bool:
-        """Connect anew if the scheduler has gone and somebody answers now; true if so.
+        """Connect again to a scheduler that went; true if one answers.
 
-        All that the old scheduler knew is forgotten.
+        Tasks of the old scheduler are lost.
         """
         with contextlib.suppress(Exception):
             self.client.close(timeout=1)
@@ -59,19 +59,19 @@ class Connection:
         try:
             return Client(address, timeout=ANSWER, set_as_default=False, name="relaxfuzz")
         except Exception as error:  # of transports and certificates, there are many
-            said = _first_line(error)
-        # A client that never connected closes itself when it is collected; when this process ends
-        # it would wait for a thread that has ended before.
+            message = _first_line(error)
+        # A client that never connected closes itself when it is collected. At the end of this
+        # process it would wait for a thread that has ended already.
         gc.collect()
-        raise OSError(said)
+        raise OSError(message)
 
 
 @contextmanager
 def connect(where: Where, workers: int) -> Iterator[Connection]:
-    """Connect to a cluster; one that was started for it ends with it, and leaves nothing behind.
+    """Connect to a cluster; one that is started here ends with the context.
 
     Args:
-        workers: processes of a cluster on this machine.
+        workers: number of processes of a cluster on this machine.
 
     Raises:
         Mistake: Dask is not installed, or nothing answers at that address.
@@ -109,12 +109,12 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         try:
             yield connection
         finally:
-            with contextlib.suppress(Exception):  # of a scheduler that has gone
+            with contextlib.suppress(Exception):  # of a scheduler that is gone
                 connection.client.close(timeout=5)
 
 
 def _silence() -> None:
-    """What users need to know is told by us; Dask tells much more, amidst the progress."""
+    """We report what users need; Dask would log much more between the lines of progress."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -123,7 +123,7 @@ def _silence() -> None:
 def _address(where: Where) -> str:
     """
     Raises:
-        ValueError: the scheduler file is none.
+        ValueError: it is not a scheduler file.
         OSError: it cannot be read.
     """
     if where.file is None:
@@ -142,7 +142,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    """Ask a few times a second; whether it came true in time."""
+    """Check a few times a second; false if it does not become true in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= until:

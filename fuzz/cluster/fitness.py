@@ -1,4 +1,4 @@
-"""What must be the same on all machines of a campaign, or the same seed gives other modules."""
+"""What must be the same on all machines of a campaign: else one seed gives different modules."""
 
 from __future__ import annotations
 
@@ -7,53 +7,48 @@ import functools
 import hashlib
 import importlib
 import sys
-from collections.abc import Mapping
-from importlib.metadata import version
+from collections.abc import Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 
 from ...generators.tvm_api import versions
 
 FOLDERS = ("generators", "oracles", "corpus", "fuzz")
 
-IN_WORDS = {"relaxfuzz_sources": "the sources of relaxfuzz"}
-"""Of what is no name by itself."""
+LABELS = {"relaxfuzz_sources": "the sources of relaxfuzz"}
 
 BROKEN = "broken"
-"""Why a worker cannot do what it is asked to."""
+"""The key of the error that keeps relaxfuzz from running on a worker."""
 
 
-@functools.cache
-def about() -> Mapping[str, str]:
+def about(packages: Iterable[str] = ()) -> Mapping[str, str]:
     """Versions of this process, and a digest of relaxfuzz: builds of one version may differ.
 
-    The digest stands for the corpus, the knowns and their triggers, too.
+    The digest covers the corpus, the known bugs and their triggers, too.
+
+    Args:
+        packages: other packages that passes import; those that are not installed are left out.
     """
-    python = ".".join(map(str, sys.version_info[:2]))
-    return {
-        "relaxfuzz": version("relaxfuzz"),
-        "relaxfuzz_sources": _digest(),
-        **versions(),
-        "python": python,
-    }
+    return {**_own(), **_installed(packages)}
 
 
-async def introduced() -> Mapping[str, str]:
-    """`about`, on a worker whose event loop must not wait for TVM to be imported."""
-    return await asyncio.to_thread(_prepared)
+async def about_worker(packages: Iterable[str]) -> Mapping[str, str]:
+    """`about`, on a worker: its event loop does not wait while TVM is imported."""
+    return await asyncio.to_thread(_about_worker, packages)
 
 
-def _prepared() -> Mapping[str, str]:
-    seen = about()
+def _about_worker(packages: Iterable[str]) -> Mapping[str, str]:
+    found = about(packages)
     try:
-        importlib.import_module(f"{__package__}.remote")  # the first task finds it there
-    except Exception as error:  # mostly another TVM: then the versions say it better
-        said = (str(error).strip().splitlines() or [""])[0]
-        return {**seen, BROKEN: f"{type(error).__name__}: {said}"[:200]}
-    return seen
+        importlib.import_module(f"{__package__}.remote")  # the first task needs it at once
+    except Exception as error:  # mostly because of another TVM: then its version explains more
+        line = (str(error).strip().splitlines() or [""])[0]
+        return {**found, BROKEN: f"{type(error).__name__}: {line}"[:200]}
+    return found
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """`tvm 0.26.0 instead of 0.27.0` for each that differs; empty: fit to work together.
+    """`tvm 0.26.0 instead of 0.27.0` for each that differs; empty if both can work together.
 
     Args:
         here: of the driver.
@@ -67,9 +62,29 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
     if not differ and BROKEN in there:
         return [f"relaxfuzz does not run there: {there[BROKEN]}"]
     return [
-        f"{IN_WORDS.get(name, name)} {there.get(name, 'unknown')} instead of {here[name]}"
+        f"{LABELS.get(name, name)} {there.get(name, 'not installed')} instead of {here[name]}"
         for name in differ
     ]
+
+
+@functools.cache
+def _own() -> Mapping[str, str]:
+    return {
+        "relaxfuzz": metadata.version("relaxfuzz"),
+        "relaxfuzz_sources": _digest(),
+        **versions(),
+        "python": ".".join(map(str, sys.version_info[:2])),
+    }
+
+
+def _installed(packages: Iterable[str]) -> Mapping[str, str]:
+    found = {}
+    if wanted := tuple(packages):
+        distributions = metadata.packages_distributions()
+        for name in wanted:
+            if name in distributions:
+                found[name] = metadata.version(distributions[name][0])
+    return found
 
 
 def _digest() -> str:

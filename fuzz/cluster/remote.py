@@ -1,27 +1,31 @@
-"""What runs in a Dask worker: it drives a zygote of its own, and gives it the jobs that come.
+"""What runs in a Dask worker: it starts a zygote, and passes on the jobs that come.
 
 A Dask worker never forks and never runs a pass. It has one pool for each campaign that it works
-for, with as many children as it has threads; a pool that has nothing to do for a while, because its
-driver is gone, ends by itself.
+for, with as many children as the worker has threads. A pool without a job for `IDLE` seconds ends:
+its driver may be gone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import json
+import os
 import queue
+import shutil
+import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distributed import get_worker
 
 from ..process.block import StageDone
 from ..process.executor import ExecutorError
-from ..process.jobs import Execute
 from ..process.local_pool import LocalPool
 from ..process.protocol import (
     Broken,
@@ -36,307 +40,256 @@ from ..process.protocol import (
     encode,
 )
 from ..process.worker import HANDLERS
-from ..system.environment import HERE
-from ..system.script_runner import RunnerDied, Runners
-from . import fitness
-from .cargo import Cargo
+from ..system.environment import HERE, Environment
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+    from .code import Code
 
 IDLE = 30.0
-"""Seconds after which a pool without a job ends; the next job would start another one."""
+"""Seconds after which a pool without a job ends; the next job starts another one."""
 
-EVERY = 1.0
-"""Seconds between two signs of life of a job."""
+STATUS_SECONDS = 1.0
+"""Between two status messages of a job."""
 
-POOLS = 2
+ATTEMPTS = 2
 """A job for which so many pools broke, one after the other, goes to another worker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A job, and what it takes to do it: a task of Dask."""
+class Task:
+    """A job, as Dask hands it to a worker."""
 
     campaign: str
-    """Of which driver; also the topic of signs of life."""
+    """The id of the driver's campaign; also the topic of status messages."""
     submit: bytes
     """`Submit` as a line of the protocol."""
-    about: Mapping[str, str]
-    """The driver's, see `fitness`."""
-    cargo: str | None
-    """The digest of what was shipped; None: nothing was."""
+    has_code: bool
+    """The worker needs files of the driver's, see `receive`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """All that was said about a job."""
+class Outcome:
+    """What came of a task."""
 
     worker: str
     """The address of the Dask worker."""
-    lines: bytes
+    replies: bytes
     """Lines of the protocol, compressed."""
-    seconds: float
-    """From the start of the job to its end."""
-    trouble: str | None = None
-    """Why this worker cannot do it; nothing was said then."""
+    error: str | None = None
+    """Why this worker cannot do the job; there are no replies then."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """That a job is under way, and how far it is."""
+class Status:
+    """A job is running."""
 
     id: int
     worker: str
     checks: int
     """So far."""
     item: str
-    """The pass (or "sequence", or pipeline) that it is at; or the step."""
-    beat: str | None
-    """`Heartbeat` as a line of the protocol; None before the first."""
+    """The pass (or "sequence", or pipeline) that is being checked; or the step."""
+    heartbeat: str | None
+    """The last `Heartbeat` as a line of the protocol; None before the first."""
 
 
-def work(order: Order) -> Answer:
-    """Do one job, to its end."""
-    worker = get_worker()
-    began = time.monotonic()
-    differ = fitness.differences(order.about, fitness.about())
-    if differ:
-        return Answer(worker.address, b"", 0.0, ", ".join(differ))
-    trouble = ""
-    for _ in range(POOLS):
-        try:
-            lines = _done(order, worker)
-        except ExecutorError as error:
-            trouble = str(error)
-            release(order.campaign)
-        else:
-            return Answer(worker.address, zlib.compress(lines, 1), time.monotonic() - began)
-    return Answer(worker.address, b"", time.monotonic() - began, trouble)
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The driver's files of one campaign, unpacked on this worker."""
 
+    root: str
+    environment: Environment
 
-def _done(order: Order, worker: Any) -> bytes:
-    """What was said about a job, in lines of the protocol.
-
-    Raises:
-        ExecutorError: the pool does not come up, or is broken.
-    """
-    with _pools.use(order.campaign, worker, order.cargo) as pool:
-        submit = decode_request(pool.inward(order.submit), (*HANDLERS, Execute))
-        assert isinstance(submit, Submit), submit
-        replies: list[Any]
-        if isinstance(submit.job, Execute):
-            replies = pool.execute(submit.job)
-        else:
-            job = _Job(submit, worker, order.campaign, pool)
-            job.run()
-            if pool.closed:  # by another thread: then the job may have been cut off
-                raise ExecutorError("its workers were closed")
-            replies = job.replies
-        said = (encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
-        return pool.outward(b"".join(said))
-
-
-async def cancel(campaign: str, id: int) -> None:
-    """End a job of a campaign that runs in this worker; it still gives its answer.
-
-    Dask waits for no coroutine, if it is asked not to; for a function it always does, or drops it.
-    """
-    _pools.cancel(campaign, id)
-
-
-def release(campaign: str) -> None:
-    """End the pool of a campaign that is over."""
-    _pools.release(campaign)
-
-
-class _Job:
-    """A job under way."""
-
-    def __init__(self, submit: Submit, worker: Any, campaign: str, pool: _Pool) -> None:
-        self.replies: list[Any] = []
-        self._submit = submit
-        self._worker = worker
-        self._campaign = campaign
-        self._pool = pool
-        self._beat: Heartbeat | None = None
-        self._told = 0.0
-
-    def run(self) -> None:
-        """
-        Raises:
-            ExecutorError: the pool cannot do it.
-        """
-        pool = self._pool
-        heard: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
-        id = pool.local.submit(self._submit.job, heard.put, limits=self._submit.limits)
-        pool.running[self._submit.id] = id
-        try:
-            self._tell()
-            while not self._over():
-                try:
-                    self._hear(heard.get(timeout=EVERY))
-                except queue.Empty:
-                    self._tell()
-                if time.monotonic() - self._told >= EVERY:
-                    self._tell()
-        finally:
-            del pool.running[self._submit.id]
-
-    def _over(self) -> bool:
-        return bool(self.replies) and isinstance(self.replies[-1], Ended | Died)
-
-    def _hear(self, reply: Reply | None) -> None:
-        if reply is None:
-            self.replies.clear()
-        elif isinstance(reply, Heartbeat):
-            self._beat = reply
-        elif isinstance(reply, Broken):
-            raise ExecutorError(reply.reason)
-        elif not isinstance(reply, Forked):
-            self.replies.append(reply)
-
-    def _tell(self) -> None:
-        self._told = time.monotonic()
-        id = self._submit.id
-        beat = None if self._beat is None else encode(dataclasses.replace(self._beat, id=id))
-        sign = Sign(
-            id,
-            self._worker.address,
-            sum(
-                reply.value.checks
-                for reply in self.replies
-                if isinstance(reply, Result) and isinstance(reply.value, StageDone)
-            ),
-            "" if self._beat is None else self._beat.position.item or self._beat.position.step,
-            None if beat is None else self._pool.outward(beat).decode(),
-        )
-        self._worker.log_event(self._campaign, dataclasses.asdict(sign))
+    def rename(self, lines: bytes) -> bytes:
+        """Lines of the protocol with the names that files have on the driver."""
+        return lines.replace(json.dumps(self.root)[1:-1].encode() + b"/", b"/")
 
 
 @dataclass(slots=True, eq=False)
 class _Pool:
     local: LocalPool
-    cargo: Cargo | None
-    runners: Runners
+    files: _Files | None
     users: int = 0
-    idle: float = field(default_factory=time.monotonic)
-    """Since when it has had no job."""
-    running: dict[int, int] = field(default_factory=dict)
-    """The pool's ids of jobs, by the driver's."""
+    jobs: dict[int, int] = field(default_factory=dict)
+    """Ids of running jobs in the pool, by the driver's ids."""
+    idle: threading.Timer | None = None
     closed: bool = False
 
-    def __enter__(self) -> _Pool:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        _pools.give_back(self)
-
-    def inward(self, line: bytes) -> bytes:
-        """What the driver says, with this worker's names of files."""
-        return line if self.cargo is None else self.cargo.inward(line)
-
-    def outward(self, lines: bytes) -> bytes:
-        """What the driver is told, with its own names of files."""
-        return lines if self.cargo is None else self.cargo.outward(lines)
-
-    def execute(self, job: Execute) -> list[Reply]:
-        """Run a script.
-
-        Raises:
-            ExecutorError: it cannot be run here.
-        """
-        try:
-            code, stderr = self.runners.run(Path(job.script), job.seconds)
-        except RunnerDied as error:
-            raise ExecutorError(f"what executes scripts was killed again and again: {error}") from (
-                None
-            )
-        return [Result(0, (code, stderr)), Ended(0)]
-
     def close(self) -> None:
-        """End what runs in it."""
         self.closed = True
         self.local.close()
-        self.runners.close()
-        if self.cargo is not None:
-            self.cargo.leave()
 
 
-class _Pools:
-    """The pools of this process, by campaign."""
+_files: dict[str, _Files] = {}
+"""By campaign."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._starting = threading.Lock()
-        self._pools: dict[str, _Pool] = {}
-        self._timer: threading.Timer | None = None
+_pools: dict[str, _Pool] = {}
+"""By campaign."""
 
-    def use(self, campaign: str, worker: Any, digest: str | None) -> _Pool:
-        """
-        Args:
-            digest: of what was shipped for the campaign.
-
-        Raises:
-            ExecutorError: the zygote does not come up, or what was shipped is not there.
-        """
-        with self._starting:  # not twice; and nobody else waits for it
-            with self._lock:
-                pool = self._pools.get(campaign)
-            if pool is None:
-                pool = _start(worker, digest)
-                with self._lock:
-                    self._pools[campaign] = pool
-            pool.users += 1
-        return pool
-
-    def give_back(self, pool: _Pool) -> None:
-        """A job is done; the last one of a campaign says so only by not coming back."""
-        with self._starting:
-            pool.users -= 1
-            pool.idle = time.monotonic()
-            if self._timer is None:
-                self._watch(IDLE)
-
-    def cancel(self, campaign: str, id: int) -> None:
-        """A job that does not run here is left alone."""
-        with self._lock:
-            pool = self._pools.get(campaign)
-        if pool is not None and (here := pool.running.get(id)) is not None:
-            pool.local.cancel(here)
-
-    def release(self, campaign: str) -> None:
-        """End a campaign's pool, and what runs in it."""
-        with self._lock:
-            pool = self._pools.pop(campaign, None)
-        if pool is not None:
-            pool.close()
-
-    def _watch(self, seconds: float) -> None:
-        self._timer = threading.Timer(seconds, self._sweep)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _sweep(self) -> None:
-        with self._starting:
-            now = time.monotonic()
-            for campaign, pool in list(self._pools.items()):
-                if not pool.users and pool.idle + IDLE <= now:
-                    self.release(campaign)
-            if self._pools:
-                idle = [pool.idle for pool in self._pools.values() if not pool.users]
-                self._watch(min(idle, default=now) + IDLE - now)
-            else:
-                self._timer = None
+_lock = threading.Lock()
+"""Of both. `cancel` does without it: a pool may take seconds to start."""
 
 
-def _start(worker: Any, digest: str | None) -> _Pool:
-    cargo = None if digest is None else Cargo.use(worker, digest)
-    surroundings = HERE if cargo is None else cargo.surroundings
+async def receive(campaign: str, code: Code, dask_worker: Worker) -> None:
+    """Take the driver's files, before the first job of a campaign.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+
+    def unpack() -> None:
+        folder = tempfile.mkdtemp(prefix="relaxfuzz-", dir=dask_worker.local_directory)
+        root = os.path.realpath(folder)
+        try:
+            _files[campaign] = _Files(root, code.unpack(root))
+        except BaseException:
+            shutil.rmtree(root, ignore_errors=True)
+            raise
+
+    await asyncio.to_thread(unpack)
+
+
+def work(task: Task) -> Outcome:
+    """Do one job, to its end."""
+    worker = get_worker()
+    error = ""
+    for _ in range(ATTEMPTS):
+        try:
+            with _pool(task, worker) as pool:
+                replies = _run(task, pool, worker)
+        except ExecutorError as failure:
+            error = str(failure)
+            with _lock:
+                _close(task.campaign)
+        else:
+            return Outcome(worker.address, zlib.compress(replies, 1))
+    return Outcome(worker.address, b"", error)
+
+
+async def cancel(campaign: str, id: int) -> None:
+    """End a job of a campaign that runs in this worker; it still gives its result.
+
+    A coroutine, because Dask waits for a function even if it is asked not to.
+    """
+    pool = _pools.get(campaign)
+    if pool is not None and (job := pool.jobs.get(id)) is not None:
+        pool.local.cancel(job)
+
+
+async def release(campaign: str) -> None:
+    """Remove everything of a campaign that is over."""
+
+    def remove() -> None:
+        with _lock:
+            _close(campaign)
+            if (files := _files.pop(campaign, None)) is not None:
+                shutil.rmtree(files.root, ignore_errors=True)
+
+    await asyncio.to_thread(remove)
+
+
+@contextmanager
+def _pool(task: Task, worker: Worker) -> Iterator[_Pool]:
+    """The pool of a task's campaign.
+
+    Raises:
+        ExecutorError: the zygote does not start, or the driver's files are missing.
+    """
+    with _lock:
+        pool = _pools.get(task.campaign)
+        if pool is None:
+            pool = _pools[task.campaign] = _start(task, worker)
+        if pool.idle is not None:
+            pool.idle.cancel()
+        pool.users += 1
     try:
-        local = LocalPool(worker.state.nthreads, environment=surroundings)
-    except ExecutorError:
-        if cargo is not None:
-            cargo.leave()
-        raise
-    return _Pool(local, cargo, Runners(surroundings))
+        yield pool
+    finally:
+        with _lock:
+            pool.users -= 1
+            if not pool.users:
+                pool.idle = threading.Timer(IDLE, _close_if_idle, [task.campaign, pool])
+                pool.idle.daemon = True
+                pool.idle.start()
 
 
-_pools = _Pools()
+def _start(task: Task, worker: Worker) -> _Pool:
+    files = _files.get(task.campaign)
+    if files is None and task.has_code:
+        raise ExecutorError("it has not received the files that the passes need")
+    environment = HERE if files is None else files.environment
+    return _Pool(LocalPool(worker.state.nthreads, environment=environment), files)
+
+
+def _close_if_idle(campaign: str, pool: _Pool) -> None:
+    with _lock:
+        if _pools.get(campaign) is pool and not pool.users:
+            _close(campaign)
+
+
+def _close(campaign: str) -> None:
+    """End a campaign's pool, and what runs in it."""
+    if (pool := _pools.pop(campaign, None)) is not None:
+        pool.close()
+
+
+def _run(task: Task, pool: _Pool, worker: Worker) -> bytes:
+    """The replies to a job, as lines of the protocol.
+
+    Raises:
+        ExecutorError: the pool is broken.
+    """
+    submit = decode_request(task.submit, HANDLERS)
+    assert isinstance(submit, Submit), submit
+    inbox: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+    replies: list[Any] = []
+    heartbeat: Heartbeat | None = None
+    reported = 0.0
+    pool.jobs[submit.id] = pool.local.submit(submit.job, inbox.put, limits=submit.limits)
+    try:
+        while not (replies and isinstance(replies[-1], Ended | Died)):
+            if time.monotonic() - reported >= STATUS_SECONDS:
+                reported = time.monotonic()
+                status = _status(submit.id, worker, pool, replies, heartbeat)
+                worker.log_event(task.campaign, dataclasses.asdict(status))
+            try:
+                reply = inbox.get(timeout=STATUS_SECONDS)
+            except queue.Empty:
+                continue
+            match reply:
+                case None:  # the job starts again
+                    replies.clear()
+                case Heartbeat():
+                    heartbeat = reply
+                case Broken(reason=reason):
+                    raise ExecutorError(reason)
+                case Forked():
+                    pass
+                case _:
+                    replies.append(reply)
+    finally:
+        del pool.jobs[submit.id]
+    if pool.closed:  # by another thread: the job may have been cut short
+        raise ExecutorError("its pool was closed")
+    lines = b"".join(encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
+    return lines if pool.files is None else pool.files.rename(lines)
+
+
+def _status(
+    id: int, worker: Worker, pool: _Pool, replies: list[Any], heartbeat: Heartbeat | None
+) -> Status:
+    line, item = None, ""
+    if heartbeat is not None:
+        line = encode(dataclasses.replace(heartbeat, id=id))
+        line = line if pool.files is None else pool.files.rename(line)
+        item = heartbeat.position.item or heartbeat.position.step
+    values = (reply.value for reply in replies if isinstance(reply, Result))
+    return Status(
+        id=id,
+        worker=worker.address,
+        checks=sum(value.checks for value in values if isinstance(value, StageDone)),
+        item=item,
+        heartbeat=None if line is None else line.decode(),
+    )

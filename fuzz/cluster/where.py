@@ -1,4 +1,4 @@
-"""Which cluster a campaign runs on, as a user says it."""
+"""Which cluster a campaign runs on: the options --scheduler and --cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|inproc)://\S+")
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A cluster that is there, or one to start."""
+    """A running cluster, or one to start."""
 
     scheduler: str | None = None
     """The address of its scheduler, or the path of its scheduler file."""
@@ -26,24 +26,25 @@ class Where:
     def __post_init__(self) -> None:
         """
         Raises:
-            Mistake: both, or neither, or what is no address.
+            Mistake: both are given, or neither, or it is not an address.
         """
         if self.scheduler is not None and self.kind is not None:
             raise Mistake(
-                f"scheduler {self.scheduler!r} and cluster {self.kind!r} are two: choose one"
+                f"scheduler {self.scheduler!r} and cluster {self.kind!r} exclude each other: "
+                "give one of them"
             )
         if self.kind is not None and self.kind != LOCAL:
             raise Mistake(
-                f"expected cluster {LOCAL!r} but got {self.kind!r}; a cluster that is there "
-                "already is named by its scheduler: tcp://host:port"
+                f"expected cluster {LOCAL!r} but got {self.kind!r}; a cluster that runs "
+                "already is given by --scheduler tcp://host:port"
             )
         address = self.scheduler
         if address is None:
             if self.kind is None:
-                raise Mistake("a cluster needs a scheduler, or to be 'local'")
+                raise Mistake("expected a scheduler, or cluster 'local', but got neither")
             return
         if not _ADDRESS.fullmatch(address) and not Path(address).is_file():
-            hint = "no such file, and no address"
+            hint = "it is neither a file nor an address"
             if re.fullmatch(r"[\w.-]+:\d+", address):
                 hint = f"did you mean 'tcp://{address}'?"
             raise Mistake(
@@ -53,7 +54,7 @@ class Where:
 
     @property
     def file(self) -> Path | None:
-        """The scheduler file, where one is named."""
+        """The scheduler file, if one is given."""
         if self.scheduler is None or _ADDRESS.fullmatch(self.scheduler):
             return None
         return Path(self.scheduler)
@@ -63,9 +64,9 @@ class Where:
 
 
 def asked(scheduler: str | None, kind: str | None) -> Where | None:
-    """The cluster that was named; None: none was.
+    """The cluster that the options name; None if there is none.
 
     Raises:
-        Mistake: both, or what is no address.
+        Mistake: both are given, or it is not an address.
     """
     return None if scheduler is None and kind is None else Where(scheduler, kind)

@@ -1,5 +1,5 @@
-"""Is this environment fit for relaxfuzz? What is looked at, and how.
+"""Is this environment fit for relaxfuzz? What is checked, and how.
 
-Nothing here imports TVM in the process of the command: TVM may be missing, or take the process with
-it. What may die or hang is looked at in a process of its own (`ward`).
+`environment` imports no TVM: it may be missing, or end the process. What needs it, `with_tvm`, runs
+in a process of its own.
 """

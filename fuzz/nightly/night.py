@@ -100,7 +100,6 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
         as_json=json,
         where=chosen.where,
         calls=[target.call for target in chosen.targets if target.call is not None],
-        corpora=settings.corpus,
         campaign="relaxfuzz nightly",
     ) as made:
         return _Phases(chosen, made, writers).run()
@@ -296,11 +295,11 @@ class _Phases:
         except Stopped:
             return
         if first is not None:
-            finding = dataclasses.replace(finding, first_bad=first.seen.release)
+            finding = dataclasses.replace(finding, first_bad=first.release)
             made.store.put(finding)
         left = tuple(id for id in self._night.unbisected if id != finding.id)
         self._update(unbisected=left)
-        verdict = "bad on none of these" if first is None else f"first bad: {first.seen.release}"
+        verdict = "bad on none of these" if first is None else f"first bad: {first.release}"
         self._print(
             f"{finding.id} {finding.pass_name}: {verdict}",
             {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},

@@ -17,9 +17,8 @@ from ...generators.tvm_api import versions
 from ...oracles.passcall import PassCall
 from ...oracles.violation import KEY_FORMAT
 from ..campaign.triage import Triage
+from ..cluster.code import Code
 from ..cluster.connection import connect
-from ..cluster.scripts import ClusterScripts
-from ..cluster.shipment import Shipment
 from ..cluster.where import Where
 from ..findings.dedup import by_row
 from ..findings.finding import Finding
@@ -301,7 +300,6 @@ def session(
     as_json: bool,
     where: Where | None = None,
     calls: Iterable[PassCall] = (),
-    corpora: Iterable[Path] = (),
     campaign: str | None = None,
     pool: LocalPool | None = None,
 ) -> Iterator[Session]:
@@ -312,7 +310,6 @@ def session(
             its runs and pending findings are its own. None: other sessions may use the folder.
         where: the cluster that campaigns run on; None: they run here.
         calls: passes that the workers of a cluster must be able to import.
-        corpora: reproducers, or folders of them, that they need besides those of known bugs.
         pool: workers that are running already, and stay when the session ends.
 
     Raises:
@@ -326,9 +323,7 @@ def session(
         stack.enter_context(contextlib.closing(output.display))
         cluster = None
         if where is not None:  # before anything is written
-            known = (each.reproducer for each in expected.knowns if each.reproducer is not None)
-            shipment = Shipment.of(calls, [*corpora, *known])
-            cluster = stack.enter_context(_cluster(where, workers, shipment, output))
+            cluster = stack.enter_context(_cluster(where, workers, Code.of(calls), output))
         store = stack.enter_context(Store(out))
         if campaign is not None:
             stack.enter_context(alone(out, campaign))
@@ -337,15 +332,13 @@ def session(
         made = Session(store, pool, choice, expected, output)
         stack.callback(made.triage.stop)
         if cluster is not None:
-            made.executor, made.scripts = cluster
+            made.executor = cluster
         stack.enter_context(made.interrupt.caught())
         yield made
 
 
 @contextmanager
-def _cluster(
-    where: Where, workers: int, shipment: Shipment, output: Output
-) -> Iterator[tuple[Executor, Scripts]]:
+def _cluster(where: Where, workers: int, code: Code, output: Output) -> Iterator[Executor]:
     """The workers of a cluster, once the first has joined.
 
     Raises:
@@ -355,5 +348,5 @@ def _cluster(
         from ..cluster.executor import ClusterExecutor
 
         output.display.progress(f"waiting for the first worker of {where}")
-        with ClusterExecutor(connection, shipment=shipment, tell=output.news) as executor:
-            yield executor, ClusterScripts(executor, shipment)
+        with ClusterExecutor(connection, code=code, report=output.news) as executor:
+            yield executor

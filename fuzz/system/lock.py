@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -26,11 +26,12 @@ LOCK = "lock.json"
 
 
 @contextmanager
-def alone(folder: Path, command: str) -> Iterator[None]:
+def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold the lock of a folder.
 
     Args:
         command: the command that holds it, for the message to others.
+        wait: called before each new attempt while another process holds it; None: fail at once.
 
     Raises:
         Mistake: another process holds it, and the text says which, and since when; or nothing can
@@ -47,12 +48,17 @@ def alone(folder: Path, command: str) -> Iterator[None]:
     except OSError as error:
         raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
     with open(descriptor, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Mistake(
-                f"{_holder(file)} works in '{folder}': wait for it, or choose another folder"
-            ) from None
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if wait is None:
+                    raise Mistake(
+                        f"{_holder(file)} works in '{folder}': wait for it, or choose another "
+                        "folder"
+                    ) from None
+                wait()
         about = {"command": command, "pid": os.getpid(), "since": time.time()}
         with watched(path):
             os.ftruncate(descriptor, 0)

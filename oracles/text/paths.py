@@ -1,7 +1,7 @@
-"""Files of another machine, which lie below a folder of this one, go by the names they have there.
+"""Names of files that were sent here from another machine, and unpacked below one folder.
 
-What a pass's file is called becomes part of what a bug is known by. So the name is put right before
-a message is cut, normalized or compared, not afterwards.
+The name of a pass's file becomes part of the key of a finding. So the folder is dropped before a
+message is cut, normalized or compared.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 
 VARIABLE = "RELAXFUZZ_ELSEWHERE"
-"""In the environment: the folder that stands for the root of the other machine."""
+"""The environment variable that names the folder; it stands for the root of the other machine."""
 
 _FOLDER = os.environ.get(VARIABLE, "")
 
 
+def as_here(path: str) -> str:
+    """The path under which a file of the other machine was unpacked here."""
+    return _FOLDER + path if _FOLDER and os.path.isfile(_FOLDER + path) else path
+
+
 def as_there(text: str) -> str:
-    """A text that names files, as it would be on the machine that they come from."""
+    """A text with the names that files have on the machine that they come from."""
     return text.replace(f"{_FOLDER}/", "/") if _FOLDER else text

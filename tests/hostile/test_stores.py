@@ -603,7 +603,7 @@ def fuzz_files(count: int) -> Tally:
             tally.attempt(lambda: corpus.entry(path), ValueError, OSError)
             assert is_reproducer(path) in (True, False)
             (path.parent / "environment.json").write_bytes(data)
-            _about(path.parent)
+            _about(path.parent / "environment.json")
 
         for text in texts:
             work(text.encode())

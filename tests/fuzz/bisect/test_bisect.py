@@ -1,4 +1,4 @@
-"""Bisecting: what is good, bad and other, which is the first bad one, and what is told of it."""
+"""Bisecting: what is good, bad and other, which is the first bad one, and what is reported."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 import tvm
+from typer.testing import CliRunner
 
 from relaxfuzz import corpus
 from relaxfuzz.fuzz.bisect import bisect
-from relaxfuzz.fuzz.bisect.bisect import Bisection, Failure, Seen, Status, Trial, Verdict, judged
+from relaxfuzz.fuzz.bisect.bisect import Bisection, Failure, Status, Trial, Verdict
 from relaxfuzz.fuzz.bisect.environments import FFI, Choice
-from relaxfuzz.fuzz.commands.bisect import run as command
+from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.system.subprocesses import Stopped, Subprocesses
@@ -61,26 +62,26 @@ def wrapper(folder: Path, name: str, line: str) -> Path:
 
 # What a version makes of it
 
-EXPECTED = Failure("ValueError: no <n>", whole=True)
+EXPECTED = Failure("ValueError: no <n>", complete=True)
 
 
 @pytest.mark.parametrize(
-    ("seen", "status", "said"),
+    ("trial", "status", "message"),
     [
-        (Seen("1", {}, failed="ValueError: no <n>"), Status.BAD, "ValueError: no <n>"),
-        (Seen("1", {}), Status.GOOD, ""),
-        (Seen("1", {}, failed="SIGSEGV"), Status.OTHER, "fails otherwise: SIGSEGV"),
+        (Trial("1", {}, failure="ValueError: no <n>"), Status.BAD, "ValueError: no <n>"),
+        (Trial("1", {}), Status.GOOD, ""),
+        (Trial("1", {}, failure="SIGSEGV"), Status.OTHER, "fails otherwise: SIGSEGV"),
         (
-            Seen("1", {}, failed="ValueError: no <n> at all"),
+            Trial("1", {}, failure="ValueError: no <n> at all"),
             Status.OTHER,
             "fails otherwise: ValueError: no <n> at all",
         ),
-        (Seen("1", {}, trouble="cannot import tvm"), Status.OTHER, "cannot import tvm"),
+        (Trial("1", {}, error="cannot import tvm"), Status.OTHER, "cannot import tvm"),
     ],
 )
-def test_good_bad_and_other(seen: Seen, status: Status, said: str) -> None:
-    trial = judged(seen, EXPECTED)
-    assert (trial.status, trial.said) == (status, said)
+def test_good_bad_and_other(trial: Trial, status: Status, message: str) -> None:
+    made = Verdict((trial,), EXPECTED)
+    assert (made.status(trial), made.message(trial)) == (status, message)
 
 
 def test_some_versions_print_the_function_and_some_do_not() -> None:
@@ -88,14 +89,15 @@ def test_some_versions_print_the_function_and_some_do_not() -> None:
         "ValueError: they differ at <list>: <function>",
         "ValueError: they differ at <list>:",
     )
-    assert Failure(long, whole=True).matches(short)
-    assert Failure(short, whole=True).matches(long)
-    assert not Failure("ValueError: <function>", whole=True).matches(short)
+    assert Failure(long, complete=True).matches(short)
+    assert Failure(short, complete=True).matches(long)
+    assert not Failure("ValueError: <function>", complete=True).matches(short)
 
 
 def test_a_corpus_says_how_a_failure_begins() -> None:
-    expected = dataclasses.replace(EXPECTED, whole=False)
-    assert judged(Seen("1", {}, failed="ValueError: no <n> at all"), expected).status is Status.BAD
+    expected = dataclasses.replace(EXPECTED, complete=False)
+    trial = Trial("1", {}, failure="ValueError: no <n> at all")
+    assert trial.status(expected) is Status.BAD
 
 
 # Which is the first
@@ -103,13 +105,21 @@ def test_a_corpus_says_how_a_failure_begins() -> None:
 
 def verdict(statuses: str) -> Verdict:
     """One version for each letter: g(ood), b(ad), o(ther)."""
-    kinds = {status.value[0]: status for status in Status}
-    trials = [Trial(Seen(str(i), {}), kinds[letter], "") for i, letter in enumerate(statuses)]
+    trials = [trial_of(str(i), letter) for i, letter in enumerate(statuses)]
     return Verdict(tuple(trials), EXPECTED)
 
 
+def trial_of(choice: Choice, letter: str) -> Trial:
+    match letter:
+        case "g":
+            return Trial(choice, {})
+        case "b":
+            return Trial(choice, {}, failure=EXPECTED.text)
+    return Trial(choice, {}, error="other")
+
+
 @pytest.mark.parametrize(
-    ("statuses", "first", "good", "silent"),
+    ("statuses", "first", "good", "inconclusive"),
     [
         ("ggbb", "2", "1", ""),
         ("bbbb", "0", None, ""),
@@ -122,22 +132,24 @@ def verdict(statuses: str) -> Verdict:
         ("", None, None, ""),
     ],
 )
-def test_the_first_bad_one(statuses: str, first: str | None, good: str | None, silent: str) -> None:
-    told = verdict(statuses)
+def test_the_first_bad_one(
+    statuses: str, first: str | None, good: str | None, inconclusive: str
+) -> None:
+    made = verdict(statuses)
 
     def name(trial: Trial | None) -> str | None:
-        return None if trial is None else str(trial.seen.choice)
+        return None if trial is None else str(trial.choice)
 
-    assert (name(told.first_bad), name(told.last_good)) == (first, good)
-    assert "".join(str(trial.seen.choice) for trial in told.silent) == silent
+    assert (name(made.first_bad), name(made.last_good)) == (first, good)
+    assert "".join(str(trial.choice) for trial in made.inconclusive) == inconclusive
 
 
 @pytest.mark.parametrize(
     ("statuses", "again"), [("gbbg", "3"), ("bgbog", "4"), ("ggbb", None), ("gg", None), ("", None)]
 )
 def test_the_one_that_mended_it(statuses: str, again: str | None) -> None:
-    mended = verdict(statuses).good_again
-    assert (None if mended is None else str(mended.seen.choice)) == again
+    mended = verdict(statuses).fixed_in
+    assert (None if mended is None else str(mended.choice)) == again
 
 
 class Scripted(Bisection):
@@ -146,35 +158,30 @@ class Scripted(Bisection):
     def __init__(self, path: Path, statuses: str) -> None:
         choices = [str(i) for i in range(len(statuses))]
         subprocesses = Subprocesses(threading.Event())
-        super().__init__(path, choices, subprocesses, lambda line: None, fails_with="bad")
+        super().__init__(path, choices, subprocesses, lambda line: None, fails_with="Val")
         self.asked: list[int] = []
         self._statuses = statuses
 
-    def _see(self, choice: Choice) -> Seen:
+    def _try(self, choice: Choice) -> Trial:
         self.asked.append(int(str(choice)))
-        match self._statuses[int(str(choice))]:
-            case "g":
-                return Seen(choice, {})
-            case "b":
-                return Seen(choice, {}, failed="bad")
-        return Seen(choice, {}, trouble="other")
+        return trial_of(choice, self._statuses[int(str(choice))])
 
 
 @pytest.mark.parametrize("good", range(41))
 def test_of_many_as_many_are_run_as_it_takes(tmp_path: Path, good: int) -> None:
     searched = Scripted(script(tmp_path, "pass"), "g" * good + "b" * (40 - good))
-    told = searched.run()
+    made = searched.run()
     if good == 40:
-        assert told.first_bad is None
+        assert made.first_bad is None
         return
-    assert told.first_bad is not None
-    assert told.first_bad.seen.choice == str(good)
+    assert made.first_bad is not None
+    assert made.first_bad.choice == str(good)
     assert len(searched.asked) == len(set(searched.asked)) <= 7
-    assert [int(str(t.seen.choice)) for t in told.trials] == sorted(searched.asked)
+    assert [int(str(t.choice)) for t in made.trials] == sorted(searched.asked)
 
 
 @pytest.mark.parametrize(
-    ("statuses", "first", "silent"),
+    ("statuses", "first", "inconclusive"),
     [
         ("gggooobbbb", 6, 3),
         ("oooooooobb", 8, 8),
@@ -183,24 +190,24 @@ def test_of_many_as_many_are_run_as_it_takes(tmp_path: Path, good: int) -> None:
         ("ogogobobob", 5, 1),
     ],
 )
-def test_those_that_cannot_say_are_passed_over(
-    tmp_path: Path, statuses: str, first: int, silent: int
+def test_inconclusive_versions_are_passed_over(
+    tmp_path: Path, statuses: str, first: int, inconclusive: int
 ) -> None:
-    told = Scripted(script(tmp_path, "pass"), statuses).run()
-    assert told.first_bad is not None
-    assert told.first_bad.seen.choice == str(first)
-    assert len(told.silent) == silent
+    made = Scripted(script(tmp_path, "pass"), statuses).run()
+    assert made.first_bad is not None
+    assert made.first_bad.choice == str(first)
+    assert len(made.inconclusive) == inconclusive
 
 
 # Files that are run
 
 
-def seen(
+def tried(
     path: Path, choices: list[Choice], fails_with: str | None = None
 ) -> tuple[list[Status], list[str]]:
     stop = Subprocesses(threading.Event())
-    told = Bisection(path, choices, stop, lambda line: None, fails_with=fails_with).run()
-    return [t.status for t in told.trials], [t.said for t in told.trials]
+    made = Bisection(path, choices, stop, lambda line: None, fails_with=fails_with).run()
+    return [made.status(t) for t in made.trials], [made.message(t) for t in made.trials]
 
 
 @pytest.mark.session
@@ -215,10 +222,10 @@ def test_a_file_that_fails_here(tmp_path: Path, plain: Path) -> None:
         wrapper(tmp_path, "another", "export SAYS='no lv34'"),
         wrapper(tmp_path, "other", "export SAYS='something else'"),
     ]
-    statuses, said = seen(path, choices)
+    statuses, messages = tried(path, choices)
     assert statuses == [Status.GOOD, Status.OTHER, Status.BAD, Status.BAD, Status.OTHER]
-    assert said[1].startswith("cannot import tvm: ModuleNotFoundError")
-    assert said[2:] == [
+    assert messages[1].startswith("cannot import tvm: ModuleNotFoundError")
+    assert messages[2:] == [
         "AssertionError: no <n>",
         "AssertionError: no <n>",
         "fails otherwise: AssertionError: something else",
@@ -231,36 +238,36 @@ def test_a_file_that_fails_elsewhere_only(tmp_path: Path) -> None:
     path = script(tmp_path, body)
     old = wrapper(tmp_path, "old", "export SIGNAL=6")
     new = wrapper(tmp_path, "new", "export SIGNAL=11")
-    statuses, said = seen(path, [old, new, HERE])
+    statuses, messages = tried(path, [old, new, HERE])
     assert statuses == [Status.OTHER, Status.BAD, Status.GOOD]
-    assert said == ["fails otherwise: SIGABRT", "SIGSEGV", ""]
+    assert messages == ["fails otherwise: SIGABRT", "SIGSEGV", ""]
 
 
 def test_a_file_that_does_not_get_to_its_check(tmp_path: Path) -> None:
     path = script(tmp_path, "pass", before="import math; math.no_such_thing()")
-    (status,), (said,) = seen(path, [HERE])
+    (status,), (message,) = tried(path, [HERE])
     assert status is Status.OTHER
-    assert "does not get to its check: AttributeError" in said
+    assert "does not get to its check: AttributeError" in message
 
 
 @pytest.mark.session
 def test_a_file_that_needs_relaxfuzz(tmp_path: Path) -> None:
     path = script(tmp_path, 'raise ValueError("no")', before="from relaxfuzz import sanitize")
-    statuses, said = seen(path, ["0.26.0", HERE])
+    statuses, messages = tried(path, ["0.26.0", HERE])
     assert statuses == [Status.OTHER, Status.BAD]
-    assert said[0] == "it needs relaxfuzz: name a Python that has that, too"
+    assert messages[0] == "it needs relaxfuzz: give a Python that has that, too"
 
 
 def test_stopping(tmp_path: Path) -> None:
     path = script(tmp_path, "import time; time.sleep(600)")
     stop = threading.Event()
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         if line.endswith("running"):
             stop.set()
 
     with pytest.raises(Stopped):
-        Bisection(path, [HERE], Subprocesses(stop), tell, fails_with="hang").run()
+        Bisection(path, [HERE], Subprocesses(stop), report, fails_with="hang").run()
 
 
 # The command
@@ -283,25 +290,23 @@ HEADER = f"""\
         ('raise ValueError("yes")', 2, "bad on none of these"),
     ],
 )
-def test_a_file_of_a_corpus(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str, code: int, conclusion: str
-) -> None:
+def test_a_file_of_a_corpus(tmp_path: Path, body: str, code: int, conclusion: str) -> None:
     path = script(tmp_path, body, header=HEADER)
-    assert command(path, [str(HERE)], workers=1) == code
-    assert capsys.readouterr().out.splitlines()[-1] == conclusion
+    result = CliRunner().invoke(app, ["bisect", str(path), "--tvm", str(HERE)])
+    assert result.exit_code == code, result.output
+    assert result.stdout.splitlines()[-1] == conclusion
 
 
-def test_the_first_bad_one_is_kept_with_the_finding(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], finding: Finding
-) -> None:
+def test_the_first_bad_one_is_kept_with_the_finding(tmp_path: Path, finding: Finding) -> None:
     text = script(tmp_path, 'import os\n    assert "GOOD" in os.environ, "no"').read_text()
     good = wrapper(tmp_path, "good", "export GOOD=1")
     with Store(tmp_path / "store") as store:
         store.publish(finding, text)
     path = tmp_path / "store" / finding.id
-    assert command(path, [f"{good},{HERE}"], workers=2, json=True) == 1
-    *events, summary = map(json.loads, capsys.readouterr().out.splitlines())
-    assert [(event["tvm"], event["status"], event["said"]) for event in events] == [
+    result = CliRunner().invoke(app, ["bisect", str(path), "--tvm", f"{good},{HERE}", "--json"])
+    assert result.exit_code == 1, result.output
+    *events, summary = map(json.loads, result.stdout.splitlines())
+    assert [(event["tvm"], event["status"], event["message"]) for event in events] == [
         (str(good), "good", ""),
         (str(HERE), "bad", "AssertionError: no"),
     ]
@@ -310,8 +315,8 @@ def test_the_first_bad_one_is_kept_with_the_finding(
         "bad_means": "AssertionError: no",
         "first_bad": str(HERE),
         "last_good": str(good),
-        "good_again": None,
-        "cannot_say": [],
+        "fixed_in": None,
+        "inconclusive": [],
         "asked": 2,
         "tried": 2,
     }
@@ -339,16 +344,15 @@ def test_what_cannot_be_bisected_is_a_mistake(tmp_path: Path, finding: Finding, 
 
 
 @pytest.mark.slow
-def test_a_released_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_released_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = script(
         tmp_path, 'assert tvm.__version__ != "0.26.0", "old"', before="import tvm", header=HEADER
     )
     path.write_text(path.read_text().replace("ValueError: no", "AssertionError: old"))
-    assert command(path, ["0.26.0"], workers=1) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "first bad: 0.26.0, the first of these"
+    result = CliRunner().invoke(app, ["bisect", str(path), "--tvm", "0.26.0"])
+    assert result.exit_code == 1, result.output
+    assert result.stdout.splitlines()[-1] == "first bad: 0.26.0, the first of these"
 
 
 @pytest.mark.slow
@@ -357,10 +361,10 @@ def test_what_a_file_of_the_corpus_says_of_versions(path: Path) -> None:
     entry = corpus.entry(path)
     assert entry is not None
     subprocesses = Subprocesses(threading.Event())
-    told = Bisection(
+    made = Bisection(
         path.resolve(), list(FFI), subprocesses, lambda line: None, fails_with=entry.fails_with
     ).run()
-    if all("needs relaxfuzz" in trial.said for trial in told.trials):
+    if all("needs relaxfuzz" in made.message(trial) for trial in made.trials):
         pytest.skip("needs relaxfuzz, which no environment of a version has")
-    bad = [trial.seen.release for trial in told.trials if trial.status is Status.BAD]
+    bad = [trial.release for trial in made.trials if made.status(trial) is Status.BAD]
     assert bad == [version for version in FFI if version in entry.tvm.fails_on]

@@ -1,8 +1,7 @@
-"""Environments: what may be asked for, made once, never half, and by one process at a time."""
+"""Environments: what may be asked for, installed once and by one process, never used half made."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -19,6 +18,7 @@ import tvm
 
 from relaxfuzz.fuzz.bisect import environments
 from relaxfuzz.fuzz.bisect.environments import Unusable, choices, environment
+from relaxfuzz.fuzz.system.lock import LOCK, alone
 from relaxfuzz.fuzz.system.subprocesses import Stopped, Subprocesses
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 
@@ -104,7 +104,7 @@ def test_a_python_with_tvm(subprocesses: Subprocesses) -> None:
     found = environment(Path(sys.executable), subprocesses, quiet)
     assert found.about["tvm"] == tvm.__version__
     assert not found.ours
-    assert environments.has_relaxfuzz(found, subprocesses)
+    assert found.has_relaxfuzz
 
 
 def test_a_python_without_tvm(plain: Path, subprocesses: Subprocesses) -> None:
@@ -135,22 +135,22 @@ VERSION = "0.1.0"
 
 def whole(cache: Path, python: Path) -> Path:
     """An environment that was made before."""
-    folder = cache / environments._name(VERSION)
-    (folder / "bin").mkdir(parents=True)
-    (folder / "bin" / "python").symlink_to(python)
+    folder = environments._folder(VERSION)
+    (folder / "venv" / "bin").mkdir(parents=True)
+    (folder / "venv" / "bin" / "python").symlink_to(python)
     (folder / environments.ABOUT).write_text(json.dumps({"tvm": VERSION}))
     return folder
 
 
 def left(cache: Path) -> set[str]:
-    return {path.name for path in cache.iterdir() if path.suffix != ".lock"}
+    return {path.name for path in cache.glob("*/*") if path.name != LOCK}
 
 
 def test_what_is_there_is_used(cache: Path, subprocesses: Subprocesses) -> None:
     folder = whole(cache, Path(sys.executable))
     found = environment(VERSION, subprocesses, quiet)
     assert (found.python, found.about, found.ours) == (
-        folder / "bin" / "python",
+        folder / "venv" / "bin" / "python",
         {"tvm": VERSION},
         True,
     )
@@ -173,58 +173,45 @@ def test_what_is_half_there_is_not_used(
     if missing == "about":
         (folder / environments.ABOUT).unlink()
     else:
-        (folder / "bin" / "python").unlink()
-        (folder / "bin" / "python").symlink_to("/a/python/that/was/removed")
+        (folder / "venv" / "bin" / "python").unlink()
+        (folder / "venv" / "bin" / "python").symlink_to("/a/python/that/was/removed")
     with pytest.raises(Unusable, match="cannot install"):
         environment(VERSION, subprocesses, quiet)
 
 
 @pytest.mark.usefixtures("no_tools")
 def test_what_a_killed_process_left_is_removed(cache: Path, subprocesses: Subprocesses) -> None:
-    part = cache / f".{environments._name(VERSION)}.abc"
+    part = environments._folder(VERSION) / "venv" / "lib"
     part.mkdir(parents=True)
     with pytest.raises(Unusable):
         environment(VERSION, subprocesses, quiet)
     assert left(cache) == set()
 
 
-@pytest.mark.usefixtures("no_tools")
-def test_the_old_one_stays_where_a_new_one_cannot_be_made(
-    cache: Path, subprocesses: Subprocesses
-) -> None:
-    folder = whole(cache, Path("/bin/sh"))
-    with pytest.raises(Unusable):
-        environment(VERSION, subprocesses, quiet, recreate=True)
-    assert environment(VERSION, subprocesses, quiet).python == folder / "bin" / "python"
-
-
 def test_one_process_at_a_time(cache: Path, subprocesses: Subprocesses) -> None:
     folder = whole(cache, Path(sys.executable))
-    told: list[str] = []
+    reported: list[str] = []
     waits = threading.Event()
 
-    def tell(line: str) -> None:
-        told.append(line)
+    def report(line: str) -> None:
+        reported.append(line)
         waits.set()
 
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        thread = threading.Thread(target=environment, args=(VERSION, subprocesses, tell))
+    with alone(folder, "bisect"):
+        thread = threading.Thread(target=environment, args=(VERSION, subprocesses, report))
         thread.start()
         assert waits.wait(30)
         assert thread.is_alive()
     thread.join(30)
     assert not thread.is_alive()
-    assert set(told) == {"another process makes this environment"}
+    assert set(reported) == {"another process installs this environment"}
 
 
 def test_a_lock_does_not_hold_up_who_wants_to_stop(cache: Path) -> None:
     folder = whole(cache, Path(sys.executable))
     stop = threading.Event()
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Stopped):
-            environment(VERSION, Subprocesses(stop), lambda line: stop.set())
+    with alone(folder, "bisect"), pytest.raises(Stopped):
+        environment(VERSION, Subprocesses(stop), lambda line: stop.set())
 
 
 def test_the_users_set_up_stays_out_of_ours(
@@ -233,12 +220,10 @@ def test_the_users_set_up_stays_out_of_ours(
     (tmp_path / "tvm.py").write_text("raise ImportError('the wrong tvm')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     python = Path(sys.executable)
-    ours = environments.Environment(python, {}, ours=True)
-    theirs = environments.Environment(python, {}, ours=False)
     command = [python, "-c", "import importlib.util; print(importlib.util.find_spec('tvm').origin)"]
-    for made, expected in ((ours, False), (theirs, True)):
-        ended = subprocesses.run(command, variables=environments.variables(made))
-        assert (ended.stdout.strip() == str(tmp_path / "tvm.py")) is expected
+    for ours in (True, False):
+        ended = subprocesses.run(command, variables=environments.variables(ours=ours))
+        assert (ended.stdout.strip() == str(tmp_path / "tvm.py")) is not ours
 
 
 # Subprocesses
@@ -306,11 +291,11 @@ def test_output_and_exit_code(subprocesses: Subprocesses) -> None:
 
 @pytest.mark.slow
 def test_a_released_version_is_installed_once(cache: Path, subprocesses: Subprocesses) -> None:
-    told: list[str] = []
-    made = environment("0.26.0", subprocesses, told.append)
+    reported: list[str] = []
+    made = environment("0.26.0", subprocesses, reported.append)
     assert made.about["tvm"] == "0.26.0"
-    assert any("apache" in line for line in told)
-    told.clear()
-    assert environment(choices(["0.26"])[0], subprocesses, told.append) == made
-    assert told == []
-    assert left(cache) == {made.python.parents[1].name}
+    assert any("apache" in line for line in reported)
+    reported.clear()
+    assert environment(choices(["0.26"])[0], subprocesses, reported.append) == made
+    assert reported == []
+    assert left(cache) == {"venv", environments.ABOUT}

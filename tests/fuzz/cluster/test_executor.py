@@ -82,7 +82,7 @@ def executor(processes: Processes) -> Iterator[tuple[ClusterExecutor, list[str]]
     said: list[str] = []
     with (
         connect(Where(scheduler=processes.address), 1) as connection,
-        ClusterExecutor(connection, tell=lambda news: said.append(news.text)) as made,
+        ClusterExecutor(connection, report=lambda news: said.append(news.text)) as made,
     ):
         yield made, said
 
@@ -156,7 +156,7 @@ def test_a_worker_with_other_sources_is_left_out(
     package = Path(relaxfuzz.__file__).parent
     other = tmp_path / "other" / "relaxfuzz"
     shutil.copytree(package, other, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = other / "fuzz" / "draw.py"
+    changed = other / "fuzz" / "campaign" / "draw.py"
     changed.write_text(f"{changed.read_text()}# another way to draw\n")
     cluster.add({"PYTHONPATH": str(other.parent)})
     monkeypatch.setattr(cluster_executor, "WORKERS", 1800.0)  # nobody waits for that

@@ -47,7 +47,7 @@ USER = Path(__file__).parents[1] / "user_passes.py"
     ("arguments", "said"),
     [
         (["--scheduler", "localhost:8786"], "did you mean 'tcp://localhost:8786'?"),
-        (["--scheduler", "gone.json"], "'gone.json': no such file, and no address"),
+        (["--scheduler", "gone.json"], "'gone.json': it is neither a file nor an address"),
         (["--scheduler", "http://10.0.0.7:8787"], "expected tcp://host:port, tls://host:port"),
         (["--cluster", "lokal"], "expected cluster 'local' but got 'lokal'"),
         (["--cluster", "local", "--scheduler", "tcp://a:1"], "'tcp://a:1' and cluster 'local'"),
