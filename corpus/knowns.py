@@ -33,7 +33,9 @@ SHIPPED = Path(__file__).parent / "found"
 """The records that come with relaxfuzz."""
 
 KEY_FORMAT = 2
-"""Of the keys in records. Another version is refused: its keys would match nothing."""
+"""Of the keys in records. Another version is refused: its keys would match nothing.
+
+It is that of `oracles.violation`, which needs TVM: reading records does not."""
 
 Key = tuple[str, ...]
 
