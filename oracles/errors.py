@@ -1,10 +1,10 @@
-"""What an evaluator says instead of a value."""
+"""What evaluators raise where they give no value."""
 
 from __future__ import annotations
 
 
 class Unsupported(Exception):
-    """Something that the evaluator does not know; it never guesses."""
+    """The evaluator does not know a construct; it never guesses."""
 
 
 class TooLarge(Unsupported):
@@ -12,19 +12,19 @@ class TooLarge(Unsupported):
 
 
 class Mismatch(Exception):
-    """A match_cast or a parameter type that the values do not meet."""
+    """Values do not fit a match_cast or the type of a parameter."""
 
 
 class Undefined(Exception):
-    """The program does what has no meaning, and compiled code would hide it.
+    """The program has undefined behaviour, which compiled code would hide.
 
-    An access outside a buffer, a read of what nobody wrote or of storage that is given up, two
-    parallel iterations that write one element.
+    An access outside a buffer, a read of uninitialized or freed memory, two parallel iterations
+    that write one element.
     """
 
 
 class Unloadable(Exception):
     """TVM saves the module but does not load it, so no other form of it can be made.
 
-    The oracle "json" tells of that; whatever else needs another form has nothing to say.
+    The oracle "json" reports that; other oracles that need another form do not apply.
     """

@@ -19,7 +19,7 @@ class Half:
 
     label: str
     mod: tvm.IRModule | None = None
-    """None: there is none, and the label says why; or only the values matter."""
+    """None: there is none, for the reason in the label; or only the values matter."""
     values: str = ""
     """What it computes, where the oracle looks at that."""
 

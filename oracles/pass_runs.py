@@ -26,7 +26,7 @@ Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
 
 @functools.cache
 def cpu() -> tvm.target.Target:
-    """The target that a pass is told when it asks for the current one."""
+    """The current target of every pass."""
     return tvm.target.Target("llvm")
 
 
@@ -78,7 +78,7 @@ class Given:
 
     @property
     def fleeting(self) -> bool:
-        """One of many modules, which can be made again: not all of it is looked at each time."""
+        """It can be made again, as one of many modules: not all of it is compared each time."""
         return self._again is not None
 
     def note(self) -> None:
@@ -90,7 +90,7 @@ class Given:
     def text(self) -> str:
         """The deep content: names, annotations and the data of constants, which no hash covers.
 
-        It is that of the module before the runs, if `note` was told of them.
+        It is that of the module before the runs, if `note` was called then.
         """
         if self._text is None and self._again is not None:
             made = self._again()
@@ -276,19 +276,19 @@ class PassRuns:
         return self.attempt("second run", self.directly, self.direct.mod)
 
     def attempt(self, step: str, run: Run, mod: tvm.IRModule) -> Outcome:
-        """A further run, told to the journal first."""
-        self.tell(step)
+        """A further run, journaled first."""
+        self.step(step)
         return attempt(run, mod)
 
-    def tell(self, step: str) -> None:
-        """Say in the journal what comes next."""
+    def step(self, step: str) -> None:
+        """Write in the journal what comes next."""
         self._journal(step)
 
     # Questions about them
 
     @functools.cached_property
     def intact(self) -> bool:
-        """The first runs have left the module as it was, as far as its hash tells."""
+        """The first runs have left the module with the same hash."""
         _ = self._first_runs
         return digest(self.mod) == self.given.mark
 

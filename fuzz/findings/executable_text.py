@@ -1,8 +1,8 @@
-"""What of a finding is code: text that Python executes when the finding is seen again.
+"""Code in findings: text that Python executes when a finding is run again.
 
 A call of a public pass with literal arguments is none, whoever wrote it: it can do what that pass
 does. The rest may do what the user may do. It runs in the children of a zygote alone, with their
-limits, and only where a command says that it sees findings again.
+limits, and only in commands whose help says that they run findings again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST = 100_000
 """Characters of an expression that are looked into."""
 
 SHOWN = 3
-"""Calls that are told by name."""
+"""Calls that the warning names."""
 
 
 def is_code(call: PassCall) -> bool:
@@ -40,7 +40,7 @@ def is_code(call: PassCall) -> bool:
 
 
 def told(findings: Iterable[Finding]) -> str:
-    """One sentence on the code in findings, for whoever is about to see them again; or nothing."""
+    """A warning in one sentence, for a command that is about to run findings; or nothing."""
     calls = {call for finding in findings for call in finding.calls if is_code(call)}
     if not calls:
         return ""

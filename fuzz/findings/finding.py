@@ -26,7 +26,7 @@ FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
 
 
 class BadFinding(Mistake):
-    """A text that should be a stored finding is none; the message says why."""
+    """A text that should be a stored finding is none, for the reason in the message."""
 
 
 class UnknownFormat(BadFinding):
@@ -53,7 +53,7 @@ class Finding:
     ops: tuple[str, ...] = ()
     """The operators that it was generated from; none: all."""
     exempt: tuple[str, ...] = ()
-    """Promises that the author of the pass said it does not make."""
+    """Promises that the pass does not make, as its author declared."""
     versions: Mapping[str, str]
     confirmed: bool = False
     """It came out again, with the same key and place, in a fresh process."""

@@ -1,4 +1,4 @@
-"""Knowns in a run: what is expected is counted and told at the end, not looked into.
+"""Known bugs in a run: expected reports are counted and listed at the end, not triaged.
 
 A known that relaxfuzz ships speaks of TVM: of its passes, its operators, its parser. A user's own
 pass is never excused by one, even if it has the name of one of TVM's.

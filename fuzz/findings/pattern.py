@@ -14,7 +14,7 @@ from ...oracles.inspect import nodes, op_name
 def pattern(mod: tvm.IRModule) -> str:
     """A text that is the same for two modules that differ in nothing else; for people, too.
 
-    Functions stand in it sorted by what they look like: their names and order tell nothing. The
+    Functions stand in it sorted by what they look like: their names and order do not matter. The
     attributes of operators are kept: other attributes mostly take other paths through a pass.
     """
     kinds = {

@@ -1,7 +1,7 @@
-"""See stored findings, reproducers and the files of a corpus again: which of them fail?
+"""Replay stored findings, reproducers and the files of a corpus: which of them fail?
 
-A file of a corpus says on which versions of TVM it fails, and how. So it is compared with what is
-expected of the installed version; of everything else it is only seen whether it fails.
+The record of a corpus file names the versions of TVM on which it fails, and how. So the outcome is
+compared with what is expected of the installed version; everything else only fails or not.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Status(enum.StrEnum):
     AS_EXPECTED = "fails as expected"
     PASSES = "passes as expected"
     FIXED = "fixed"
-    """It fails on this version by what its header says, and does not."""
+    """It should fail on this version, as its record claims, and does not."""
     CHANGED = "changed"
-    """It fails in another way than its header says, or where it passed before."""
+    """It fails in another way than its record claims, or where it passed before."""
     FAILS = "still fails"
     GONE = "gone"
     BROKEN = "cannot be run"
@@ -54,13 +54,13 @@ EXPECTED = frozenset({Status.AS_EXPECTED, Status.PASSES, Status.GONE})
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something to see again."""
+    """Something to replay."""
 
     path: Path
     finding: Finding | None = None
     """None for a file that belongs to no store."""
     entry: corpus.Entry | None = None
-    """What a file of a corpus says of itself."""
+    """The record of a corpus file."""
 
     @property
     def name(self) -> str:
@@ -80,11 +80,11 @@ class Outcome:
     """One line of it."""
 
 
-def items(path: Path, tell: Callable[[str], None] = lambda said: None) -> Iterator[Item]:
+def items(path: Path, warn: Callable[[str], None] = lambda message: None) -> Iterator[Item]:
     """What a path names: a folder of findings, `FOLDER/ID`, a reproducer file, a folder of them.
 
     Args:
-        tell: told of what cannot be read among others that can.
+        warn: is given a sentence on what cannot be read among others that can.
 
     Raises:
         Mistake: it names nothing of that, or a file of a corpus has a header that cannot be read.
@@ -99,7 +99,7 @@ def items(path: Path, tell: Callable[[str], None] = lambda said: None) -> Iterat
             for finding in store.findings():
                 yield Item(path, finding)
             if store.complaint:
-                tell(store.complaint)
+                warn(store.complaint)
         return
     if (path.parent / DATABASE).is_file():
         with Store(path.parent, create=False) as store:
@@ -136,7 +136,7 @@ _HERE = reproducer.Here()
 
 
 def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = _HERE) -> Outcome:
-    """See one item again, in a process of its own.
+    """Run one item again, in a process of its own.
 
     Args:
         executor: runs findings of a store; files are run without it.
@@ -156,8 +156,8 @@ def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = 
     except BadModule as error:
         return Outcome(item, Status.BROKEN, f"its module does not load: {error}")
     except (JobFailed, Mistake) as error:
-        # What a finding of anybody's says may be nothing that an oracle can be asked.
-        last = str(error).strip().splitlines()[-1:] or ["nothing is said"]
+        # A finding may come from anybody, and name what no oracle can check.
+        last = str(error).strip().splitlines()[-1:] or ["there is no message"]
         return Outcome(item, Status.BROKEN, sentence(f"it cannot be asked: {last[0]}"))
     if violation is None:
         return Outcome(item, Status.GONE, "")
@@ -187,7 +187,7 @@ def module_of(finding: Finding, executor: Executor | None, *, well_formed: bool 
         well_formed: refuse a module that is not.
 
     Raises:
-        BadModule: it cannot be read; the text says why.
+        BadModule: it cannot be read, for the reason in the message.
         ExecutorError: the harness failed.
     """
     here = versions()

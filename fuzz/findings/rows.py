@@ -1,4 +1,4 @@
-"""Rows: findings that are one bug. What the rules have put together, and what people say of it."""
+"""Rows: findings that are one bug, joined by rules or by people, with a verdict and a note."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Row:
 class Rows:
     """The rows of a store.
 
-    What people say stays: rows that were merged by hand are never taken apart, and what was split
-    off never joins again the row that it was taken from, whatever the rules say later.
+    Decisions of people are final: rows that were merged by hand are never split by rules, and what
+    was split off never rejoins the row that it was taken from.
     """
 
     def __init__(self, db: sqlite3.Connection, lock: threading.RLock) -> None:
@@ -125,11 +125,11 @@ class Rows:
                 if row is not None
                 and (its := self.of(other)) is not None
                 and its != row
-                and not self._are_apart(row, its)
+                and not self._are_split(row, its)
             ]
 
     def join(self, finding: str, other: str, reason: str) -> str:
-        """Put the rows of two findings together, unless people have taken them apart; its id."""
+        """Put the rows of two findings together, unless people have split them; its id."""
         with self._change():
             self._join(finding, other, reason)
             row = self.of(finding)
@@ -162,10 +162,10 @@ class Rows:
             ids = self._db.execute("SELECT row FROM members GROUP BY row ORDER BY min(rowid)")
             return [self.get(id) for (id,) in ids.fetchall()]
 
-    # What people say
+    # Decisions of people
 
     def merge(self, into: str, others: Iterable[str]) -> None:
-        """These rows are one bug, for good: what was kept apart before is so no more."""
+        """These rows are one bug, for good, even if they were split before."""
         with self._change():
             for other in others:
                 self._db.execute(
@@ -195,7 +195,7 @@ class Rows:
             return finding
 
     def judge(self, id: str, *, verdict: str | None = None, note: str | None = None) -> None:
-        """Say something of a row; None leaves what was said, an empty text takes it back."""
+        """Set the verdict or note of a row; None leaves it as it is, an empty text removes it."""
         with self._change():
             self._db.execute("INSERT OR IGNORE INTO judgements VALUES (?, NULL, NULL)", (id,))
             for column, text in (("verdict", verdict), ("note", note)):
@@ -220,7 +220,7 @@ class Rows:
 
     def _join(self, finding: str, other: str, reason: str) -> None:
         mine, its = self.of(finding), self.of(other)
-        if mine is None or its is None or mine == its or self._are_apart(mine, its):
+        if mine is None or its is None or mine == its or self._are_split(mine, its):
             return
         if self._age(mine) < self._age(its):
             self._unite(mine, its, f"as {finding}: {reason}")
@@ -236,30 +236,30 @@ class Rows:
             " WHERE row = ?",
             (why, into, other),
         )
-        kept, lost = (
+        ours, theirs = (
             self._db.execute("SELECT verdict, note FROM judgements WHERE row = ?", (id,)).fetchone()
             or (None, None)
             for id in (into, other)
         )
         self._db.execute("DELETE FROM judgements WHERE row IN (?, ?)", (into, other))
-        notes = "\n".join(filter(None, (kept[1], lost[1]))) or None
+        notes = "\n".join(filter(None, (ours[1], theirs[1]))) or None
         self._db.execute(
-            "INSERT INTO judgements VALUES (?, ?, ?)", (into, kept[0] or lost[0], notes)
+            "INSERT INTO judgements VALUES (?, ?, ?)", (into, ours[0] or theirs[0], notes)
         )
-        self._rename_apart(other, into)
+        self._rename_splits(other, into)
 
     def _rename(self, old: str, new: str) -> None:
         self._db.execute("UPDATE members SET row = ? WHERE row = ?", (new, old))
         self._db.execute("UPDATE judgements SET row = ? WHERE row = ?", (new, old))
         self._db.execute("UPDATE members SET why = '' WHERE finding = ?", (new,))
-        self._rename_apart(old, new)
+        self._rename_splits(old, new)
 
-    def _rename_apart(self, old: str, new: str) -> None:
+    def _rename_splits(self, old: str, new: str) -> None:
         self._db.execute("UPDATE OR IGNORE apart SET one = ? WHERE one = ?", (new, old))
         self._db.execute("UPDATE OR IGNORE apart SET other = ? WHERE other = ?", (new, old))
         self._db.execute("DELETE FROM apart WHERE ? IN (one, other) OR one = other", (old,))
 
-    def _are_apart(self, one: str, other: str) -> bool:
+    def _are_split(self, one: str, other: str) -> bool:
         found = self._db.execute(
             "SELECT 1 FROM apart WHERE (one, other) IN ((?, ?), (?, ?))", (one, other, other, one)
         )

@@ -25,7 +25,7 @@ from .evidence import Evidence
 from .finding import Finding
 
 Cause: TypeAlias = tuple[str, ...]
-"""What names a root cause; equal for all findings that come of it, as far as a rule can tell."""
+"""What names a root cause; equal for all findings that come of it, as far as the rule can see."""
 
 
 @dataclass(frozen=True, slots=True)

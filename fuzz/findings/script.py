@@ -1,4 +1,4 @@
-"""Reproducers as files: what tells them apart from other Python files."""
+"""Reproducers as files: what distinguishes them from other Python files."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from .finding import BadFinding, Finding
 from .rows import Rows
 from .runs import Runs
 
-APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: tells our files from others'
+APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: marks our files
 
 DATABASE = "findings.sqlite"
 
@@ -61,7 +61,7 @@ _TABLES = {
 
 
 class BadStore(Mistake):
-    """The folder cannot serve as a store; the text says why in one sentence."""
+    """The folder cannot serve as a store, for the reason in the message."""
 
 
 class Store:
@@ -75,7 +75,7 @@ class Store:
         """Open the store in `folder`; make it where `create` is set.
 
         Without `create` and `write` it is only read: nothing in the folder changes, and one of an
-        older schema stays as it is. What is said of its rows then is forgotten at the end.
+        older schema stays as it is. Changes of its rows are kept in memory only.
 
         Args:
             write: change one that is there.
@@ -140,7 +140,7 @@ class Store:
         self._db.execute("COMMIT")
 
     def set_aside(self) -> None:
-        """What is said of rows from now on stays in the memory, if the store is only read."""
+        """Keep changes of rows in memory from now on, if the store is only read."""
         if self._reads:
             aside = {name for (name,) in self._db.execute("SELECT name FROM temp.sqlite_master")}
             self._make_aside(rows.TABLES - aside, filled=True)
@@ -226,7 +226,7 @@ class Store:
             except sqlite3.DataError as error:
                 self.unread[f"row {number}"] = str(error)
                 continue
-            if row is not None:  # nobody has dropped it meanwhile
+            if row is not None:  # not dropped meanwhile
                 order.append((*row, number))
         for *_, id, number in sorted(order):
             finding = self._read(id, "SELECT finding FROM findings WHERE rowid = ?", number)
@@ -275,19 +275,19 @@ class Store:
     # What waits for triage: a process that dies leaves it to the next one
 
     def pend(self, finding: Finding) -> None:
-        """Note that somebody has to confirm this finding, and reduce and tell it."""
+        """Note that this finding is still to be confirmed, reduced and reported."""
         with self._lock:
             self._db.execute(
                 "INSERT OR REPLACE INTO pending VALUES (?, ?)", (finding.id, finding.to_json())
             )
 
     def settle(self, id: str) -> None:
-        """It has been told, or did not come out again."""
+        """It has been reported, or was not confirmed."""
         with self._lock:
             self._db.execute("DELETE FROM pending WHERE id = ?", (id,))
 
     def pending(self) -> list[Finding]:
-        """What nobody has come to the end with, the oldest first; see `findings`."""
+        """Findings whose triage has not ended, the oldest first; see `findings`."""
         query = "SELECT finding FROM pending WHERE id = ?"
         with self._lock:
             ids = self._db.execute("SELECT id FROM pending ORDER BY rowid").fetchall()

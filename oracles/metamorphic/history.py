@@ -27,7 +27,7 @@ REMEMBERED = "takes a module for an earlier one with the same names"
 def check(runs: PassRuns) -> Violation | None:
     """Let the pass work on another module with the same names, then on this one again.
 
-    A module on which it does nothing tells little, and costs as much.
+    A module on which it does nothing is skipped: it shows little, and costs as much.
     """
     after = runs.direct.mod
     if after is None or not runs.changed:

@@ -78,7 +78,7 @@ def _raises(how: str, error: Exception) -> Violation:
 
 
 def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
-    """A mere copy gives what the module gave. Else every twin differs, and `json` says why."""
+    """A mere copy gives what the module gave. Else every twin differs, as `json` reports."""
     copy = attempt(runs.directly, runs.given.copy()).mod
     return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
 

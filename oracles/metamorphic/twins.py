@@ -64,7 +64,7 @@ def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
 def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
     """The module with other names for private functions and for bound variables.
 
-    Parameters keep their names, since passes may be told of them by name.
+    Parameters keep their names, since arguments of passes may name them.
 
     Args:
         kept: further names that stay.

@@ -31,7 +31,9 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
         relax.analysis.well_formed(mod)
     except Exception as error:
         return _complaint(RELAX, error, mod)
-    raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
+    raise AssertionError(
+        "TVM's two forms of the checker disagree: only one refuses the module"
+    )
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -42,7 +44,9 @@ def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
         s_tir.analysis.verify_well_formed(mod, assert_mode=True)
     except Exception as error:
         return _complaint(TENSOR_IR, error, mod)
-    raise AssertionError("TVM's two forms of the checker disagree: one of them said no")
+    raise AssertionError(
+        "TVM's two forms of the checker disagree: only one refuses the module"
+    )
 
 
 MISFIT = re.compile(

@@ -25,7 +25,7 @@ SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
 
 
 def functions(runs: PassRuns) -> Violation | None:
-    """No public function disappears; none appears where the contract does not say so."""
+    """No public function disappears; none appears unless the contract allows it."""
     after = _result(runs)
     if after is None:
         return None
@@ -142,7 +142,7 @@ def _signature(old: Any, new: Any) -> str | None:
 
 
 def _overstates(func: relax.Function) -> bool:
-    """A variable claims more than the operator says of its value: a pass may take that back."""
+    """The type of a variable is more precise than its operator infers: a pass may undo that."""
     builder = relax.BlockBuilder()
     for binding in bindings_of(func):
         value = binding.value

@@ -1,8 +1,8 @@
-"""Calls of operators that nobody lowers: after LegalizeOps, or at any later stage of a module.
+"""Calls of operators that no pass lowers: after LegalizeOps, or at any later stage of a module.
 
 The virtual machine's code generator knows five operators. All others have to be gone by then: most
-by LegalizeOps, some by a pass of their own (`lowered_by`). LegalizeOps leaves a call as it is, and
-says nothing, where the operator has no legalization, where a shape is not known, and where the
+by LegalizeOps, some by a pass of their own (`lowered_by`). LegalizeOps silently leaves a call as it
+is where the operator has no legalization, where a shape is not known, and where the
 legalization itself gives the call back. The build then fails many passes later.
 
 A call whose result nothing uses counts like any other. The pipeline of `relax.build` removes no
@@ -76,13 +76,13 @@ ALLOCATES = "CallTIRRewrite"
 
 
 class Reason(enum.StrEnum):
-    """Why nobody lowers a call."""
+    """Why no pass lowers a call."""
 
     NO_LEGALIZATION = "no legalization"
     UNKNOWN_SHAPE = "unknown shape"
     UNKNOWN_DTYPE = "unknown dtype"
     UNKNOWN_TYPE = "unknown type"
-    """A tensor is needed, and the type does not say that it is one."""
+    """A tensor is needed, and the type may be something else."""
     DECLINED = "declined by its legalization"
     FAILED = "its legalization fails"
     NOT_LEGALIZED = "not legalized"
@@ -91,7 +91,7 @@ class Reason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A call that nobody lowers."""
+    """A call that no pass lowers."""
 
     op: str
     """The operator's registered name."""
@@ -100,7 +100,7 @@ class Gap:
     """Name of the module's function; a call in a local function belongs to the one around it."""
     binding: relax.Binding
     what: str
-    """What is not known, or what the legalization says."""
+    """What is not known, or the message of the legalization."""
 
 
 def gaps(mod: tvm.IRModule) -> list[Gap]:
@@ -116,7 +116,7 @@ def gaps(mod: tvm.IRModule) -> list[Gap]:
 def passed_over(mod: tvm.IRModule) -> list[Gap]:
     """The gaps of a module that LegalizeOps has made, but those of operators that others lower.
 
-    What it could lower and has overlooked is none: that is said by its post-condition.
+    A call that it could lower and has overlooked is none: its post-condition reports that.
     """
     return [
         gap
@@ -157,7 +157,7 @@ def _for_backend(func: relax.Function) -> bool:
 
 
 def _obstacle(call: relax.Call, name: str) -> tuple[Reason, str] | None:
-    """Why nobody lowers the call; None where somebody does."""
+    """Why no pass lowers the call; None where one does."""
     by = lowered_by(name)
     if by == ALLOCATES:
         return _unknown([("the result", call.ty)])
@@ -220,45 +220,45 @@ def _taken_apart(whose: str, ty: Any) -> Iterator[Named]:
 
 
 def _asked(call: relax.Call, name: str) -> tuple[Reason, str]:
-    """What the operator's legalization says of the call, asked once more."""
+    """Run the operator's legalization on the call once more."""
     builder = relax.BlockBuilder()
     builder._begin_binding_block()
-    with _told() as told:
+    with _logged() as logged:
         try:
             result = builder.normalize(Op.get(name).get_attr("FLegalize")(builder, call))
         except Exception as error:
-            said = (str(error).strip().splitlines() or [""])[-1]
-            return Reason.FAILED, f"{type(error).__name__}: {said}"
+            last = (str(error).strip().splitlines() or [""])[-1]
+            return Reason.FAILED, f"{type(error).__name__}: {last}"
         finally:
             builder._end_block()
     if call.same_as(result):
-        return Reason.DECLINED, " ".join(told) or "it gives the call back without a word"
+        return Reason.DECLINED, " ".join(logged) or "it returns the call unchanged and logs nothing"
     if not keeps_type(call, result):
         return Reason.FAILED, f"it gives {result.ty} where {call.ty} is declared"
     return Reason.NOT_LEGALIZED, f"LegalizeOps lowers {name}"
 
 
 def keeps_type(call: relax.Call, result: relax.Expr) -> bool:
-    """What stands for the call is of its type, or of one that says more."""
+    """The result has the type of the call, or a more precise one."""
     answer = relax.analysis.type_base_check(call.ty, result.ty)
     return bool(answer != relax.analysis.BaseCheckResult.FAIL_L0)
 
 
 @contextmanager
-def _told() -> Iterator[list[str]]:
-    """What is logged meanwhile: legalizations say there why they decline a call."""
-    told: list[str] = []
+def _logged() -> Iterator[list[str]]:
+    """What is logged meanwhile: legalizations log why they decline a call."""
+    logged: list[str] = []
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            told.append(record.getMessage())
+            logged.append(record.getMessage())
 
     root, handler = logging.getLogger(), Handler()
     before, root.handlers = root.handlers, [handler]
     level = root.level
     root.setLevel(logging.INFO)
     try:
-        yield told
+        yield logged
     finally:
         root.setLevel(level)
         root.handlers = before

@@ -1,4 +1,4 @@
-"""Post-condition: what the pass's own contract says of the result."""
+"""Post-condition: the result has what the contract of the pass promises."""
 
 from __future__ import annotations
 

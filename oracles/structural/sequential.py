@@ -35,7 +35,7 @@ def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
     if direct.mark == sequential.mark:
         return None
     if direct.mod is not None and sequential.mod is not None:
-        # A hash may tell apart what is equal; the comparison decides.
+        # Hashes of equal modules may differ; the comparison decides.
         found = keys.mismatch(direct.mod, sequential.mod, DIFFERENT)
         if found is None:
             return None
@@ -45,7 +45,7 @@ def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
 
 
 def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
-    """Tell apart randomness, what is Sequential's, and what an earlier run left behind."""
+    """Distinguish randomness, a fault of Sequential, and what an earlier run left behind."""
     copies = [runs.given.copy() for _ in range(2 * COPIES)]  # all alive: other addresses
     direct = _runs(runs, "direct", runs.directly, copies[:COPIES])
     sequential = _runs(runs, "Sequential", runs.in_sequential, copies[COPIES:])

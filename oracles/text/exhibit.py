@@ -1,4 +1,4 @@
-"""The exhibit: what an oracle compared, as two texts of which the difference tells the story."""
+"""The exhibit: what an oracle compared, as two texts and their difference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Exhibit:
     """What was expected, or came first."""
     right_label: str
     right: str
-    """What came instead; empty where there is nothing, and the label says why."""
+    """What came instead; empty where there is nothing, with the reason in the label."""
 
     @property
     def diff(self) -> str:

@@ -34,18 +34,18 @@ def printed(mod: tvm.IRModule) -> str:
     try:
         text = _with_constants(mod)
     except Exception as error:
-        said = f"# TVM cannot print the module: {keys.headline(str(error))}"
-        text = f"{said}\n{_plainly(mod)}"
+        note = f"# TVM cannot print the module: {keys.headline(str(error))}"
+        text = f"{note}\n{_plainly(mod)}"
     return clipped(_IMPORTS.sub("", text))
 
 
 _IMPORTS = re.compile(r"^ *# from \S+ import .*\n(?: *\n)?", re.M)
 """What a parser would need: TVMScript begins with it, and each local function does. It differs with
-what the module happens to hold, and tells a reader nothing."""
+what the module happens to hold, and is of no use to a reader."""
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
-    """The text with long lines cut, and cut at a line's end where it is too long; it says so."""
+    """The text with long lines cut, and cut at a line's end where it is too long, with a note."""
     text = "\n".join(map(_line, text.strip("\n").split("\n")))
     if len(text) <= longest:
         return text

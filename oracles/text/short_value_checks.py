@@ -39,7 +39,7 @@ def both_sides(
 
 
 def against_numpy(e: Expectation, tolerance: Tolerance | None, pipeline: str) -> Iterator[str]:
-    """Build the module by a pipeline and compare with what NumPy says."""
+    """Build the module by a pipeline and compare with NumPy's result."""
     call = f"actual = run({e.function!r}, args)"
     yield from _against_numpy(e, call, tolerance, "mod", None, pipeline)
 

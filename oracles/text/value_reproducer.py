@@ -30,7 +30,7 @@ def executed_text(
     """Statements that build `apply(mod)`, or `mod` by a pipeline, and fail where a value is wrong.
 
     Args:
-        after: what is built, `apply(mod)` or `mod`: it tells which passes are still to come.
+        after: what is built, `apply(mod)` or `mod`: it shows which passes are still to come.
         calls: for each expectation, statements that set `actual`, from `run` and the list `args`.
         tolerance: see `Expectation.bounds`.
     """
@@ -176,7 +176,7 @@ def literal(value: Any) -> str:
     dtype = f'"{name}"' if value.dtype.kind in "fiub" else f'np.dtype("{name}")'
     if not value.size:
         return f"np.zeros({value.shape!r}, {dtype})"
-    # The shortest digits that tell a value of the dtype from its neighbours.
+    # The shortest digits that identify a value of the dtype.
     items = np.array2string(
         np.asarray(value), separator=", ", threshold=value.size, max_line_width=88
     )

@@ -67,7 +67,7 @@ def evaluated(runs: PassRuns) -> Violation | None:
     tolerance = tolerance_of(runs)
     unconfirmed: dict[str, Difference] = {}
     for difference in differences(runs):
-        runs.tell("ask the VM")
+        runs.step("ask the VM")
         verdict, reason = vote(difference.before, difference.after, tolerance)
         if verdict is Verdict.SAME:
             culprit = _inside(runs)
@@ -97,7 +97,7 @@ def _inside(runs: PassRuns) -> str | None:
         call = PassCall(f"{name}()")
         contract = contract_of(call)
         if contract.requires(runs.mod) is None:
-            runs.tell(name)
+            runs.step(name)
             alone = PassRuns(runs.mod, (call,), contract, alone=True, known=runs.given)
             if next(differences(alone), None) is not None:
                 return name

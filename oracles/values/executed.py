@@ -36,7 +36,7 @@ def executed(runs: PassRuns) -> Violation | None:
     after = runs.direct.mod
     assert after is not None
     tolerance = tolerance_of(runs)
-    runs.tell("execute the result")
+    runs.step("execute the result")
     actual = execute(after, [side.plan() for side in others])
     if isinstance(actual, Death):
         return _died(runs, expected, others, actual)
@@ -49,7 +49,7 @@ def executed(runs: PassRuns) -> Violation | None:
     ]
     if not odd:
         return None
-    runs.tell("execute the module")
+    runs.step("execute the module")
     reference = execute(runs.mod, [e.plan() for e, _, _ in odd])
     if not isinstance(reference, list):
         return None
@@ -98,7 +98,7 @@ def _died(
     sides = others if built else [others[death.plan]]
     if all(_means(e, side) for e, side in zip(concerned, sides, strict=True)):
         return None
-    runs.tell("execute the module")
+    runs.step("execute the module")
     reference = execute(runs.mod, [e.plan() for e in concerned])
     if not isinstance(reference, list):
         return None

@@ -72,7 +72,7 @@ def gradients(runs: PassRuns) -> Violation | None:
     name, index = _target(runs.call)
     if f"{name}_adjoint" in runs.mod:
         return None
-    runs.tell("evaluate gradients")
+    runs.step("evaluate gradients")
     slope = _first_wrong(after, name, index)
     if slope is None:
         return None

@@ -51,7 +51,7 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Side]]:
         name = str(gvar.name_hint)
         if not rule.applies(name) or expected.reached(name) <= kept:
             continue
-        runs.tell("evaluate")
+        runs.step("evaluate")
         plan = functools.partial(rule.plan, name)
         for e in expected.of(name, rule, kinds, most):
             # With less precision, infinities come and go.
