@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.dedup import by_row, place
+from relaxfuzz.fuzz.findings.evidence import Evidence, evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, silent
 
 LEGALIZE = PassCall("LegalizeOps()")
 
@@ -34,7 +36,7 @@ def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
         builder.emit_func_output(value)
     mod = builder.get()
     text = save_json(mod)
-    return Finding.of(
+    found = Finding.of(
         check(Case(mod, (LEGALIZE,)), oracles=("lowering-complete",))[0],
         module=text,
         source=source_of(text),
@@ -42,6 +44,7 @@ def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
         calls=(LEGALIZE,),
         confirmed=True,
     )
+    return dataclasses.replace(found, evidence=evidence_of(mod, silent, legalize=True))
 
 
 def test_a_bug_is_told_once(pool: LocalPool, tmp_path: Path) -> None:
@@ -71,18 +74,18 @@ def test_a_row_is_shown_by_its_smallest_finding(tmp_path: Path) -> None:
         assert by_row(store, [small, shown]) == {large.id: [shown, small]}
 
 
-def test_what_no_rule_can_look_at_is_told_all_the_same(
+def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
     pool: LocalPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(text: str) -> tvm.IRModule:
+    def fails(executor: Executor, finding: Finding) -> Evidence:
         raise ValueError("not this one")
 
-    monkeypatch.setattr("relaxfuzz.fuzz.findings.evidence.load_json", unreadable)
+    monkeypatch.setattr("relaxfuzz.fuzz.campaign.triage.take_evidence", fails)
     told: list[Finding] = []
     with Store(tmp_path) as store:
         worker = Triage(store, pool, told.append)
-        worker.add(passed_over(relax.op.exp))
+        worker.add(dataclasses.replace(passed_over(relax.op.exp), evidence=None))
         worker.drain(60, lambda: None)
-    # It is told all the same, and the fault is, too.
+    # Both the finding and the fault are reported.
     assert len(told) == 1
     assert "not this one" in worker.faults[0]
