@@ -7,9 +7,10 @@ from typing import Any
 
 from tvm import relax, tirx
 
-from . import bindings, idioms
+from . import bindings
 from .bindings import Callee
 from .choices import Choices
+from .idioms.products import conv_bias
 from .ops.record import Op
 from .scope import DEFAULT_DTYPE, DTYPES, Dim, ModuleScope, Scope
 from .traits import Trait
@@ -236,7 +237,7 @@ def composite(c: Choices, module: ModuleScope) -> relax.Function:
     x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
     s.dataflow(True)
     if pattern == "conv2d_relu":
-        s.emit(relax.op.nn.relu(idioms.conv_bias(Choices(b""), s)), export=True)
+        s.emit(relax.op.nn.relu(conv_bias(Choices(b""), s)), export=True)
     elif pattern == "multiply_relu":
         y = s.emit(relax.op.multiply(x.expr, x.expr))
         s.emit(relax.op.nn.relu(y.expr), export=True)

@@ -10,8 +10,8 @@ from tvm import tirx
 from tvm.ir import prim
 
 from ..inspect import nodes
-from .expressions import is_float
 from .intrinsics import BINARY, UNARY
+from .values import is_float
 
 
 def depends_on_data(func: tirx.PrimFunc) -> bool:

@@ -32,9 +32,9 @@ import tvm
 from tvm import s_tir, tirx
 from tvm.ir import prim
 
-from .expressions import dtype_of, is_float
 from .forms import FIELDS, LEAVES, Form, Forms, integer, variables_of
 from .statements import REDUCE, TRANSPARENT
+from .values import dtype_of, is_float
 
 COMMUTATIVE: Mapping[type, str] = {
     prim.Add: "add",

@@ -9,7 +9,6 @@ which take the dtype of what they meet; everything else is of NumPy's type of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import tvm
@@ -17,47 +16,26 @@ from tvm import tirx
 from tvm.ir import prim
 
 from ..errors import Unsupported
-from .intrinsics import BINARY, BITS, DTYPES, UNARY
-
-INDEX = frozenset({"int32", "int64"})
-"""Python's integers stand for scalars of these: that they overflow is undefined in TensorIR too."""
-
-NATIVE = frozenset(name for name in DTYPES if not name.startswith(("bfloat", "float8")))
-"""Dtypes that a Python number takes when it meets them; with the others it gives float32."""
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """The text of an expression and what is known of its value."""
-
-    text: str
-    dtype: str
-    weak: bool = False
-    """A Python number: an integer that is in `INDEX`, or a literal."""
-    lanes: bool = False
-    """It differs between the iterations of a vectorised loop."""
-    low: int | None = None
-    high: int | None = None
-    """Bounds of an integer, inclusive."""
-    below: str | None = None
-    """Text of something that the value, not negative, is smaller than: a symbolic extent."""
-
-    @property
-    def literal(self) -> int | None:
-        """The integer, if it is known."""
-        return self.low if self.low is not None and self.low == self.high and self.weak else None
-
-
-@dataclass(slots=True)
-class Storage:
-    """A buffer: the name of its array, its dtype and its shape."""
-
-    name: str
-    dtype: str
-    shape: tuple[Value, ...]
-    node: tirx.Buffer
-    made: int = field(default=0)
-    """How many loops stood around its allocation."""
+from .intrinsics import BINARY, BITS, UNARY
+from .values import (
+    INDEX,
+    LIMIT,
+    NATIVE,
+    Bounds,
+    Storage,
+    Value,
+    constant,
+    dtype_of,
+    either_bounds,
+    is_float,
+    limits,
+    maximum_bounds,
+    minimum_bounds,
+    product_bounds,
+    quotient_bounds,
+    remainder_bounds,
+    subscript,
+)
 
 
 class Expressions:
@@ -212,7 +190,7 @@ class Expressions:
             text = f"{'truncmod' if rest else 'truncdiv'}({left}, {right})"
         low = high = None
         if (floor or natural) and dtype in INDEX and b.low is not None and b.low > 0:
-            low, high = limits(_rest_bounds if rest else _quotient_bounds, a, b)
+            low, high = limits(remainder_bounds if rest else quotient_bounds, a, b)
             if weak and low is not None and low == high:
                 return constant(low, dtype)
         return Value(text, dtype, weak, lanes, low, high)
@@ -230,7 +208,7 @@ class Expressions:
             name = "min" if symbol == "<" else "max"
         else:
             name = "minimum" if symbol == "<" else "maximum"
-        low, high = limits(_least if symbol == "<" else _most, a, b)
+        low, high = limits(minimum_bounds if symbol == "<" else maximum_bounds, a, b)
         return Value(f"{name}({left}, {right})", a.dtype, weak, lanes, low, high)
 
     def comparison(self, expr: Any, symbol: str) -> Value:
@@ -271,7 +249,7 @@ class Expressions:
             a, b = self.value(first), self.value(second)
             left, right, weak, lanes = self.both_exact(a, b)
             return Value(
-                f"({left} if {cond.text} else {right})", a.dtype, weak, lanes, *_either(a, b)
+                f"({left} if {cond.text} else {right})", a.dtype, weak, lanes, *either_bounds(a, b)
             )
         mask, name = self.named_mask(cond.text)
         other_mask, other = self.named_mask(f"logical_not({cond.text})")
@@ -287,7 +265,7 @@ class Expressions:
                 left = f"({mask.replace(cond.text, whole, 1)}, {left})[1]"
             if other in right:
                 right = f"({other_mask.replace(cond.text, whole, 1)}, {right})[1]"
-        return Value(f"where({text}, {left}, {right})", a.dtype, False, True, *_either(a, b))
+        return Value(f"where({text}, {left}, {right})", a.dtype, False, True, *either_bounds(a, b))
 
     def both_exact(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
         """Two texts of which either one may become the value."""
@@ -405,12 +383,6 @@ class Expressions:
             raise Unsupported(f"{name} of dtype {operand.dtype}")
 
 
-Bounds = Callable[[int, int, int, int], tuple[int, int]]
-"""Bounds of a result from the bounds of two operands."""
-
-LIMIT = 1 << 31
-"""The first number that is too large for an int32."""
-
 _BITS: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in BITS} | {
     "float16": 16,
     "bfloat16": 16,
@@ -419,71 +391,6 @@ _BITS: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for b
 }
 
 _INTEGER = frozenset({"clz", "popcount"})
-
-
-def dtype_of(ty: Any) -> str:
-    """The dtype of a scalar type.
-
-    Raises:
-        Unsupported: it is no scalar type, or one of vectors.
-    """
-    dtype = str(getattr(ty, "dtype", ty))
-    if dtype not in DTYPES:
-        raise Unsupported(f"dtype {dtype}")
-    return dtype
-
-
-def is_float(dtype: str) -> bool:
-    return dtype.startswith(("float", "bfloat"))
-
-
-def constant(number: int, dtype: str) -> Value:
-    """An integer known when the program is written."""
-    return Value(str(number) if number >= 0 else f"({number})", dtype, True, False, number, number)
-
-
-def subscript(indices: Sequence[Value]) -> str:
-    """What stands between the brackets."""
-    return ", ".join(index.text for index in indices) if indices else "()"
-
-
-def limits(bounds: Bounds, a: Value, b: Value) -> tuple[int | None, int | None]:
-    """Bounds of a result; none where those of an operand are missing or the dtype overflows."""
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return None, None
-    low, high = bounds(a.low, a.high, b.low, b.high)
-    half = LIMIT if a.dtype == "int32" else LIMIT << 32
-    return (low, high) if -half <= low and high < half else (None, None)
-
-
-def _either(a: Value, b: Value) -> tuple[int | None, int | None]:
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return None, None
-    return min(a.low, b.low), max(a.high, b.high)
-
-
-def _products(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    corners = (a * c, a * d, b * c, b * d)
-    return min(corners), max(corners)
-
-
-def _quotient_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    corners = (a // c, a // d, b // c, b // d)
-    return min(corners), max(corners)
-
-
-def _rest_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    if c == d and a // c == b // c:
-        return a % c, b % c
-    return 0, d - 1
-
-
-def _least(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    return min(a, c), min(b, d)
-
-
-def _most(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    return max(a, c), max(b, d)
 
 
 VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
@@ -495,7 +402,7 @@ VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
     prim.Cast: lambda t, e: t.cast(e),
     prim.Add: lambda t, e: t.arithmetic(e, "+", lambda a, b, c, d: (a + c, b + d)),
     prim.Sub: lambda t, e: t.arithmetic(e, "-", lambda a, b, c, d: (a - d, b - c)),
-    prim.Mul: lambda t, e: t.arithmetic(e, "*", _products),
+    prim.Mul: lambda t, e: t.arithmetic(e, "*", product_bounds),
     prim.Div: lambda t, e: t.division(e, floor=False, rest=False),
     prim.Mod: lambda t, e: t.division(e, floor=False, rest=True),
     prim.FloorDiv: lambda t, e: t.division(e, floor=True, rest=False),

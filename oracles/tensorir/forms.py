@@ -9,7 +9,7 @@ import tvm
 from tvm import tirx
 from tvm.ir import prim
 
-from .expressions import LIMIT
+from .values import LIMIT
 
 
 class Form(NamedTuple):

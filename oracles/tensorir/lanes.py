@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .dependence import Loop, Plan
-from .expressions import Storage, Value, subscript
 from .runtime import CHUNK
 from .statements import Statements, type_name
+from .values import Storage, Value, subscript
 
 PER_STEP = 100
 """Lanes that count as one iteration."""

@@ -15,9 +15,9 @@ from tvm import tirx
 
 from ..errors import Unsupported
 from .dependence import Plan
-from .expressions import INDEX, Bounds, Storage, Value, dtype_of, is_float
 from .sanitizer_races import SPATIAL, meetings, spatial, unordered, variables
 from .statements import REDUCE, Statements
+from .values import INDEX, Bounds, Storage, Value, dtype_of, is_float
 
 PER_STEP = 64
 """Elements of an allocation that count as one step."""

@@ -10,8 +10,9 @@ import tvm
 from tvm import s_tir, tirx
 
 from ..errors import Unsupported
-from .expressions import INDEX, Expressions, Storage, Value, constant, dtype_of, subscript
+from .expressions import Expressions
 from .packed import PACKED
+from .values import INDEX, Storage, Value, constant, dtype_of, subscript
 
 TRANSPARENT = (
     "pragma_",

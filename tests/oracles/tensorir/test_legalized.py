@@ -19,9 +19,10 @@ from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.tensorir import Program, translate
-from relaxfuzz.oracles.tensorir.expressions import Expressions, constant
+from relaxfuzz.oracles.tensorir.expressions import Expressions
 from relaxfuzz.oracles.tensorir.program import compiled
 from relaxfuzz.oracles.tensorir.statements import Statements
+from relaxfuzz.oracles.tensorir.values import constant
 
 from .native import assert_close, assert_same_bits, copies, run_native
 

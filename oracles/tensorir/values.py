@@ -1,0 +1,131 @@
+"""Translated values: their text, their dtypes, and what is known of their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm import tirx
+
+from ..errors import Unsupported
+from .intrinsics import DTYPES
+
+INDEX = frozenset({"int32", "int64"})
+"""Python's integers stand for scalars of these: that they overflow is undefined in TensorIR too."""
+
+NATIVE = frozenset(name for name in DTYPES if not name.startswith(("bfloat", "float8")))
+"""Dtypes that a Python number takes when it meets them; with the others it gives float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The text of an expression and what is known of its value."""
+
+    text: str
+    dtype: str
+    weak: bool = False
+    """A Python number: an integer that is in `INDEX`, or a literal."""
+    lanes: bool = False
+    """It differs between the iterations of a vectorised loop."""
+    low: int | None = None
+    high: int | None = None
+    """Bounds of an integer, inclusive."""
+    below: str | None = None
+    """Text of something that the value, not negative, is smaller than: a symbolic extent."""
+
+    @property
+    def literal(self) -> int | None:
+        """The integer, if it is known."""
+        return self.low if self.low is not None and self.low == self.high and self.weak else None
+
+
+@dataclass(slots=True)
+class Storage:
+    """A buffer: the name of its array, its dtype and its shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[Value, ...]
+    node: tirx.Buffer
+    made: int = field(default=0)
+    """How many loops stood around its allocation."""
+
+
+Bounds = Callable[[int, int, int, int], tuple[int, int]]
+"""Bounds of a result from the bounds of two operands."""
+
+LIMIT = 1 << 31
+"""The first number that is too large for an int32."""
+
+
+def dtype_of(ty: Any) -> str:
+    """The dtype of a scalar type.
+
+    Raises:
+        Unsupported: it is no scalar type, or one of vectors.
+    """
+    dtype = str(getattr(ty, "dtype", ty))
+    if dtype not in DTYPES:
+        raise Unsupported(f"dtype {dtype}")
+    return dtype
+
+
+def is_float(dtype: str) -> bool:
+    """float16 to float64, bfloat16 and the kinds of float8."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def constant(number: int, dtype: str) -> Value:
+    """An integer known when the program is written."""
+    return Value(str(number) if number >= 0 else f"({number})", dtype, True, False, number, number)
+
+
+def subscript(indices: Sequence[Value]) -> str:
+    """What stands between the brackets."""
+    return ", ".join(index.text for index in indices) if indices else "()"
+
+
+def limits(bounds: Bounds, a: Value, b: Value) -> tuple[int | None, int | None]:
+    """Bounds of a result; none where those of an operand are missing or the dtype overflows."""
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return None, None
+    low, high = bounds(a.low, a.high, b.low, b.high)
+    half = LIMIT if a.dtype == "int32" else LIMIT << 32
+    return (low, high) if -half <= low and high < half else (None, None)
+
+
+def either_bounds(a: Value, b: Value) -> tuple[int | None, int | None]:
+    """Bounds of a value that is one of the two."""
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return None, None
+    return min(a.low, b.low), max(a.high, b.high)
+
+
+def product_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    """Bounds of a product."""
+    corners = (a * c, a * d, b * c, b * d)
+    return min(corners), max(corners)
+
+
+def quotient_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    """Bounds of a quotient that is rounded down; the divisor is positive."""
+    corners = (a // c, a // d, b // c, b // d)
+    return min(corners), max(corners)
+
+
+def remainder_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    """Bounds of the remainder of a division that is rounded down."""
+    if c == d and a // c == b // c:
+        return a % c, b % c
+    return 0, d - 1
+
+
+def minimum_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    """Bounds of the smaller of two numbers."""
+    return min(a, c), min(b, d)
+
+
+def maximum_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
+    """Bounds of the larger of two numbers."""
+    return max(a, c), max(b, d)
