@@ -193,7 +193,7 @@ def constant(dropping: Dropping, site: Site) -> Any:
 
 
 def small_constant(ty: Any) -> Any:
-    """Ones (zeros as integers, that are indices too), where the type is complete and static, and small."""
+    """Ones (zeros as integers, which are indices too), where the type is static and small."""
     if isinstance(ty, relax.TupleType):
         fields = [small_constant(field) for field in ty.fields]
         if any(field is None for field in fields):
