@@ -313,7 +313,7 @@ class Triage:
             over=lambda: self._stop or time.monotonic() >= self._latest(deadline),
         )
         self.faults += result.faults
-        for other in result.met:
+        for other in result.others:
             # The reduced module may lack what the pass may rely on, which no generated module
             # does: it is kept unconfirmed, and not reported.
             self.store.put(other)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ...oracles.pipelines import PIPELINES
 from ..findings import executable_text
-from ..minimize.input import given
+from ..minimize.input import read_input
 from ..output.readable import sentence
 from ..output.terminal import display
 from ..reproducer import Form
@@ -40,7 +40,7 @@ def run(request: Request) -> int:
         raise Mistake("--format issue tells of a pass: it goes without --predicate")
     oracles_of((request.oracle,) if request.oracle else None)
     calls = calls_of(request.passes)
-    target = given(request.module, well_formed=request.predicate is None)
+    target = read_input(request.module, well_formed=request.predicate is None)
     if target.finding is None and not any(ways):
         raise Mistake(f"what is wrong with '{target}'? Say --pass, --pipeline or --predicate")
     if target.finding is not None and any((*ways[:2], request.oracle)):

@@ -65,7 +65,7 @@ def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Functions that say they have side effects, and have none, say it no more: all, then runs."""
+    """Functions that are declared impure and have no side effects become pure: all, then runs."""
     impure = [
         hash(func)
         for _, top in relax_functions(mod)
@@ -77,7 +77,7 @@ def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Attributes of operators as they are when nothing is said: all, then runs of them.
+    """Default attributes of operators: all, then runs of them.
 
     Fewer attributes differ from the default of the function in `relax.op` that makes the call.
     """

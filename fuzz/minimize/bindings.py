@@ -14,7 +14,7 @@ from ...generators.rewrite.nodes import equal_types, substitute_by_hash, used_va
 from ...generators.rewrite.scopes import Site, sites_of
 from ...oracles.inspect import relax_functions
 from .dropping import (
-    Kind,
+    Replacement,
     constant,
     dead,
     existing,
@@ -26,9 +26,9 @@ from .dropping import (
 )
 from .reduction import Edit, long_runs, runs
 
-CUT: tuple[Kind, ...] = (parameter, operand, existing, constant)
+CUT: tuple[Replacement, ...] = (parameter, operand, existing, constant)
 """What was made comes from outside instead: all that it was made from may go too."""
-SHORTEN: tuple[Kind, ...] = (operand, existing, parameter, constant)
+SHORTEN: tuple[Replacement, ...] = (operand, existing, parameter, constant)
 """What was made is what it was made from instead: `f(g(x))` becomes `f(x)`."""
 
 MANY = 8

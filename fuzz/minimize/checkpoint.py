@@ -1,4 +1,4 @@
-"""The best so far on disk: a search that is killed at any moment goes on from it."""
+"""The state of a search on disk: after a kill at any moment, the search goes on from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..system.files import write_whole
 from ..user_input.mistake import Mistake
 from .parallel import State
 
-FORMAT = 1
+FORMAT = 2
 
 LONGEST = 1_000_000_000
 """Bytes: two modules with constants of 300 MB."""

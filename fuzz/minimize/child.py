@@ -12,7 +12,7 @@ from ...oracles.violation import Violation
 from ..process.jobs import Check, Context, violations_of
 from ..process.process_state import Watch
 from ..process.protocol import Death, Identity, Job, identity
-from .reduction import FIRST, Spot
+from .reduction import FIRST, EditId
 from .search import Candidate, Search, search
 
 MAKING = "edit"
@@ -28,7 +28,7 @@ class Shrunk:
 
     module: str
     """TVM JSON."""
-    spot: Spot
+    edit_id: EditId
     tried: int
     """Candidates since the job began."""
 
@@ -65,8 +65,8 @@ class Reduce(Job[ReduceResult]):
     """Of the module to begin with."""
     wanted: Identity
     """Of the violation."""
-    anchor: Spot = FIRST
-    after: Spot | None = None
+    anchor: EditId = FIRST
+    after: EditId | None = None
     share: int = 0
     shares: int = 1
 
@@ -78,8 +78,10 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
     tried = 0
     heartbeat = time.monotonic()
 
-    def before(spot: Spot) -> None:
-        journal.position(spot.reduction, Stage.RAW, spot.number, "", calls, job.check.pipeline)
+    def before(edit_id: EditId) -> None:
+        journal.position(
+            edit_id.reduction, Stage.RAW, edit_id.number, "", calls, job.check.pipeline
+        )
         journal.step(MAKING)
 
     def violations(candidate: Candidate) -> list[Violation]:
@@ -88,7 +90,7 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
         watch.end(journal)
         return found
 
-    def holds(candidate: Candidate) -> bool:
+    def is_interesting(candidate: Candidate) -> bool:
         nonlocal tried, heartbeat
         tried += 1
         if time.monotonic() - heartbeat > HEARTBEAT_SECONDS:
@@ -107,8 +109,8 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
         share=job.share,
         shares=job.shares,
         before=before,
-        fault=context.fail,
+        report_fault=context.fail,
     )
-    for smaller in search(load_json(job.check.module), holds, where):
-        context.report(Shrunk(smaller.module, smaller.spot, tried))
+    for smaller in search(load_json(job.check.module), is_interesting, where):
+        context.report(Shrunk(smaller.module, smaller.edit_id, tried))
     context.report(Tried(tried, exhausted=True))

@@ -14,8 +14,8 @@ from ...generators.rewrite.change import Change
 from ...generators.rewrite.nodes import equal_types, references, used_vars
 from ...generators.rewrite.scopes import Scope, Site, scopes_of, sites_of
 
-Kind: TypeAlias = Callable[["Dropping", Site], Any]
-"""Finds what stands for a variable, None where there is no such thing."""
+Replacement: TypeAlias = Callable[["Dropping", Site], Any]
+"""Finds a replacement for a variable; None where there is none."""
 
 
 class Dropping:
@@ -45,7 +45,7 @@ class Dropping:
                 used |= site.operands
         return [site for key, site in self.sites.items() if key in self.gone & used]
 
-    def stand_in(self, site: Site, kinds: Sequence[Kind]) -> bool:
+    def replace(self, site: Site, kinds: Sequence[Replacement]) -> bool:
         """Find one, the kinds in this order."""
         for kind in kinds:
             found = kind(self, site)
@@ -62,7 +62,7 @@ class Dropping:
         return inside and own.scope is site.scope and own.block == site.block
 
     def fits(self, var: Any, site: Site) -> bool:
-        """It is there, and of the type of what the binding binds, or of one that says more."""
+        """It is there, and of the type of what the binding binds, or of a more precise one."""
         return hash(var) not in self.gone and (
             equal_types(var.ty, site.var.ty) or bool(site.var.ty.is_base_of(var.ty))
         )
@@ -91,14 +91,17 @@ class Dropping:
 
 
 def without(
-    mod: tvm.IRModule, gone: Collection[tuple[str, int]], kinds: Sequence[Kind], removed: Any = ()
+    mod: tvm.IRModule,
+    gone: Collection[tuple[str, int]],
+    kinds: Sequence[Replacement],
+    removed: Any = (),
 ) -> tvm.IRModule | None:
-    """The module without these bindings (function, variable), and without the removed functions."""
+    """The module without these bindings (function, variable) and without `removed` functions."""
     total = Change(removed=set(removed))
     for name in {name: None for name, _ in gone}:
         dropping = Dropping(mod, name, {key for function, key in gone if function == name})
         for site in dropping.needed():
-            if not dropping.stand_in(site, kinds):
+            if not dropping.replace(site, kinds):
                 return None
         change = dropping.change
         total.uses |= change.uses
@@ -127,7 +130,7 @@ def _alike(mod: tvm.IRModule, name: str, change: Change) -> bool:
     if not callers:
         return True
     if any(dimensions(param.ty) for param in params[name]):
-        return False  # the dimensions of one function say nothing in another
+        return False  # the dimensions of one function are undefined in another
     return all(len(params[caller]) == len(params[name]) for caller in callers)
 
 
@@ -190,7 +193,7 @@ def constant(dropping: Dropping, site: Site) -> Any:
 
 
 def small_constant(ty: Any) -> Any:
-    """Ones (zeros as integers, that are indices too), where the type says all and it is small."""
+    """Ones (zeros as integers, which are indices too), where the type is static and small."""
     if isinstance(ty, relax.TupleType):
         fields = [small_constant(field) for field in ty.fields]
         if any(field is None for field in fields):
@@ -250,7 +253,7 @@ def matched(pattern: Any, ty: Any) -> dict[int, Any]:
 
 
 def shape(ty: Any) -> list[Any]:
-    """The dimensions of a tensor or shape; none where the type says nothing of them."""
+    """The dimensions of a tensor or shape; none where the type leaves them open."""
     if isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
         return list(ty.shape.values)
     if isinstance(ty, relax.ShapeType) and ty.values is not None:

@@ -29,7 +29,7 @@ ASKED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimized:
-    """What became of a finding."""
+    """A minimized finding, and how the search ended."""
 
     finding: Finding
     """With the smallest module that was seen to show it."""
@@ -37,8 +37,8 @@ class Minimized:
     """Where the search stands."""
     flaky: bool
     """The violation does not come out of every run."""
-    met: tuple[Finding, ...]
-    """Other violations that candidates showed; nobody has seen them again."""
+    others: tuple[Finding, ...]
+    """Other violations that candidates showed; none is confirmed."""
     faults: tuple[str, ...]
     """What the harness itself did wrong."""
 
@@ -81,12 +81,12 @@ def minimized(
                 break
     reached = outcome.state
     if smallest.module != reached.module:
-        reached = dataclasses.replace(reached, module=smallest.module, spot=FIRST, ended=False)
+        reached = dataclasses.replace(reached, module=smallest.module, edit_id=FIRST, ended=False)
     return Minimized(
         finding=dataclasses.replace(smallest, reduced=reached.ended and not flaky),
         state=reached,
         flaky=flaky,
-        met=tuple(outcome.met),
+        others=tuple(outcome.others),
         faults=tuple(outcome.faults),
     )
 
@@ -143,7 +143,7 @@ def fewer_passes(
     """The finding with as few passes as still show it; one, on what it was given, where possible.
 
     Args:
-        progress: told of each shorter list.
+        progress: called with each shorter list.
 
     Raises:
         ExecutorError: the harness failed.

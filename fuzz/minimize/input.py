@@ -1,4 +1,4 @@
-"""What there is to minimize: a module of the user's, or a finding."""
+"""The input of the minimizer: a module file, or a finding."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from ..user_input.read_module import BadModule, load
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A module, and where it comes from."""
+class Input:
+    """A module and where it comes from."""
 
     path: Path
     module: str
     """TVM JSON."""
     identity: str
-    """The same file, or the same finding."""
+    """Equal for the same file, or the same finding."""
     finding: Finding | None = None
     store: Path | None = None
     """The folder of the finding."""
 
     @property
     def stem(self) -> str:
-        """What a file about it may be called."""
+        """A name for files about it."""
         return self.path.stem if self.finding is None else self.finding.id
 
     def __str__(self) -> str:
         return str(self.path)
 
 
-def given(path: Path, *, well_formed: bool = True) -> Given:
+def read_input(path: Path, *, well_formed: bool = True) -> Input:
     """A module file, a finding (`DIR/ID`), or its reproducer in its folder.
 
     Args:
@@ -54,10 +54,10 @@ def given(path: Path, *, well_formed: bool = True) -> Given:
     if (folder / DATABASE).is_file() and not path.is_file():
         return _finding(path, path, well_formed)
     module = load(path, well_formed=well_formed)
-    return Given(path, module, hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+    return Input(path, module, hashlib.sha256(path.read_bytes()).hexdigest()[:16])
 
 
-def _finding(path: Path, place: Path, well_formed: bool) -> Given:
+def _finding(path: Path, place: Path, well_formed: bool) -> Input:
     (item,) = items(place)
     assert item.finding is not None
     if (reason := unknown(item.finding)) is not None:
@@ -66,4 +66,4 @@ def _finding(path: Path, place: Path, well_formed: bool) -> Given:
         module = module_of(item.finding, None, well_formed=well_formed)
     except BadModule as error:
         raise Mistake(f"the module of '{path}' does not load: {error}") from None
-    return Given(path, module, item.finding.id, item.finding, item.path)
+    return Input(path, module, item.finding.id, item.finding, item.path)

@@ -114,7 +114,7 @@ def _filled(buffer: Any) -> Any:
 
 
 def outputs(func: tirx.PrimFunc) -> list[Any]:
-    """The parameters that it writes to; the last buffer where no statement tells."""
+    """The parameters that it writes to; the last buffer where no statement stores."""
     stored = {
         hash(place.node.buffer)
         for place in tree.places(func.body)
@@ -362,7 +362,7 @@ def _constant(expr: Any) -> tree.Change:
 
 
 def _bounds(place: tree.Place) -> bool:
-    """It says how often something is done, not what."""
+    """It is a bound of a loop or the value of a block's variable: how often, not what."""
     return isinstance(place.parent, tirx.For | s_tir.SBlockRealize) and not (
         isinstance(place.parent, s_tir.SBlockRealize) and place.node.same_as(place.parent.predicate)
     )

@@ -163,7 +163,7 @@ def _with_buffers(mod: tvm.IRModule, new: Sequence[tuple[str, Any, Any]]) -> tvm
 def with_variables(func: tirx.PrimFunc, mapping: dict[int, Any]) -> tirx.PrimFunc:
     """The PrimFunc with other variables or values for its variables, by hash."""
     new = tree.substituted(func, mapping)
-    # Built by its constructor, which says what its type is.
+    # Built by its constructor, which derives its type.
     return rebuilt(func, new.body, list(new.params))
 
 
@@ -297,7 +297,7 @@ def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:
 
 
 def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
-    """Numbers for its symbolic dimensions, by hash: what all calls say, 2 where there is none."""
+    """Numbers for its symbolic dimensions, by hash: what all calls pass; 2 without a call."""
     known: dict[int, set[int | None]] = {}
     for at, param in enumerate(func.params):
         for axis, dim in enumerate(param.ty.shape if isinstance(param.ty, tirx.BufferType) else ()):

@@ -28,7 +28,7 @@ Renames = dict[int, str]
 
 
 def plain_names(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Names that say nothing but what a thing is: everywhere, then in runs of functions.
+    """Conventional names: everywhere, then in runs of functions.
 
     `main`, `f` and `g` for functions, `x` and `w` for parameters, `lv` and `gv` for bindings, `n`
     and `m` for dimensions. Fewer names are others.

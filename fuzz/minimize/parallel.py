@@ -1,4 +1,4 @@
-"""The search in workers: each child tries a share of the edits, and the first that holds wins."""
+"""The search in workers: each child tries a share of the edits; the first success is accepted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..process.protocol import (
 )
 from ..user_input.mistake import Mistake
 from .child import MAKING, OtherViolation, Reduce, Shrunk, Tried
-from .reduction import FIRST, Spot
+from .reduction import FIRST, EditId
 from .reductions import REDUCTIONS
 from .search import digest, make
 
@@ -39,8 +39,8 @@ TICK = 0.25
 HANG_LIMITS = replace(LIMITS, step_seconds=2.0)
 """For a candidate of a finding that hangs; the end is confirmed with the usual ones."""
 
-LOSSES = 10
-"""So many children may be lost to somebody outside."""
+MOST_KILLED = 10
+"""Children that something outside may end before the search gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +49,24 @@ class State:
 
     module: str
     """The smallest one, as TVM JSON."""
-    spot: Spot = FIRST
+    edit_id: EditId = FIRST
     """The edit that made it."""
     tried: int = 0
-    held: int = 0
+    accepted: int = 0
+    """Candidates that the search went on from."""
     ended: bool = False
     """No edit leads on from it."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a search."""
+    """The outcome of a search."""
 
     state: State
     trail: list[str]
-    """The modules that held, the last one being the smallest."""
-    met: list[Finding]
-    """Other violations that candidates showed; nobody has seen them again."""
+    """The modules that were accepted, in order: the last is the smallest."""
+    others: list[Finding]
+    """Other violations that candidates showed; none is confirmed."""
     faults: list[str]
     """What the harness itself did wrong."""
 
@@ -86,14 +87,16 @@ def shrink(
     Args:
         workers: jobs at the same time.
         over: asked a few times a second; true ends the search.
-        progress: told of each smaller module at once, and of the counts now and then.
+        progress: called with each smaller module at once, and with the counts now and then.
 
     Raises:
         ExecutorError: the executor is closed or broken, or the harness failed.
     """
-    race = _Race(executor, finding, state, workers, progress)
-    race.run(over)
-    return Outcome(race.state, race.trail, list(race.met.values()), list(race.faults))
+    running = _ParallelSearch(executor, finding, state, workers, progress)
+    running.run(over)
+    return Outcome(
+        running.state, running.trail, list(running.others.values()), list(running.faults)
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +111,7 @@ class _Run:
     exhausted: bool = False
 
 
-class _Race:
+class _ParallelSearch:
     def __init__(
         self,
         executor: Executor,
@@ -119,7 +122,7 @@ class _Race:
     ) -> None:
         self.state = state
         self.trail: list[str] = []
-        self.met: dict[Identity, Finding] = {}
+        self.others: dict[Identity, Finding] = {}
         self.faults: dict[str, None] = {}
         self._executor = executor
         self._finding = finding
@@ -128,7 +131,7 @@ class _Race:
         self._limits = HANG_LIMITS if finding.oracle == Death.HANG else LIMITS
         self._oracles = _oracles(executor, finding, self._limits)
         self._tried = state.tried  # by jobs that are over
-        self._losses = 0
+        self._killed = 0
         self._accepted = {digest(state.module)}
         self._runs: list[_Run] = []
         self._replies: queue.SimpleQueue[tuple[_Run, Reply | None]] = queue.SimpleQueue()
@@ -136,17 +139,17 @@ class _Race:
     def run(self, over: Callable[[], bool]) -> None:
         try:
             self._runs = [self._submitted(share) for share in range(self._workers)]
-            while not over() and not self.state.ended and self._losses < LOSSES:
+            while not over() and not self.state.ended and self._killed < MOST_KILLED:
                 with contextlib.suppress(queue.Empty):
                     run, reply = self._replies.get(timeout=TICK)
-                    if run in self._runs:  # else it speaks of a larger module
-                        self._hear(run, reply)
+                    if run in self._runs:  # else it is about a larger module
+                        self._receive(run, reply)
                 self._count()
         finally:
             for run in self._runs:
                 self._executor.cancel(run.job)
 
-    def _submitted(self, share: int, after: Spot | None = None) -> _Run:
+    def _submitted(self, share: int, after: EditId | None = None) -> _Run:
         check = Check(
             module=self.state.module,
             calls=self._finding.calls,
@@ -157,7 +160,7 @@ class _Race:
         job = Reduce(
             check=check,
             wanted=identity(self._finding.violation),
-            anchor=self.state.spot,
+            anchor=self.state.edit_id,
             after=after,
             share=share,
             shares=self._workers,
@@ -170,29 +173,29 @@ class _Race:
         run.job = self._executor.submit(job, sink, limits=self._limits)
         return run
 
-    def _restart(self, run: _Run, after: Spot | None = None) -> None:
+    def _restart(self, run: _Run, after: EditId | None = None) -> None:
         """A new job for this share, on the smallest module, behind that edit."""
         self._tried += run.tried
         self._executor.cancel(run.job)
         self._runs[run.share] = self._submitted(run.share, after)
 
-    def _hear(self, run: _Run, reply: Reply | None) -> None:
+    def _receive(self, run: _Run, reply: Reply | None) -> None:
         match reply:
             case None:
-                self._losses += 1
+                self._killed += 1
                 if run.advanced:  # the executor would start it with a module of long ago
                     self._restart(run)
-            case Result(value=Shrunk(module, spot, tried)):
+            case Result(value=Shrunk(module, edit_id, tried)):
                 run.tried, run.advanced = tried, True
-                if not self._accept(module, spot, finder=run):
-                    self._restart(run, spot)
+                if not self._accept(module, edit_id, finder=run):
+                    self._restart(run, edit_id)
             case Result(value=Tried(tried, exhausted)):
                 run.tried, run.exhausted = tried, exhausted
                 if exhausted:
                     ended = all(each.exhausted for each in self._runs)
                     self.state = replace(self.state, ended=ended)
             case Result(value=OtherViolation(violation, module)):
-                self._meet(violation, module)
+                self._add_other(violation, module)
             case Failed(traceback=text, mistake=True):
                 raise Mistake(text)
             case Failed(traceback=text):
@@ -200,50 +203,55 @@ class _Race:
             case Broken(reason=reason):
                 raise ExecutorError(reason)
             case Died():
-                self._bury(run, reply)
+                self._receive_death(run, reply)
             case Ended() if not run.exhausted:
-                self._losses += 1
+                self._killed += 1
                 self._restart(run)
 
-    def _accept(self, module: str, spot: Spot, finder: _Run | None = None) -> bool:
-        """All go on from this module, its finder by itself; false if that would be in circles."""
+    def _accept(self, module: str, edit_id: EditId, finder: _Run | None = None) -> bool:
+        """Make all jobs go on from this module; false where the search was there before.
+
+        The job that found it (`finder`) goes on by itself.
+        """
         mark = digest(module)
         if mark in self._accepted:  # reductions that undo one another
             return False
         self._accepted.add(mark)
         self.trail.append(module)
-        self.state = replace(self.state, module=module, spot=spot, held=self.state.held + 1)
+        self.state = replace(
+            self.state, module=module, edit_id=edit_id, accepted=self.state.accepted + 1
+        )
         self._count()
         self._progress(self.state)
         for run in [run for run in self._runs if run is not finder]:
             self._restart(run)
         return True
 
-    def _bury(self, run: _Run, died: Died) -> None:
-        """The candidate at which a child died holds, or shows something else, or is our fault."""
+    def _receive_death(self, run: _Run, died: Died) -> None:
+        """A child died at a candidate: it is accepted, shows another violation, or is our fault."""
         position = died.position
         if position is None:
-            self._losses += 1
+            self._killed += 1
             self._restart(run)
             return
         run.tried += 1
-        spot = Spot(position.index, position.ordinal)
+        edit_id = EditId(position.index, position.ordinal)
         if position.step == MAKING:
             self.faults[f"An edit killed its process: {died}"] = None
-            self._restart(run, spot)
+            self._restart(run, edit_id)
             return
-        made = make(load_json(self.state.module), spot, REDUCTIONS)
-        assert made is not None, f"a child has made {spot}"
+        made = make(load_json(self.state.module), edit_id, REDUCTIONS)
+        assert made is not None, f"a child has made {edit_id}"
         module = save_json(made)
         violation = death.violation(died)
         if same(violation, self._finding):
-            if self._accept(module, spot):
+            if self._accept(module, edit_id):
                 return
         else:
-            self._meet(violation, module)
-        self._restart(run, spot)
+            self._add_other(violation, module)
+        self._restart(run, edit_id)
 
-    def _meet(self, violation: Violation, module: str) -> None:
+    def _add_other(self, violation: Violation, module: str) -> None:
         finding = Finding.of(
             violation,
             module=module,
@@ -252,7 +260,7 @@ class _Race:
             pipeline=self._finding.pipeline,
             exempt=self._finding.exempt,
         )
-        self.met.setdefault(identity(violation), finding)
+        self.others.setdefault(identity(violation), finding)
 
     def _count(self) -> None:
         tried = self._tried + sum(run.tried for run in self._runs)

@@ -76,7 +76,7 @@ class Command:
             with self._lock:
                 self._running.add(process)
             try:
-                _, said = process.communicate(timeout=SECONDS)
+                _, stderr = process.communicate(timeout=SECONDS)
             except subprocess.TimeoutExpired:
                 _kill(process)
                 process.communicate()
@@ -84,7 +84,7 @@ class Command:
             finally:
                 with self._lock:
                     self._running.discard(process)
-            return process.returncode, said.decode(errors="replace")
+            return process.returncode, stderr.decode(errors="replace")
 
     def stop(self) -> None:
         """End what runs: none of it is interesting."""
@@ -122,7 +122,7 @@ def shrink_by(
     def fault(text: str) -> None:
         faults[text] = None
 
-    where = Search(anchor=state.spot, flaw=flaw_of(load_json(state.module)), fault=fault)
+    where = Search(anchor=state.edit_id, flaw=flaw_of(load_json(state.module)), report_fault=fault)
     where.seen.add(digest(state.module))
     with ThreadPoolExecutor(workers) as threads:
         while not state.ended and not over():
@@ -130,8 +130,10 @@ def shrink_by(
             state = replace(state, tried=state.tried + asked)
             if found is not None:
                 trail.append(found.module)
-                where = where.behind(found.spot)
-                state = replace(state, module=found.module, spot=found.spot, held=state.held + 1)
+                where = where.after_edit(found.edit_id)
+                state = replace(
+                    state, module=found.module, edit_id=found.edit_id, accepted=state.accepted + 1
+                )
             elif not over():
                 state = replace(state, ended=True)
             progress(state)

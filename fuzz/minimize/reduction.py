@@ -13,7 +13,7 @@ Edit: TypeAlias = Callable[[], tvm.IRModule | None]
 """Makes one smaller module; None where it turns out that it cannot. The input is left alone.
 
 What an edit makes may be ill-formed: it is thrown away then. An edit that raises is a fault of the
-reduction, and told as such.
+reduction, and reported as such.
 """
 
 Reduction: TypeAlias = Callable[[tvm.IRModule], Iterator[Edit]]
@@ -25,14 +25,14 @@ again and again to its own results, a reduction comes to an end.
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Spot:
+class EditId:
     """The name of an edit: its reduction's place in the list, and its number there."""
 
     reduction: int = 0
     number: int = 0
 
 
-FIRST = Spot()
+FIRST = EditId()
 """Where a search begins."""
 
 

@@ -115,6 +115,6 @@ REDUCTIONS: tuple[Reduction, ...] = (
     make_pure,
     make_private,
     unshare,
-    # Names last: a pass may be told of some, and until here they tell where things came from.
+    # Names last: options of a pass may refer to them, and they show where things come from.
     plain_names,
 )

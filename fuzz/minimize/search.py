@@ -1,4 +1,4 @@
-"""The search: edits are tried, one after the other, as long as what is asked for holds."""
+"""The search: edits are tried one after the other; each that stays interesting is taken."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import tvm
 from ...generators.tvm_api import load_json, save_json
 from ...oracles.pass_runs import given
 from ...oracles.structural import checkers
-from .reduction import FIRST, Edit, Reduction, Spot
+from .reduction import FIRST, Edit, EditId, Reduction
 from .reductions import REDUCTIONS
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +30,28 @@ class Candidate:
     """TVM JSON."""
     mod: tvm.IRModule
     """Made from it, and shared with nobody: whoever tries it may change it."""
-    spot: Spot
+    edit_id: EditId
 
 
 @dataclass(frozen=True, slots=True)
 class Smaller:
-    """A smaller module for which it holds, and the edit that made it."""
+    """A smaller module for which it is_interesting, and the edit that made it."""
 
     module: str
     """TVM JSON."""
-    spot: Spot
+    edit_id: EditId
 
 
 def digest(module: str) -> bytes:
-    """What tells modules apart, in JSON."""
+    """A digest of a module's JSON: different for different modules, in names and sharing too."""
     return hashlib.blake2b(module.encode(), digest_size=16).digest()
 
 
-def make(mod: tvm.IRModule, spot: Spot, reductions: Sequence[Reduction]) -> tvm.IRModule | None:
+def make(
+    mod: tvm.IRModule, edit_id: EditId, reductions: Sequence[Reduction]
+) -> tvm.IRModule | None:
     """What the edit of that name makes of the module; None where there is no such edit."""
-    edit = next(islice(reductions[spot.reduction](mod), spot.number, None), None)
+    edit = next(islice(reductions[edit_id.reduction](mod), edit_id.number, None), None)
     return None if edit is None else edit()
 
 
@@ -59,7 +61,7 @@ def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
     return None if flaw is None else flaw.key
 
 
-def quiet(spot: Spot) -> None:
+def quiet(edit_id: EditId) -> None:
     """Nobody wants to know which edit comes next."""
 
 
@@ -81,34 +83,34 @@ class Search:
     """
 
     reductions: Sequence[Reduction] = REDUCTIONS
-    anchor: Spot = FIRST
+    anchor: EditId = FIRST
     """The edit that made the module: what failed on the larger one mostly fails on this one, too,
     so it is tried last."""
-    after: Spot | None = None
+    after: EditId | None = None
     """Go on in the cycle behind this edit; None: it begins."""
     share: int = 0
     shares: int = 1
     """Only the edits whose number leaves `share` when it is divided by `shares`."""
     seen: set[bytes] = field(default_factory=set)
-    """What was tried, by digest. A structural hash would not tell names and sharing apart."""
+    """The digests of what was tried. A structural hash would be blind to names and sharing."""
     flaw: tuple[str, ...] | None = None
     """What is wrong with the module that was given, and may be with those that it becomes: the key
     of `checkers.flaw`. Whoever has an ill-formed module wants to know where it is."""
-    before: Callable[[Spot], None] = quiet
+    before: Callable[[EditId], None] = quiet
     """Told of each edit before it is made."""
-    fault: Tell = raising
+    report_fault: Report = raising
     """Told of an edit or reduction that raises."""
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
         """What the edits make of a module, without what is ill-formed or was there before."""
-        for spot, edit in self._edits(mod):
-            self.before(spot)
+        for edit_id, edit in self._edits(mod):
+            self.before(edit_id)
             try:
                 made = edit()
             except MemoryError:
                 raise
             except Exception:
-                self.fault(f"{self._name(spot)} raised\n{traceback.format_exc()}")
+                self.report_fault(f"{self._name(edit_id)} raised\n{traceback.format_exc()}")
                 continue
             if made is None:
                 continue
@@ -120,22 +122,22 @@ class Search:
             # Its text need not be taken down again before each run of a pass.
             flaw = given(copy, partial(load_json, module)).flaw
             if flaw is None or flaw.key == self.flaw:
-                yield Candidate(module, copy, spot)
+                yield Candidate(module, copy, edit_id)
 
-    def behind(self, spot: Spot) -> Search:
+    def after_edit(self, edit_id: EditId) -> Search:
         """The search that goes on from a module which that edit has made."""
-        return replace(self, anchor=spot, after=None)
+        return replace(self, anchor=edit_id, after=None)
 
-    def _edits(self, mod: tvm.IRModule) -> Iterator[tuple[Spot, Edit]]:
+    def _edits(self, mod: tvm.IRModule) -> Iterator[tuple[EditId, Edit]]:
         for place, first, last in self._laps():
             try:
                 for number, edit in enumerate(self.reductions[place](mod)):
                     if number >= last:
                         break
                     if number >= first and number % self.shares == self.share:
-                        yield Spot(place, number), edit
+                        yield EditId(place, number), edit
             except Exception:
-                self.fault(f"{self._name(Spot(place))} raised\n{traceback.format_exc()}")
+                self.report_fault(f"{self._name(EditId(place))} raised\n{traceback.format_exc()}")
 
     def _laps(self) -> list[tuple[int, int, float]]:
         """Reductions, and which numbers of theirs are due: the first, and the one behind them."""
@@ -150,13 +152,13 @@ class Search:
             laps[0] = (place, number + 1, laps[0][2])
         return laps
 
-    def _name(self, spot: Spot) -> str:
-        reduction = self.reductions[spot.reduction]
-        return f"edit {spot.number} of {getattr(reduction, '__name__', reduction)}"
+    def _name(self, edit_id: EditId) -> str:
+        reduction = self.reductions[edit_id.reduction]
+        return f"edit {edit_id.number} of {getattr(reduction, '__name__', reduction)}"
 
 
 def search(
-    mod: tvm.IRModule, holds: Callable[[Candidate], bool], where: Search | None = None
+    mod: tvm.IRModule, is_interesting: Callable[[Candidate], bool], where: Search | None = None
 ) -> Iterator[Smaller]:
     """Ever smaller modules for which it holds; for `mod` itself it is taken to.
 
@@ -165,12 +167,12 @@ def search(
     where = Search() if where is None else where
     where.seen.add(digest(save_json(mod)))
     while True:
-        held = next((c for c in where.candidates(mod) if holds(c)), None)
-        if held is None:
+        accepted = next((c for c in where.candidates(mod) if is_interesting(c)), None)
+        if accepted is None:
             return
         # Whoever tried it may have changed it.
-        mod, where = load_json(held.module), where.behind(held.spot)
-        yield Smaller(held.module, held.spot)
+        mod, where = load_json(accepted.module), where.after_edit(accepted.edit_id)
+        yield Smaller(accepted.module, accepted.edit_id)
 
 
 def minimize(
@@ -197,16 +199,16 @@ def minimize(
     """
     deadline = time.monotonic() + seconds
 
-    def holds(candidate: Candidate) -> bool:
+    def is_interesting(candidate: Candidate) -> bool:
         return interesting(candidate.mod)
 
-    def in_time(spot: Spot) -> None:
+    def in_time(edit_id: EditId) -> None:
         if time.monotonic() >= deadline:
             raise _TimeIsUp
 
     try:
         where = Search(reductions=reductions, flaw=flaw_of(mod), before=in_time)
-        for smaller in search(mod, holds, where):
+        for smaller in search(mod, is_interesting, where):
             mod = load_json(smaller.module)
     except _TimeIsUp:
         pass

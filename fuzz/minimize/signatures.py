@@ -58,7 +58,7 @@ def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _result_fields(func: relax.Function) -> list[Any] | None:
-    """The parts of what the function returns; None where they cannot be told apart."""
+    """The parts of what the function returns; None where it is no tuple of separate values."""
     result = func.body.body
     values = {hash(b.var): b.value for block in func.body.blocks for b in block.bindings}
     result = values.get(hash(result), result)

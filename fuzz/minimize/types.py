@@ -68,13 +68,13 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
 def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
     """Variables and results have the types of their values: all, then ever shorter runs of them.
 
-    Fewer annotations say less than is known.
+    Fewer annotations are weaker than the inferred type.
     """
     weak = [
         hash(owner)
-        for owner, told, known in _annotations(mod)
+        for owner, annotated, known in _annotations(mod)
         # In a module that was parsed, a value has no better type than its variable.
-        if not _same(told, known) or any(map(_open, nodes(told, relax.TensorType)))
+        if not _same(annotated, known) or any(map(_open, nodes(annotated, relax.TensorType)))
     ]
     for chosen in runs(weak):
         yield _Inferred(mod, frozenset(chosen)).run
@@ -199,7 +199,7 @@ class _Cast(Rewriter):
         return super().call(relax.Call(call.op, call.args, attrs, call.ty_args), args)
 
     def _check(self, call: relax.Call, old: Any, new: Any) -> None:
-        """Inference takes floats for bits, say; a report with that in it is none."""
+        """Type inference accepts floats for bits, for example: no reproducer may contain that."""
         record = table.get((op_name(call) or "").removeprefix("relax."))
         if record is None or not isinstance(new, relax.TensorType) or new.dtype is None:
             return
@@ -280,7 +280,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
-    """Variables and functions, the types they are said to have, and those of their values."""
+    """Variables and functions, their annotated types, and the types of their values."""
     for _, func in relax_functions(mod):
         for binding in nodes(func, relax.VarBinding):
             yield binding.var, binding.var.ty, binding.value.ty

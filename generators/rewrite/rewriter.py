@@ -51,7 +51,6 @@ class Rewriter:
     """One walk over a module. Without a subclass it changes nothing.
 
     Attributes:
-        mod: the module to rewrite.
         name: the function of the module that is being rewritten.
         gvars: the new GlobalVars, by name, of functions whose type changed.
         vars: what replaces a variable of the old function, by the variable's hash.
@@ -124,7 +123,10 @@ class Rewriter:
             return item
         if isinstance(whole, relax.Tuple):
             return whole.fields[item.index]
-        return relax.TupleGetItem(whole, item.index)
+        try:
+            return relax.TupleGetItem(whole, item.index)
+        except Exception as error:  # the tuple has fewer fields, or it is none
+            raise CannotRewrite(str(error)) from error
 
     def constant(self, const: GenericConst) -> Any:
         """A constant tensor."""
@@ -204,7 +206,7 @@ class Rewriter:
 
     def unused_name(self, name: str) -> str:
         """The name, with a number appended where a function of the module has it."""
-        return unused_name(name, {gvar.name_hint for gvar in (*self.mod.functions, *self._added)})
+        return unused_name(name, {g.name_hint for g in (*self.mod.functions, *self._added)})
 
     def inferred(self, expr: Any) -> Any:
         """The expression with its type.
@@ -289,8 +291,12 @@ class Rewriter:
         def renamed(gvar: GlobalVar) -> GlobalVar:
             return self.gvars.get(gvar.name_hint, gvar)
 
+        def is_stale(gvar: GlobalVar) -> bool:
+            return not gvar.same_as(renamed(gvar))
+
         for _ in range(ROUNDS * len(self._done)):
-            name = next((n for n, func in self._done.items() if self._is_stale(func)), None)
+            stale = (n for n, f in self._done.items() if any(map(is_stale, global_vars(f))))
+            name = next(stale, None)
             if name is None:
                 return
             func = self._done[name]
@@ -303,9 +309,6 @@ class Rewriter:
             self._done[name] = func
             self._retype(name, func.ty)
         raise CannotRewrite("functions that call one another change each other's types for ever")
-
-    def _is_stale(self, func: Any) -> bool:
-        return any(not g.same_as(self.gvars.get(g.name_hint, g)) for g in global_vars(func))
 
     def _rewritten_function(
         self, func: relax.Function, params: list[Any], *, local: bool = False
@@ -427,8 +430,6 @@ class Rewriter:
             return made
         # In a module that was parsed, a call may have a weaker type than is inferred.
         ty = self.annotation(old, old.ty, self.inferred(without_type(old)).ty, made.ty)
-        if ty.same_as(made.ty):
-            return made
         return relax.Call(made.op, made.args, made.attrs, made.ty_args, ret_ty=ty)
 
     def _rewritten_if(self, old: relax.If) -> Any:
@@ -454,8 +455,6 @@ class Rewriter:
         ):
             expr = substitute_by_hash(expr, self.vars)
         return self.dim(expr)
-
-    # Types
 
     def type(self, ty: Any) -> Any:
         """A type with its new dimensions and tensors; the same node where nothing changes."""

@@ -63,7 +63,7 @@ def _lines(
     yield (
         f"{counted(bindings, 'binding')} in {counted(functions, 'function')} before, "
         f"{counted(fewer, 'binding')} in {counted(less, 'function')} now; "
-        f"{counted(state.tried, 'candidate')} tried, {state.held} held, "
+        f"{counted(state.tried, 'candidate')} tried, {state.accepted} held, "
         f"{duration(work.seconds())}."
     )
     if work.flaky:

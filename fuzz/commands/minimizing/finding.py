@@ -54,7 +54,7 @@ def by_finding(work: Work) -> int:
         work.flaky |= result.flaky
         work.faults.update(dict.fromkeys(result.faults))
         work.keep(result.state, result.finding)
-        others = _others(work, pool, result.met)
+        others = _others(work, pool, result.others)
         smallest = dataclasses.replace(result.finding, confirmed=True)
         try:
             smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))

@@ -14,7 +14,7 @@ from ... import reproducer
 from ...findings.finding import Finding
 from ...findings.replay import loaded
 from ...minimize.checkpoint import BadCheckpoint, Checkpoint, read
-from ...minimize.input import Given
+from ...minimize.input import Input
 from ...minimize.parallel import State
 from ...output.terminal import Display, duration
 from ...process.executor import Executor
@@ -53,7 +53,7 @@ class Work:
         self,
         request: Request,
         calls: Mapping[str, PassCall],
-        target: Given,
+        target: Input,
         shown: Display,
         interrupt: Interrupt,
     ) -> None:
@@ -110,7 +110,7 @@ class Work:
             loaded(former.state.module, "state.json", executor)
         except BadModule as error:
             raise Mistake(f"the module in '{self.path}' does not load: {error}") from None
-        self._used, self.flaky, self._held = former.seconds, former.flaky, former.state.held
+        self._used, self.flaky, self._held = former.seconds, former.flaky, former.state.accepted
         self._size = bindings, functions = size(former.state.module)
         self.shown.line(f"going on from {bindings} bindings in {functions} functions")
         return former
@@ -127,8 +127,8 @@ class Work:
 
     def progress(self, state: State, finding: Finding | None) -> None:
         """Show how far it is, and keep what is smaller."""
-        if state.held != self._held:
-            self._held = state.held
+        if state.accepted != self._held:
+            self._held = state.accepted
             self.keep(state, finding)
             self._size = size(state.module)
             if self.request.json:
@@ -136,7 +136,7 @@ class Work:
         bindings, functions = self._size
         self.shown.progress(
             f"{bindings} bindings  {functions} functions  {state.tried} tried  "
-            f"{state.held} held  {duration(self.seconds())}"
+            f"{state.accepted} held  {duration(self.seconds())}"
         )
 
     def over(self) -> bool:
@@ -155,7 +155,7 @@ class Work:
             "bindings": bindings,
             "functions": functions,
             "tried": state.tried,
-            "held": state.held,
+            "held": state.accepted,
             "seconds": round(self.seconds(), 1),
         }
 

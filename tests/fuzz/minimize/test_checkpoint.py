@@ -10,7 +10,7 @@ import pytest
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.minimize.checkpoint import BadCheckpoint, Checkpoint, read
 from relaxfuzz.fuzz.minimize.parallel import State
-from relaxfuzz.fuzz.minimize.reduction import Spot
+from relaxfuzz.fuzz.minimize.reduction import EditId
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Violation
 
@@ -23,7 +23,7 @@ FINDING = Finding.of(
 )
 CHECKPOINT = Checkpoint(
     request=REQUEST,
-    state=State(module='{"root": 1}', spot=Spot(3, 14), tried=15, held=9),
+    state=State(module='{"root": 1}', edit_id=EditId(3, 14), tried=15, accepted=9),
     finding=FINDING,
     seconds=2.5,
     flaky=True,

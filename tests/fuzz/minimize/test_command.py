@@ -269,7 +269,7 @@ def begin(*arguments: str, held: int) -> subprocess.Popen[str]:
 @pytest.mark.session
 def test_a_killed_search_goes_on_where_it_was() -> None:
     arguments = ("model.py", "--pass", "user.py:slow", "--workers", "2")
-    process = begin(*arguments, held=2)
+    process = begin(*arguments, accepted=2)
     family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.communicate()
@@ -293,7 +293,7 @@ def test_a_killed_search_goes_on_where_it_was() -> None:
 
 @pytest.mark.session
 def test_ctrl_c_leaves_what_was_reached() -> None:
-    process = begin("model.py", "--pass", "user.py:slow", held=1)
+    process = begin("model.py", "--pass", "user.py:slow", accepted=1)
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
     out, err = process.communicate(timeout=120)

@@ -89,7 +89,7 @@ def test_deaths_are_followed(pool: LocalPool, faulty: Faulty, found: Found, work
     assert outcome.state.ended
     assert left(outcome.state.module) == ONLY_ADD
     assert outcome.trail[-1] == outcome.state.module
-    assert outcome.state.held == len(outcome.trail) <= outcome.state.tried
+    assert outcome.state.accepted == len(outcome.trail) <= outcome.state.tried
 
 
 @pytest.mark.session
@@ -107,7 +107,7 @@ def test_a_hang_is_followed_without_much_patience(
         pool,
         finding,
         states[0],
-        over=lambda: states[-1].held == 1,
+        over=lambda: states[-1].accepted == 1,
         progress=states.append,
     )
     assert finding.oracle == "hang"
@@ -194,7 +194,7 @@ def test_others_that_are_met_are_kept_and_not_followed(
     outcome = shrunk(pool, found(user(name)))
     assert left(outcome.state.module) == ONLY_ADD
     assert outcome.state.ended
-    (met,) = outcome.met
+    (met,) = outcome.others
     assert met.oracle == oracle
     assert title in met.title
     (again,) = check(pool, Check(module=met.module, calls=met.calls))
@@ -234,13 +234,13 @@ def test_a_search_goes_on_where_another_stopped(
         pool,
         finding,
         State(module=finding.module),
-        over=lambda: any(state.held == 2 for state in states),
+        over=lambda: any(state.accepted == 2 for state in states),
         progress=states.append,
     )
     assert not first.state.ended
     second = shrink(pool, finding, first.state, over=lambda: False)
     assert second.state.ended
-    assert second.state.held > first.state.held >= 2
+    assert second.state.accepted > first.state.accepted >= 2
     assert second.state.tried > first.state.tried
     assert left(second.state.module) == ONLY_ADD
 

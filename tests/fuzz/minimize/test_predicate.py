@@ -93,7 +93,7 @@ def test_a_module_gets_as_small_as_the_command_lets_it(module: str, workers: int
     assert not faults
     assert state.ended
     assert state.module == trail[-1]
-    assert state.held == len(trail)
+    assert state.accepted == len(trail)
     mod = tvm.ir.load_json(state.module)
     assert len(bindings_of(mod)) == 1
     assert "R.cos" in mod.script()

@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.minimize.reduction import Edit, Spot
+from relaxfuzz.fuzz.minimize.reduction import Edit, EditId
 from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
 from relaxfuzz.fuzz.minimize.search import Candidate, Search, digest, make, minimize, search
 from relaxfuzz.fuzz.user_input.module_file import execute
@@ -141,11 +141,11 @@ def test_everything_may_go_and_it_ends(mod: tvm.IRModule) -> None:
 def test_only_well_formed_candidates_are_asked_about(mod: tvm.IRModule) -> None:
     asked: list[tvm.IRModule] = []
 
-    def holds(candidate: tvm.IRModule) -> bool:
+    def is_interesting(candidate: tvm.IRModule) -> bool:
         asked.append(candidate)
         return False
 
-    assert minimize(mod, holds).same_as(mod)
+    assert minimize(mod, is_interesting).same_as(mod)
     assert asked
     assert [problem for candidate in asked if (problem := flaw(candidate))] == []
 
@@ -217,16 +217,16 @@ def two(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def tried(mod: tvm.IRModule, **where: Any) -> list[tuple[int, int]]:
     found = Search(reductions=(three, two), **where).candidates(mod)
-    return [(c.spot.reduction, c.spot.number) for c in found]
+    return [(c.edit_id.reduction, c.edit_id.number) for c in found]
 
 
 def test_a_cycle_has_every_edit_once_and_can_be_entered_anywhere(mod: tvm.IRModule) -> None:
     assert tried(mod) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     cycle = [(0, 1), (0, 2), (1, 0), (1, 1), (0, 0)]
-    assert tried(mod, anchor=Spot(0, 1)) == cycle
+    assert tried(mod, anchor=EditId(0, 1)) == cycle
     for i, (reduction, number) in enumerate(cycle):
-        after = Spot(reduction, number)
-        assert tried(mod, anchor=Spot(0, 1), after=after) == cycle[i + 1 :]
+        after = EditId(reduction, number)
+        assert tried(mod, anchor=EditId(0, 1), after=after) == cycle[i + 1 :]
 
 
 def test_shares_make_up_the_whole(mod: tvm.IRModule) -> None:
@@ -237,11 +237,11 @@ def test_shares_make_up_the_whole(mod: tvm.IRModule) -> None:
 def test_nothing_is_asked_about_twice(mod: tvm.IRModule) -> None:
     asked: list[str] = []
 
-    def holds(candidate: Candidate) -> bool:
+    def is_interesting(candidate: Candidate) -> bool:
         asked.append(candidate.module)
         return "relax.exp" in ops_used(candidate.mod)
 
-    list(search(mod, holds))
+    list(search(mod, is_interesting))
     assert len(asked) == len(set(asked))
 
 
@@ -266,10 +266,10 @@ def test_a_predicate_may_spoil_what_it_is_given(mod: tvm.IRModule) -> None:
 
 def test_an_edit_is_found_again_by_its_name(mod: tvm.IRModule) -> None:
     candidate = next(Search().candidates(mod))
-    made = make(mod, candidate.spot, REDUCTIONS)
+    made = make(mod, candidate.edit_id, REDUCTIONS)
     assert made is not None
     assert tvm.ir.save_json(made) == candidate.module
-    assert make(mod, Spot(0, 10_000), REDUCTIONS) is None
+    assert make(mod, EditId(0, 10_000), REDUCTIONS) is None
 
 
 def test_an_ill_formed_module_may_stay_so_in_the_same_way(mod: tvm.IRModule) -> None:

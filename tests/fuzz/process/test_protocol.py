@@ -12,7 +12,7 @@ import pytest
 
 from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.minimize.child import OtherViolation, Reduce, Shrunk, Tried
-from relaxfuzz.fuzz.minimize.reduction import Spot
+from relaxfuzz.fuzz.minimize.reduction import EditId
 from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, StageDone, Violated
 from relaxfuzz.fuzz.process.jobs import (
     Check,
@@ -83,7 +83,7 @@ BLOCK = Block(
     banned=("Foo",),
 )
 CHECK = Check(module="{}", calls=(CALL,), oracles=("crash",))
-REDUCE = Reduce(check=CHECK, wanted=("crash", "Foo", ("a", "b")), anchor=Spot(1, 2))
+REDUCE = Reduce(check=CHECK, wanted=("crash", "Foo", ("a", "b")), anchor=EditId(1, 2))
 EXPLANATION = Explanation(
     "zero",
     ("LegalizeOps",),
@@ -112,8 +112,8 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (CHECK, [(VIOLATION, VIOLATION), ()]),
     (Regenerate(ORIGIN), ['{"root": 1}']),
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
-    (REDUCE, [Shrunk("{}", Spot(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
-    (dataclasses.replace(REDUCE, after=Spot(3, 7), share=1, shares=2), [Tried(19, True)]),
+    (REDUCE, [Shrunk("{}", EditId(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
+    (dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2), [Tried(19, True)]),
     (Narrow(VIOLATION, "{}", (CALL,), "zero"), [Narrowed("{}", (CALL,), None)]),
     (
         Show("{}", VIOLATION, (CALL,), "zero"),
