@@ -66,7 +66,7 @@ def test_it_is_released_with_the_block_and_its_file_is_overwritten(tmp_path: Pat
         pass
 
 
-def test_an_empty_lock_file_can_be_locked(tmp_path: Path) -> None:
+def test_a_holder_that_has_not_written_its_name_keeps_the_lock(tmp_path: Path) -> None:
     with alone(tmp_path, "a"):
         (tmp_path / LOCK).write_text("")
         with pytest.raises(Mistake, match="another relaxfuzz"), alone(tmp_path, "b"):
