@@ -125,23 +125,27 @@ def checked(
     for violation in violations:
         if "MemoryError" in violation.key or _REFUSAL.search(violation.detail):
             raise MemoryError
-    return [
-        dataclasses.replace(
-            each,
-            title=sentence(each.title),
-            detail=visible(each.detail),
-            key=tuple(map(_encodable, each.key)),
-        )
-        for each in violations
-    ]
+    return list(map(_encodable, violations))
 
 
 _REFUSAL = re.compile(r"std::bad_alloc|: Unable to allocate .* for an array with shape")
 """C++'s, and NumPy's: its own kind of MemoryError comes back from TVM as a RuntimeError."""
 
 
-def _encodable(text: str) -> str:
-    """Lone surrogates as Python writes them in a literal: UTF-8 and SQLite refuse them."""
+def _encodable(violation: Violation) -> Violation:
+    """Without control characters, and without lone surrogates, which UTF-8 cannot express."""
+    raised = violation.raised
+    return dataclasses.replace(
+        violation,
+        title=sentence(violation.title),
+        detail=visible(violation.detail),
+        key=tuple(map(_escaped, violation.key)),
+        raised=raised and dataclasses.replace(raised, text=_escaped(raised.text)),
+    )
+
+
+def _escaped(text: str) -> str:
+    """With lone surrogates as Python writes them in a literal."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -273,14 +277,3 @@ def read(job: Read, context: Context[str | None]) -> None:
     context.journal.position(0, Stage.RAW, 0, "read")
     path, folder = Path(job.path), Path(job.folder)
     context.report(module_file.read(path, folder, well_formed=job.well_formed, seconds=job.seconds))
-
-
-@dataclass(frozen=True, slots=True)
-class Execute(Job[tuple[int, str]]):
-    """Execute a Python file as a script; the result is its exit code, see `Runner.run`, and stderr.
-
-    Only workers of a cluster do it: a zygote has imported too much for a script.
-    """
-
-    script: str
-    seconds: float

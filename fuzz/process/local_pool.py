@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
 import os
 import queue
 import signal
@@ -72,6 +71,7 @@ class _Entry:
     job: Job[Any]
     sink: Sink
     limits: Limits
+    running: bool = False
     retries: int = 0
     """A job that is repeated runs alone, so that no other job can kill its zygote."""
     pid: int | None = None
@@ -101,8 +101,6 @@ class LocalPool:
         self._environment = environment
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
-        self._waiting: list[tuple[bool, int]] = []  # a heap: checks first, then by age
-        self._running: set[int] = set()
         self._next = 0
         self._closed = False
         self._broken: str | None = None
@@ -144,18 +142,17 @@ class LocalPool:
                 raise ExecutorError(self._broken or "the pool is closed")
             self._next += 1
             self._entries[self._next] = _Entry(job, sink, limits)
-            heapq.heappush(self._waiting, (job.long, self._next))
             self._dispatch()
             return self._next
 
     def cancel(self, id: int) -> None:
         """See `Executor`; a job that has ended already is left alone."""
         with self._lock:
-            if id in self._running:
+            entry = self._entries.get(id)
+            if entry is not None and entry.running:
                 self._requests.put(encode(Cancel(id)))
-            elif (entry := self._entries.pop(id, None)) is not None:
-                self._waiting = [waiting for waiting in self._waiting if waiting[1] != id]
-                heapq.heapify(self._waiting)
+            elif entry is not None:
+                del self._entries[id]
                 entry.sink(Ended(id))
 
     def close(self) -> None:
@@ -193,20 +190,20 @@ class LocalPool:
         self._late.start()
 
     def _dispatch(self) -> None:
-        while self._waiting and self._ready.is_set():
-            suspects = [waiting for waiting in self._waiting if self._entries[waiting[1]].retries]
-            if any(self._entries[id].retries for id in self._running) or (
-                suspects and self._running
-            ):
+        """Start the jobs that may run now: short before long ones, then by age."""
+        while self._ready.is_set():
+            running = [entry for entry in self._entries.values() if entry.running]
+            waiting = {id: entry for id, entry in self._entries.items() if not entry.running}
+            repeated = {id: entry for id, entry in waiting.items() if entry.retries}
+            alone = repeated or any(entry.retries for entry in running)
+            if not waiting or (alone and running):
                 return
-            long, id = min(suspects, default=self._waiting[0])
-            kinds = (self._entries[i].job.long for i in self._running)
-            if sum(kind == long for kind in kinds) == self._workers:
+            id, entry = min(
+                (repeated or waiting).items(), key=lambda item: (item[1].job.long, item[0])
+            )
+            if sum(other.job.long == entry.job.long for other in running) == self._workers:
                 return
-            self._waiting.remove((long, id))
-            heapq.heapify(self._waiting)
-            entry = self._entries[id]
-            self._running.add(id)
+            entry.running = True
             self._requests.put(encode(Submit(id, entry.job, entry.limits)))
 
     def _read(self) -> None:
@@ -251,8 +248,7 @@ class LocalPool:
             if isinstance(reply, Forked):
                 entry.pid, entry.slot = reply.pid, reply.slot
             if isinstance(reply, Ended | Died):
-                self._running.remove(reply.id)
-                entry.pid = None
+                entry.running, entry.pid = False, None
             if isinstance(reply, Died) and reply.death is Death.KILLED:
                 reply = replace(reply, stderr=f"its process was killed with signal {-reply.code}")
                 self._repeat(reply)
@@ -285,16 +281,16 @@ class LocalPool:
         entry.slot = None
         entry.killed_at = position
         entry.sink(None)
-        heapq.heappush(self._waiting, (entry.job.long, died.id))
 
     def _clean_up(self) -> None:
         """Remove all that a zygote that has ended has left, and repeat its jobs."""
-        for id in sorted(self._running):
+        interrupted = [id for id, entry in self._entries.items() if entry.running]
+        for entry in self._entries.values():
             # The child dies with its zygote, but what its pass has forked does not.
-            if (pid := self._entries[id].pid) is not None:
+            if entry.pid is not None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
-            self._entries[id].pid = None
+                    os.killpg(entry.pid, signal.SIGKILL)
+            entry.running, entry.pid = False, None
         code = self._process.returncode
         if code != 0:
             self._kill_marked()
@@ -313,7 +309,6 @@ class LocalPool:
             self._unready += 1
         elif not self._closed:
             self._broken = f"The zygote did not come up (exit {code}):\n{stderr}"
-        interrupted, self._running = sorted(self._running), set()
         if not self._closed and self._broken is None:
             for id in interrupted:
                 slot = self._entries[id].slot
@@ -334,7 +329,6 @@ class LocalPool:
 
     def _finish_all(self) -> None:
         """Send the last reply of every job that is left."""
-        self._waiting.clear()
         for id, entry in sorted(self._entries.items()):
             entry.sink(Ended(id) if self._broken is None else Broken(id, self._broken))
         self._entries.clear()

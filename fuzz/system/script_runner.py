@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from .environment import HERE, Environment
+from .environment import HERE
 from .sandbox import ForkLimits, run_in_fork
 from .scratch import scratch
 
@@ -48,15 +48,14 @@ class RunnerDied(Exception):
 class Runner:
     """One runner, as its parent sees it."""
 
-    def __init__(self, environment: Environment = HERE) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            cwd=environment.folder,
-            env={**environment.all_variables(), "TMPDIR": str(scratch())},
+            env={**HERE.all_variables(), "TMPDIR": str(scratch())},
             start_new_session=True,  # Ctrl-C goes to the driver only
         )
         self._answer(START_SECONDS)
@@ -101,8 +100,7 @@ class Runner:
 class Runners:
     """As many runners as are in use at the same time."""
 
-    def __init__(self, environment: Environment = HERE) -> None:
-        self._environment = environment
+    def __init__(self) -> None:
         self._closed = False
         self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
 
@@ -121,7 +119,7 @@ class Runners:
         try:
             runner = self._idle.get_nowait()
         except queue.Empty:
-            runner = Runner(self._environment)
+            runner = Runner()
         with tempfile.NamedTemporaryFile(dir=scratch()) as file:
             try:
                 code = runner.run(path, Path(file.name), seconds)

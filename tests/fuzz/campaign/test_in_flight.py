@@ -1,4 +1,4 @@
-"""Blocks in flight: what counts of what was said about them."""
+"""Blocks in flight: which replies count."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.generators.ops import table
 
 PASSES = [f"P{n}" for n in range(60)]
-BUGS = [("crash", f"P{n % 60}", (f"a message of some length, number {n}",)) for n in range(200)]
+BUGS = [("crash", f"P{n % 60}", (f"a message of some length, number {n}",), "") for n in range(200)]
 
 
 def fold(state: State, blocks: int) -> State:

@@ -154,5 +154,5 @@ def test_a_job_in_the_pool(pool: LocalPool, sums: str) -> None:
 def test_a_death_in_the_pool(folder: Path, pool: LocalPool, sums: str) -> None:
     answer = ask(pool, Explain(module=sums, pipeline=f"{folder}/build.py:pipeline"))
     assert isinstance(answer, Died)
-    assert answer.place is not None
-    assert answer.place.step == "Falls"
+    assert answer.position is not None
+    assert answer.position.step == "Falls"

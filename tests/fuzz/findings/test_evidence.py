@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import tvm
-from relaxfuzz.fuzz.system.surroundings import Surroundings
 from tvm import relax
 
 from relaxfuzz.fuzz.campaign.triage import Triage
@@ -16,6 +15,7 @@ from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.system.environment import Environment
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
@@ -37,7 +37,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
     """Its processes die of a segmentation fault wherever `relax.tan` is legalized."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "sitecustomize.py").write_text(CRASHING)
-    with LocalPool(1, surroundings=Surroundings(path=(folder,))) as pool:
+    with LocalPool(1, environment=Environment(path=(folder,))) as pool:
         yield pool
 
 

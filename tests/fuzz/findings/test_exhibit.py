@@ -49,7 +49,7 @@ def test_where_not_even_the_printer_lives_the_source_is_shown(
     from relaxfuzz.fuzz.findings import exhibit as module
     from relaxfuzz.fuzz.process.protocol import Death, Died
 
-    monkeypatch.setattr(module, "show", lambda *_, **__: Died(1, Death.SEGFAULT, -11, None))
+    monkeypatch.setattr(module, "ask", lambda *_, **__: Died(1, Death.SEGFAULT, -11, None))
     assert exhibit(pool, finding).module == "mod = 'the source'"
 
 

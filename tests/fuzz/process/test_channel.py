@@ -1,4 +1,4 @@
-"""What a child says arrives whole and in order, whatever it does to its descriptors."""
+"""The bytes of a child arrive complete and in order, whatever it does to its descriptors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from relaxfuzz.fuzz.process.channel import CAPACITY, Channel
 
 
-def test_nothing_is_read_that_was_not_said() -> None:
+def test_only_what_was_written_is_read() -> None:
     channel = Channel()
     assert channel.read() == b""
     channel.write(b"one\n")
@@ -19,19 +19,19 @@ def test_nothing_is_read_that_was_not_said() -> None:
 
 def test_more_than_it_holds_arrives_in_order() -> None:
     channel = Channel()
-    said = bytes(range(256)) * (CAPACITY // 100)
+    sent = bytes(range(256)) * (CAPACITY // 100)
     if (pid := os.fork()) == 0:
-        channel.write(said)
+        channel.write(sent)
         os._exit(0)
-    heard = b""
-    while len(heard) < len(said):
-        heard += channel.read()
+    received = b""
+    while len(received) < len(sent):
+        received += channel.read()
     os.waitpid(pid, 0)
-    assert len(said) > 2 * CAPACITY
-    assert heard == said
+    assert len(sent) > 2 * CAPACITY
+    assert received == sent
 
 
-def test_what_was_said_survives_death_and_closed_descriptors() -> None:
+def test_what_was_written_survives_death_and_closed_descriptors() -> None:
     channel = Channel()
     if (pid := os.fork()) == 0:
         os.closerange(0, 1024)

@@ -1,4 +1,4 @@
-"""Whatever a pass does to its process is a violation of that pass, and hurts nobody else."""
+"""Whatever a pass does to its process is a violation of that pass and does no other harm."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_query_of_a_type_is_not_the_cause_of_a_segfault() -> None:
     assert death.violation(died).key == ()
 
 
-def test_a_hang_says_where(check: Check_) -> None:
+def test_the_report_of_a_hang_has_the_stack(check: Check_) -> None:
     (violation,) = check("hang")
     assert "passes.py" in violation.detail
     assert "in forever" in violation.detail
@@ -118,7 +118,7 @@ def test_what_does_no_harm_is_no_violation(check: Check_, pool: LocalPool, name:
     assert eventually(lambda: psutil.Process(pool.zygote).children(recursive=True) == [])
 
 
-def test_what_an_exception_says_is_shown_without_harm(check: Check_) -> None:
+def test_the_text_of_an_exception_is_made_printable(check: Check_) -> None:
     violation = check("swear")[0]
     assert violation.oracle == "crash"
     assert len(violation.detail) < 1_000_000
@@ -138,7 +138,7 @@ def test_the_next_check_is_not_disturbed(check: Check_) -> None:
     assert check("innocent") == []
 
 
-def test_a_pass_that_cannot_be_had_any_more_is_the_users_mistake(
+def test_a_pass_that_cannot_be_loaded_any_more_is_the_users_mistake(
     pool: LocalPool, sums: str, tmp_path: Path
 ) -> None:
     gone = PassCall("make()", factory=f"{tmp_path / 'gone.py'}:make")
@@ -147,7 +147,7 @@ def test_a_pass_that_cannot_be_had_any_more_is_the_users_mistake(
     assert "\n" not in str(raised.value)
 
 
-def test_a_fault_of_the_harness_is_no_violation(pool: LocalPool) -> None:
+def test_a_defect_of_the_harness_is_no_violation(pool: LocalPool) -> None:
     job = Check(module="this is no module", calls=(PassCall("FuseOps()"),))
     with pytest.raises(executor.ExecutorError, match="Traceback"):
         executor.check(pool, job)

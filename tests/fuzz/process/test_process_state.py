@@ -1,4 +1,4 @@
-"""What a process stands on is seen to change; what may grow may grow."""
+"""Changes of the state of a process are found; what may grow may grow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from relaxfuzz.fuzz.process.process_state import PARTS, Functions, Parts, question
 
 
-def test_what_does_not_change_is_not_said_to() -> None:
+def test_nothing_has_changed() -> None:
     parts = Parts()
     assert parts.changed() is None
 
@@ -31,7 +31,7 @@ def test_what_does_not_change_is_not_said_to() -> None:
         ("the warnings that are errors", lambda patch: warnings.filterwarnings("error", "some")),
     ],
 )
-def test_a_change_is_seen(
+def test_a_change_is_found(
     what: str, change: Callable[[pytest.MonkeyPatch], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with warnings.catch_warnings():
@@ -50,7 +50,7 @@ def test_what_may_grow_may_grow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert parts.changed() is None
 
 
-def test_a_function_that_is_another_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = Functions()
     assert functions.changed() is None
     monkeypatch.setattr(json, "dumps", lambda thing: "{}")
@@ -58,7 +58,7 @@ def test_a_function_that_is_another_one_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("what", [*PARTS, "json.dumps", "tvm.transform.Pass.__init__"])
-def test_a_question_can_be_asked_anywhere(what: str) -> None:
+def test_an_expression_can_be_evaluated_anywhere(what: str) -> None:
     modules, expression = question(what)
     names: dict[str, object] = {}
     exec(f"import {modules}\nbefore = {expression}\nsame = before == ({expression})", names)

@@ -1,4 +1,4 @@
-"""The zygote and its children: no thread too many, no process left behind, whoever dies."""
+"""The zygote and its children: one thread, and no process left behind, whichever of them dies."""
 
 from __future__ import annotations
 
@@ -88,17 +88,17 @@ def test_the_zygote_has_one_thread(pool: LocalPool) -> None:
     assert psutil.Process(pool.zygote).num_threads() == 1
 
 
-def test_a_zygote_that_does_not_come_up_is_not_waited_for(
+def test_a_zygote_that_takes_too_long_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the disk with TVM does not answer."""
+    """As when the disk with TVM does not respond."""
     monkeypatch.setattr(local_pool, "START_SECONDS", 1.0)
     (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(600)\n")
     with pytest.raises(ExecutorError, match=r"^The zygote did not come up within 1 s$"):
         LocalPool(1, environment=Environment(path=(tmp_path,)))
 
 
-def test_a_killed_zygote_is_replaced_and_its_jobs_start_again(
+def test_a_killed_zygote_is_replaced_and_its_jobs_are_repeated(
     own_pool: LocalPool, hanging: Check, faulty: Callable[[str], PassCall]
 ) -> None:
     replies, id, child = running(own_pool, hanging)
@@ -113,7 +113,7 @@ def test_a_killed_zygote_is_replaced_and_its_jobs_start_again(
     assert executor.check(own_pool, Check(module=hanging.module, calls=(faulty("innocent"),))) == []
 
 
-def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
+def test_a_job_killed_from_outside_is_repeated_but_not_for_ever(
     own_pool: LocalPool, hanging: Check
 ) -> None:
     replies, _, child = running(own_pool, hanging)
@@ -134,7 +134,7 @@ def test_a_child_killed_from_outside_starts_again_but_not_for_ever(
         assert reply.death is Death.KILLED
 
 
-def test_a_job_that_is_killed_again_and_again_while_it_is_alone_is_at_fault(
+def test_a_job_that_is_always_killed_at_the_same_position_is_at_fault(
     own_pool: LocalPool, hanging: Check
 ) -> None:
     replies, _, child = running(own_pool, hanging)
@@ -162,7 +162,7 @@ def test_a_cancelled_job_ends(own_pool: LocalPool, hanging: Check) -> None:
     assert eventually(lambda: not child.is_running())
 
 
-def test_checks_overtake_nothing_of_their_kind(
+def test_short_jobs_run_in_order(
     own_pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
 ) -> None:
     order: list[int] = []
@@ -229,7 +229,7 @@ def test_a_killed_driver_leaves_no_process(hanging: Check) -> None:
     assert eventually(lambda: not zygote.is_running() and not child.is_running())
 
 
-def test_a_zygote_that_does_not_come_up_says_why(
+def test_the_error_of_a_zygote_that_does_not_start_has_its_stderr(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "tvm.py").write_text("raise ImportError('no TVM on this machine')")
@@ -238,6 +238,6 @@ def test_a_zygote_that_does_not_come_up_says_why(
         LocalPool(1)
 
 
-def test_a_module_is_made_again_the_same(pool: LocalPool) -> None:
+def test_a_module_is_generated_again_the_same(pool: LocalPool) -> None:
     origin = Origin(1, 2, Stage.RAW)
     assert executor.ask(pool, Regenerate(origin)) == executor.ask(pool, Regenerate(origin))

@@ -1,4 +1,4 @@
-"""What a store takes of the disk, and what goes first."""
+"""The disk space of a store, and what is removed first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def age(path: Path) -> None:
     os.utime(path, (past, past))
 
 
-def test_unconfirmed_findings_go_the_oldest_first_and_confirmed_ones_never(tmp_path: Path) -> None:
+def test_unconfirmed_findings_are_removed_oldest_first_and_confirmed_ones_never(
+    tmp_path: Path,
+) -> None:
     with Store(tmp_path / "out") as store:
         kept = store.publish(finding("kept", confirmed=True), "pass")
         for i in range(10):
@@ -53,7 +55,7 @@ def test_unconfirmed_findings_go_the_oldest_first_and_confirmed_ones_never(tmp_p
         assert store.reproducer(kept) is not None
 
 
-def test_what_fits_stays(tmp_path: Path) -> None:
+def test_nothing_is_removed_below_the_limit(tmp_path: Path) -> None:
     with Store(tmp_path / "out") as store:
         store.put(finding("met", confirmed=False))
         use = prune(store, 10**9)
@@ -61,7 +63,9 @@ def test_what_fits_stays(tmp_path: Path) -> None:
         assert len(list(store.findings(confirmed=False))) == 1
 
 
-def test_leftovers_of_the_killed_go_but_not_those_of_the_living(tmp_path: Path) -> None:
+def test_files_of_killed_processes_are_removed_but_not_those_of_running_ones(
+    tmp_path: Path,
+) -> None:
     with Store(tmp_path / "out") as store:
         kept = finding("kept", confirmed=True)
         store.put(kept)
@@ -89,10 +93,10 @@ def test_sizes_are_read(text: str, bytes: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "GB", "1", "0GB", "-1GB", "1 gigabyte", "1.GB"])
-def test_sizes_that_are_none(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(Mistake, match="expected a size such as 500MB or 1GB but got"):
         parse_size(text)
 
 
-def test_sizes_are_told() -> None:
+def test_sizes_are_printed() -> None:
     assert [size(n) for n in (0, 999, 1_234_567, 2 * 10**9)] == ["0 B", "999 B", "1.23 MB", "2 GB"]

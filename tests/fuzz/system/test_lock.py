@@ -1,4 +1,4 @@
-"""One at a time in a folder: who is refused, what that is told, and who is not in the way."""
+"""The lock of a folder: whom it refuses, with which message, and when it is released."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_the_second_is_told_who_is_there_and_since_when(tmp_path: Path) -> None:
+def test_the_refusal_names_the_holder_and_the_time(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         today = time.strftime("%Y-%m-%d")
         with pytest.raises(Mistake) as refused, alone(tmp_path, "mine"):
@@ -49,7 +49,7 @@ def test_the_second_is_told_who_is_there_and_since_when(tmp_path: Path) -> None:
         assert str(tmp_path) in str(refused.value)
 
 
-def test_who_was_killed_is_not_in_the_way(tmp_path: Path) -> None:
+def test_a_killed_process_releases_the_lock(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -58,7 +58,7 @@ def test_who_was_killed_is_not_in_the_way(tmp_path: Path) -> None:
             pass
 
 
-def test_it_ends_with_the_block_and_a_longer_name_leaves_nothing(tmp_path: Path) -> None:
+def test_it_is_released_with_the_block_and_its_file_is_overwritten(tmp_path: Path) -> None:
     with alone(tmp_path, "a name that is long"):
         pass
     refused = pytest.raises(Mistake, match=r"^b \(process")
@@ -66,7 +66,7 @@ def test_it_ends_with_the_block_and_a_longer_name_leaves_nothing(tmp_path: Path)
         pass
 
 
-def test_one_that_has_not_said_who_it_is_holds_as_well(tmp_path: Path) -> None:
+def test_a_holder_that_has_not_written_its_name_keeps_the_lock(tmp_path: Path) -> None:
     with alone(tmp_path, "a"):
         (tmp_path / LOCK).write_text("")
         with pytest.raises(Mistake, match="another relaxfuzz"), alone(tmp_path, "b"):

@@ -1,4 +1,4 @@
-"""What is temporary goes with the process, however that ends."""
+"""Temporary files are removed with their process, however that ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def held(folder: Path) -> tuple[subprocess.Popen[str], Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def test_it_goes_with_the_process_and_not_before(tmp_path: Path) -> None:
+def test_it_is_removed_with_the_process_and_not_before(tmp_path: Path) -> None:
     process, path = held(tmp_path)
     with process:
         sweep(tmp_path)
@@ -41,7 +41,7 @@ def test_it_goes_with_the_process_and_not_before(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_killed_left_is_swept_by_the_next(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
     killed, left = held(tmp_path)
     with killed:
         killed.kill()
@@ -52,7 +52,7 @@ def test_what_the_killed_left_is_swept_by_the_next(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_ours_stays(tmp_path: Path) -> None:
+def test_other_folders_stay(tmp_path: Path) -> None:
     (tmp_path / "relaxfuzz-scratch-mine").mkdir()
     (tmp_path / "relaxfuzz-scratch-file").touch()
     sweep(tmp_path)

@@ -1,4 +1,4 @@
-"""A file is executed as `python FILE` would, and whatever it does ends with it."""
+"""A file is executed as by `python FILE`, and nothing of it is left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def runners() -> Iterator[Runners]:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         ("import tvm\ntvm.touched = True", 0, ""),
         ("import tvm\nassert not hasattr(tvm, 'touched')", 0, ""),
@@ -38,11 +38,11 @@ def runners() -> Iterator[Runners]:
         ("x = (", 1, "SyntaxError"),
     ],
 )  # fmt: skip
-def test_exit_codes(runners: Runners, tmp_path: Path, text: str, code: int, said: str) -> None:
+def test_exit_codes(runners: Runners, tmp_path: Path, text: str, code: int, message: str) -> None:
     path = tmp_path / "file.py"
     path.write_text(text)
     result, stderr = runners.run(path, 60)
-    assert (result, said in stderr) == (code, True), stderr
+    assert (result, message in stderr) == (code, True), stderr
 
 
 def test_after_a_hang_the_next_file_runs(runners: Runners, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_neighbour_is_imported_from_beside_the_file(runners: Runners, tmp_path
 
 
 def test_a_runner_that_is_killed_is_replaced(runners: Runners, tmp_path: Path) -> None:
-    """What kills for lack of memory does not ask whom."""
+    """As the kernel may, when memory is short."""
     killing, once = tmp_path / "kill.py", tmp_path / "once"
     killing.write_text(
         "import os, pathlib, sys\n"
@@ -74,7 +74,7 @@ def test_a_runner_that_is_killed_is_replaced(runners: Runners, tmp_path: Path) -
     assert runners.run(killing, 60)[0] == 5
 
 
-def test_what_it_executes_ends_with_whoever_asked(tmp_path: Path) -> None:
+def test_a_file_is_killed_with_the_process_that_executes_it(tmp_path: Path) -> None:
     hanging, started = tmp_path / "hang.py", tmp_path / "started"
     hanging.write_text(
         "import os, pathlib, time\n"
