@@ -273,14 +273,3 @@ def read(job: Read, context: Context[str | None]) -> None:
     context.journal.position(0, Stage.RAW, 0, "read")
     path, folder = Path(job.path), Path(job.folder)
     context.report(module_file.read(path, folder, well_formed=job.well_formed, seconds=job.seconds))
-
-
-@dataclass(frozen=True, slots=True)
-class Execute(Job[tuple[int, str]]):
-    """Execute a Python file as a script; the result is its exit code, see `Runner.run`, and stderr.
-
-    Only workers of a cluster do it: a zygote has imported too much for a script.
-    """
-
-    script: str
-    seconds: float

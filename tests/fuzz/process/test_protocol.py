@@ -17,7 +17,6 @@ from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, 
 from relaxfuzz.fuzz.process.jobs import (
     Check,
     Examine,
-    Execute,
     Explain,
     Narrow,
     Narrowed,
@@ -124,7 +123,6 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         Examine("{}", True),
         [Evidence(pattern="p", ops=("relax.add",), unknowns=(), retyped=(("relax.add", "dtype"),))],
     ),
-    (Execute("/a/b.py", 60.0), [(-9, "Traceback …")]),
 ]
 """Jobs, each with results."""
 
@@ -148,7 +146,7 @@ REPLIES: list[Reply] = [
 
 
 def request(line: bytes) -> Request:
-    return decode_request(line, (*HANDLERS, Execute))
+    return decode_request(line, HANDLERS)
 
 
 def reply(line: bytes) -> Reply:
@@ -168,7 +166,7 @@ def test_an_encoded_reply_is_decoded(message: Reply) -> None:
 def test_every_message_job_and_result_is_tried() -> None:
     assert {type(message) for message in REQUESTS} == {*typing.get_args(Request)}
     assert {type(message) for message in REPLIES} == {*typing.get_args(Reply)}
-    assert {type(job) for job in JOBS.values()} == {*HANDLERS, Execute}
+    assert {type(job) for job in JOBS.values()} == {*HANDLERS}
     for kind in (BLOCK, REDUCE):
         results = {type(value) for job, values in EXAMPLES for value in values}
         assert results >= {*typing.get_args(result_type(kind))}
