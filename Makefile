@@ -30,7 +30,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 
 types: $(INSTALLED)
-	$(BIN)/mypy -p relaxfuzz
+	$(BIN)/mypy -p relaxfuzz -p bench
 
 # The site, in site/: a broken link or an undocumented public name is an error.
 docs: $(INSTALLED)

@@ -44,7 +44,8 @@ from relaxfuzz.fuzz.output.terminal import columns
 from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import ONE_THREAD, LocalPool
 from relaxfuzz.fuzz.process.protocol import Identity
-from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
+from relaxfuzz.fuzz.user_input.options import Relaxations
+from relaxfuzz.fuzz.user_input.targets import targets
 
 from .dask_processes import Processes
 from .watched import Measured, measured

@@ -11,13 +11,13 @@ from relaxfuzz.fuzz.campaign import schedule
 from relaxfuzz.fuzz.campaign.draw import entropy
 from relaxfuzz.fuzz.process import block
 from relaxfuzz.oracles.execute.kernels import folder
-from relaxfuzz.oracles.values import executed
+from relaxfuzz.oracles.values import executed as tier_4
 
 from .checks import Throughput, block_of, replace, run_block
 from .forks import Tell, cpu_of_all
 from .values import Rates
 
-ORACLES = (executed.ORACLE.name,)
+ORACLES = (tier_4.ORACLE.name,)
 
 SAMPLED = 0.25
 """Chance of a check to be the one whose result is executed; a module has one at the most, as in a
@@ -72,5 +72,5 @@ def _executing_some(tell: Tell) -> None:
         return watched
 
     replace(block._Run, "_module", one_of_each)
-    replace(executed, "rule_of", sampled)
-    replace(executed, "execute", twice)
+    replace(tier_4, "rule_of", sampled)
+    replace(tier_4, "execute", twice)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import sys
@@ -59,8 +58,6 @@ about = {
 }
 print(json.dumps([about, importlib.util.find_spec("relaxfuzz") is not None]))
 """
-
-_WARNING = re.compile(r"^(?:WARNING|warning|\[notice\]).*\n", re.MULTILINE)
 
 Report = Callable[[str], None]
 Choice = str | Path
@@ -210,9 +207,10 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, report: Rep
     wanted = [f"apache-tvm=={version}", *ffi, "numpy", "--only-binary=apache-tvm"]
     python = folder / "bin" / "python"
     shutil.rmtree(folder, ignore_errors=True)
+    pip = "pip install --no-input --progress-bar=off --disable-pip-version-check".split()
     commands: list[list[str | Path]] = [
         [sys.executable, "-m", "venv", folder],
-        [python, "-m", "pip", "install", "--no-input", "--progress-bar=off", *wanted],
+        [python, "-m", *pip, *wanted],
     ]
     if (uv := shutil.which("uv")) is not None:
         commands = [
@@ -222,7 +220,7 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, report: Rep
     for command in commands:
         ended = subprocesses.run(command, variables=variables(ours=True), tell=report)
         if ended.code != 0:
-            why = _last_lines(_WARNING.sub("", ended.stderr), 3)
+            why = _last_lines(ended.stderr, 3)
             raise Unusable(f"cannot install TVM {version}: {why}")
 
 

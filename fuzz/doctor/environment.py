@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import faulthandler
 import os
 import platform
 import re
@@ -179,29 +180,32 @@ def fork(number: int) -> Line:
     The calling process has one thread.
     """
     children: list[int] = []
-    refused: OSError | None = None
     try:
-        for _ in range(number):
-            pid = os.fork()
-            if pid == 0:
-                time.sleep(60)
-                os._exit(0)
-            children.append(pid)
+        children += (_fork(lambda: time.sleep(60)) for _ in range(number - 1))
+        segfault = _fork(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+        code = os.waitstatus_to_exitcode(os.waitpid(segfault, 0)[1])
     except OSError as error:
-        refused = error
-    codes = set()
-    for pid in children:
-        os.kill(pid, signal.SIGSEGV)
-        codes.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-    if refused is not None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
-        value = f"{len(children)} of {number} processes: {refused.strerror}"
+        value = f"{len(children)} of {number} processes: {error.strerror}"
         advice = f"fewer --workers, ulimit -u (now {soft}), or the container's limit of processes"
         return problem("fork", value, advice)
-    if codes != {-signal.SIGSEGV}:
-        value = f"a segmentation fault of a child is seen as {min(codes)}"
+    finally:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    if code != -signal.SIGSEGV:
+        value = f"a segmentation fault of a child is seen as {code}"
         return problem("fork", value, "leave the sandbox or the debugger: crashes are misreported")
     return ok("fork", f"{number} processes at once")
+
+
+def _fork(work: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        faulthandler.disable()  # it would print where we are
+        work()
+        os._exit(0)
+    return pid
 
 
 def folder(part: str, shown: Path, advice: str) -> Line:

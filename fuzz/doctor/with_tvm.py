@@ -1,7 +1,7 @@
 """Checks that need TVM, in a process of their own: TVM may end or hang it.
 
-Run as `python -m relaxfuzz.fuzz.doctor.with_tvm WORKERS [SCHEDULER KIND]`. It prints JSON lines: a
-`Line` for each part, and a `Step` before what may end the process.
+Run as `python -m relaxfuzz.fuzz.doctor.with_tvm WORKERS [SCHEDULER KIND]`; it prints a `Line` for
+each part as JSON.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...generators import tvm_api
 from .environment import Line, Verdict, ok, problem, warning
@@ -55,35 +55,9 @@ MODULES = 200
 """Far more than a fault takes to be found; after fewer, the machine is slow and no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What is checked next: to be blamed if the process ends or hangs."""
-
-    part: str
-    advice: str
-    """What to do in this case."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A faulty pass of the zoo."""
-
-    specimen: str
-    oracle: str
-    """That must find it."""
-    what: str
-
-    @property
-    def part(self) -> str:
-        """The name of its line."""
-        return f"{SELF_TEST}: {self.what}"
-
-
-FAULTS = (
-    Fault("counts_in_place", "segfault", "crash"),
-    Fault("merges_twins", "evaluated", "values"),
-)
-"""Both are found and reduced in seconds. One needs isolation, the other the evaluator."""
+FAULTS = {"counts_in_place": "segfault", "merges_twins": "evaluated"}
+"""Faulty passes of the zoo, and the oracles that must find them. Both are found and minimized in
+seconds. One needs isolation, the other the evaluator."""
 
 
 # The process, seen from outside
@@ -95,7 +69,7 @@ def lines(*arguments: str, silence: float = SILENCE) -> Iterator[Line]:
     Args:
         silence: seconds without a line, after which it is killed.
     """
-    step = Step("TVM", "run the command again; if that does not help, report it")
+    part = "TVM"
     with tempfile.TemporaryFile() as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", __spec__.name, *arguments],
@@ -111,16 +85,14 @@ def lines(*arguments: str, silence: float = SILENCE) -> Iterator[Line]:
             while select.select([process.stdout], [], [], silence)[0]:
                 if not (text := process.stdout.readline()):
                     break
-                match message := _message(json.loads(text)):
-                    case Step():
-                        step = message
-                    case Line():
-                        yield message
+                fields = json.loads(text)
+                yield Line(**{**fields, "verdict": Verdict(fields["verdict"])})
+                part = f"after {fields['part']}"
             else:
-                yield problem(step.part, f"hangs: no answer for {silence:.0f} s", step.advice)
+                yield problem(part, f"hangs: no answer for {silence:.0f} s", SEE)
                 return
             if (code := process.wait()) != 0:
-                yield problem(step.part, _end(code, stderr.fileno()), step.advice)
+                yield problem(part, _end(code, stderr.fileno()), f"{SEE}; or {INSTALL}")
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)  # it removes its temporary files
@@ -130,12 +102,6 @@ def lines(*arguments: str, silence: float = SILENCE) -> Iterator[Line]:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             process.stdout.close()
-
-
-def _message(fields: Mapping[str, Any]) -> Line | Step:
-    if "verdict" in fields:
-        return Line(**{**fields, "verdict": Verdict(fields["verdict"])})
-    return Step(**fields)
 
 
 def _end(code: int, stderr: int) -> str:
@@ -152,25 +118,24 @@ def main() -> None:
     workers, *cluster = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-doctor-") as folder:
         os.chdir(folder)  # Hypothesis makes a folder in the current one
-        for message in _checks(int(workers), *cluster):
-            print(json.dumps(asdict(message)), file=replies, flush=True)
+        for line in _checks(int(workers), *cluster):
+            print(json.dumps(asdict(line)), file=replies, flush=True)
         os.chdir("/")
 
 
 # TVM and the compiler
 
 
-def _checks(workers: int, scheduler: str = "", kind: str = "") -> Iterator[Line | Step]:
+def _checks(workers: int, scheduler: str = "", kind: str = "") -> Iterator[Line]:
     """TVM, the compiler, the zygote, the cluster, the self-test; until one of them is unfit."""
-    for message in itertools.chain(_tvm(), _compiler()):
-        yield message
-        if isinstance(message, Line) and message.verdict is Verdict.PROBLEM:
+    for line in itertools.chain(_tvm(), _compiler()):
+        yield line
+        if line.verdict is Verdict.PROBLEM:
             return
     yield from _zygote_and_self_test(workers, scheduler, kind)
 
 
-def _tvm() -> Iterator[Line | Step]:
-    yield Step("TVM", f"`python -c 'import tvm'` must work; repair it, or {INSTALL}")
+def _tvm() -> Iterator[Line]:
     part = "ffi"
     try:
         tvm_api.refuse_bad_ffi()
@@ -190,26 +155,23 @@ def _tvm() -> Iterator[Line | Step]:
         yield warning("TVM", f"{value}: {caught[0].message}", advice)
     else:
         yield ok("TVM", f"{value}, a tested release")
-    advice = f"apache-tvm-ffi {versions['tvm_ffi']} does not fit this TVM; {INSTALL}"
-    yield Step("ffi", advice)
+    # An ffi that does not fit dies here.
     tvm.ir.save_json(relax.Var("x", relax.TensorType((2, 3), "float32")))
     yield ok("ffi", f"{versions['tvm_ffi']}, saves JSON")
 
 
-def _compiler() -> Iterator[Line | Step]:
+def _compiler() -> Iterator[Line]:
     """Code for this machine is compiled, linked, loaded and run, as the oracles do it."""
     import tvm_ffi
 
-    advice = f"use a TVM that is built with LLVM (USE_LLVM): {INSTALL}"
     if tvm_ffi.get_global_func("target.build.llvm", allow_missing=True) is None:
+        advice = f"use a TVM that is built with LLVM (USE_LLVM): {INSTALL}"
         yield problem("LLVM", "this TVM is built without it", advice)
         return
-    yield Step("LLVM", advice)
     version = tvm_ffi.get_global_func("target.llvm_version_major", allow_missing=True)
     yield ok("LLVM", f"{version()}" if version is not None else "in TVM")
     compiler = next(filter(None, map(shutil.which, ("gcc", "cc", "clang"))), None)
     advice = "install gcc or clang, with its linker (Debian: apt install gcc)"
-    yield Step("compiler", advice)
     import numpy
     from tvm import relax
 
@@ -241,32 +203,29 @@ def _compiler() -> Iterator[Line | Step]:
 # The self-test, here or on a cluster
 
 
-def _zygote_and_self_test(workers: int, scheduler: str, kind: str) -> Iterator[Line | Step]:
+def _zygote_and_self_test(workers: int, scheduler: str, kind: str) -> Iterator[Line]:
     from ..process.executor import ExecutorError
     from ..process.local_pool import LocalPool
     from ..user_input.mistake import Mistake
 
-    yield Step("zygote", "run `python -m relaxfuzz.fuzz.process.zygote </dev/null` to see why")
     began = time.monotonic()
     try:
         with LocalPool(min(workers, len(FAULTS))) as pool:
             yield ok("zygote", f"up in {time.monotonic() - began:.1f} s")
             if not scheduler and not kind:
-                yield Step(SELF_TEST, SEE)
                 yield from hunts(FAULTS, pool)
                 return
     except ExecutorError as error:
         *_, last = str(error).splitlines()
         yield problem("zygote", last, "see the problems above; else report it")
         return
-    yield Step("cluster", START)
     try:
         yield from _on_cluster(scheduler, kind, workers)
     except Mistake as error:
         yield problem("cluster", str(error), START)
 
 
-def _on_cluster(scheduler: str, kind: str, workers: int) -> Iterator[Line | Step]:
+def _on_cluster(scheduler: str, kind: str, workers: int) -> Iterator[Line]:
     """
     Raises:
         Mistake: nothing answers there, or no worker is fit.
@@ -286,12 +245,11 @@ def _on_cluster(scheduler: str, kind: str, workers: int) -> Iterator[Line | Step
                 joined = event.kind == "joined"
                 yield ok(part, "fit") if joined else problem(part, event.text, LIKE_HERE)
             yield ok("cluster", f"{executor.workers} threads that run jobs")
-            yield Step(SELF_TEST, SEE)
             yield from hunts(FAULTS, executor)
 
 
 def hunts(
-    faults: tuple[Fault, ...], executor: Executor, *, seconds: float = SECONDS
+    faults: Mapping[str, str], executor: Executor, *, seconds: float = SECONDS
 ) -> Iterator[Line]:
     """Look for the faults, all at the same time."""
     from ...corpus.zoo import ZOO
@@ -305,39 +263,37 @@ def hunts(
         Store(Path(folder) / "out") as store,
         ThreadPoolExecutor(len(faults)) as threads,
     ):
-        found = [
-            threads.submit(hunt, ZOO[fault.specimen], budget, executor, store, stop)
-            for fault in faults
-        ]
+        found = [threads.submit(hunt, ZOO[name], budget, executor, store, stop) for name in faults]
         try:
-            for fault, future in zip(faults, found, strict=True):
-                yield judge(fault, future.result())
+            for oracle, future in zip(faults.values(), found, strict=True):
+                yield judge(oracle, future.result())
         finally:
             stop.set()
 
 
-def judge(fault: Fault, detection: Detection) -> Line:
-    """What the search for a fault shows of the environment."""
-    finding = detection.finding
+def judge(oracle: str, detection: Detection) -> Line:
+    """What the search for a fault shows of the environment.
+
+    Args:
+        oracle: that must find it.
+    """
+    finding, part = detection.finding, f"{SELF_TEST}: {oracle}"
     value = f"found in {detection.modules} modules, {detection.seconds:.1f} s"
     if detection.faults:
         *_, last = detection.faults[0].strip().splitlines()
-        return problem(fault.part, f"fault of relaxfuzz: {last}", SEE)
+        return problem(part, f"fault of relaxfuzz: {last}", SEE)
+    if finding is None and detection.unconfirmed:
+        return problem(part, f"not confirmed: {detection.unconfirmed[0]}", SEE)
     if finding is None:
-        if detection.unconfirmed:
-            return problem(fault.part, f"not confirmed: {detection.unconfirmed[0]}", SEE)
-        if detection.modules < MODULES:
-            return problem("speed", f"{fault.what}: not {value}", BUSY)
-        return problem(fault.part, f"not {value}", SEE)
-    if finding.oracle != fault.oracle:
-        value = f"expected {fault.oracle} but found {finding.oracle}: {finding.title}"
-        return problem(fault.part, value, SEE)
+        slow = detection.modules < MODULES
+        return problem("speed" if slow else part, f"{oracle}: not {value}", BUSY if slow else SEE)
+    if finding.oracle != oracle:
+        return problem(part, f"expected {oracle} but found {finding.oracle}: {finding.title}", SEE)
     if detection.reproducer is None:
-        return problem(fault.part, f"{value}, but no reproducer of it fails", SEE)
+        return problem(part, f"{value}, but no reproducer of it fails", SEE)
     if not finding.reduced:
-        return warning(fault.part, f"{value}, but not reduced in time", BUSY)
-    reduced = f"{detection.bindings} binding{'s' * (detection.bindings != 1)}"
-    return ok(fault.part, f"{value}, confirmed, reduced to {reduced}, its reproducer fails")
+        return warning(part, f"{value}, but not reduced in time", BUSY)
+    return ok(part, f"{value}, confirmed, reduced, its reproducer fails")
 
 
 if __name__ == "__main__":
