@@ -13,6 +13,9 @@ import pkgutil
 import sys
 import traceback
 
+ROOMS = ("campaign", "cli", "findings", "minimize", "process", "reproducer", "session")
+"""Packages whose modules are imported before the first command: with them comes TVM."""
+
 
 def execute(arguments: list[str], cwd: str, env: dict[str, str], stdout: str, stderr: str) -> None:
     """In the child: the command, as the script `relaxfuzz` runs it; never returns."""
@@ -46,9 +49,11 @@ def serve() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     sys.path.pop(0)  # the folder of this file
-    commands = importlib.import_module("relaxfuzz.fuzz.commands")
-    for each in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
-        importlib.import_module(each.name)
+    for room in ROOMS:
+        package = importlib.import_module(f"relaxfuzz.fuzz.{room}")
+        for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if not each.name.endswith("__main__"):
+                importlib.import_module(each.name)
     for line in requests:
         pid = os.fork()
         if pid == 0:

@@ -33,6 +33,7 @@ LONG_FILES = {
     "corpus/zoo/values.py": "a table: the faulty passes of one kind",
 }
 
+
 @cache
 def modules() -> Mapping[str, Path]:
     return {

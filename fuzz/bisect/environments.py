@@ -207,7 +207,7 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, report: Rep
     wanted = [f"apache-tvm=={version}", *ffi, "numpy", "--only-binary=apache-tvm"]
     python = folder / "bin" / "python"
     shutil.rmtree(folder, ignore_errors=True)
-    pip = "pip install --no-input --progress-bar=off --disable-pip-version-check".split()
+    pip = ["pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check"]
     commands: list[list[str | Path]] = [
         [sys.executable, "-m", "venv", folder],
         [python, "-m", *pip, *wanted],

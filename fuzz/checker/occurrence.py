@@ -17,7 +17,7 @@ from ...oracles.violation import Violation
 from .. import reproducer
 from ..findings.finding import Finding
 from ..findings.store import Store, file_name
-from ..reproducer.account import seen
+from ..reproducer.description import error_lines
 from ..system.files import write_whole
 from ..user_input.unnamed_pass import Held
 from .calls import inferred_call
@@ -75,7 +75,7 @@ class SavedFinding:
 
     def message(self, place: str) -> str:
         """The text of the exception, and of the report at the end."""
-        details = "\n".join(f"  {headline(line)}" for line in seen(self.finding, LINES))
+        details = "\n".join(f"  {headline(line)}" for line in error_lines(self.finding, LINES))
         head = f"{place}: {self.finding.title} ({self.finding.oracle})"
         return "\n".join(filter(None, (head, details, self.note())))
 

@@ -1,13 +1,13 @@
-"""The command line: what can be asked, a file for each command. The work is done in `commands`.
+"""The command line, with one file for each command.
 
-Nothing here imports TVM: `--help` is quick, and works where there is none.
+Commands import TVM only when they run: `--help` is quick, and works without TVM.
 """
 
 from __future__ import annotations
 
 # The order of `relaxfuzz --help`.
 from . import check, doctor, nightly, replay, report, run, watch  # noqa: F401
-from . import bisect, catalogue, explain, findings, known, minimize, zoo  # noqa: F401
+from . import bisect, catalogue, explain, findings, minimize, zoo  # noqa: F401
 from .app import app
 
 

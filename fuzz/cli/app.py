@@ -1,4 +1,4 @@
-"""The application that all commands belong to, and how a command ends."""
+"""The application that all commands belong to, and their exit codes."""
 
 from __future__ import annotations
 
@@ -44,33 +44,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Find bugs in the passes of Apache TVM's Relax.\n\n"
-    "Exit codes: 0 nothing new found, 1 findings, 2 your mistake, 3 a fault of relaxfuzz, or its "
-    "workers were lost.",
+    "Exit codes: 0 no new findings, 1 findings, 2 user error, 3 relaxfuzz itself or its workers "
+    "failed.",
 )
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
-    """Run a command to its exit code; the three kinds of failure never mix.
+    """Run a command and exit with its code.
 
     Args:
-        tvm: it needs TVM; without one that works it is refused.
+        tvm: whether the command needs a working TVM.
     """
     from ...generators.tvm_api import TVMUnsupported, require_tvm
 
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             if tvm:
                 require_tvm()
-        for warning in told:
+        for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
-        with watched():  # a full disk, wherever it was met
+        with watched():  # for a full disk
             code = command()
     except (Mistake, TVMUnsupported) as error:
         print(f"error: {message(str(error))}", file=sys.stderr)
@@ -79,7 +79,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         print("interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough (`relaxfuzz passes | head`).
+        # The reader of our output has closed it (`relaxfuzz passes | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Told as error:
@@ -87,6 +87,6 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         code = 3
     except Exception:
         traceback.print_exc()
-        print("This is a fault of relaxfuzz, not of a pass and not yours.", file=sys.stderr)
+        print("This is a bug of relaxfuzz, not of a pass. Please report it.", file=sys.stderr)
         code = 3
     raise typer.Exit(code)

@@ -1,30 +1,321 @@
-"""`relaxfuzz passes` and `relaxfuzz ops`: what can be asked."""
+"""`relaxfuzz passes`, `ops` and `known`: what relaxfuzz knows of passes, operators and bugs."""
 
 from __future__ import annotations
 
-from .app import app, finish
-from .options import Json
+import dataclasses
+import json as jsonlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .app import app, cores, finish
+from .options import Json, KnownFolders, NoKnown, Workers
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from ...corpus.knowns import Known
+    from ...oracles.contract import PassContract
+    from ..findings.replay import Outcome
+
+MODULES = 12
+"""Generated modules for which the listed variants of passes are drawn."""
 
 
 @app.command()
 def passes(json: Json = False) -> None:
-    """List the passes of the catalogue, with what they promise and what they do not."""
-
-    def command() -> int:
-        from ..commands import catalogue
-
-        return catalogue.passes(json=json)
-
-    finish(command)
+    """List the passes of the catalogue, with what they promise and their exemptions."""
+    finish(lambda: _list_passes(json=json))
 
 
 @app.command()
 def ops(json: Json = False) -> None:
-    """List the operators that modules are made of."""
+    """List the operators that generated modules are made of."""
+    finish(lambda: _list_ops(json=json))
 
-    def command() -> int:
-        from ..commands import catalogue
 
-        return catalogue.ops(json=json)
+@app.command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz known\n\n"
+    "  relaxfuzz known LiftTransformParams --verify\n\n"
+    "  relaxfuzz known --prune"
+)
+def known(
+    passes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Only known bugs of these passes, operators, ...",
+            show_default=False,
+        ),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run their reproducers: do they still fail?")
+    ] = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune", help="Verify, and mark those of your own that no longer fail as fixed."
+        ),
+    ] = False,
+    workers: Workers = None,
+    json: Json = False,
+) -> None:
+    """List the known bugs of the installed TVM, which a run counts but does not report again.
 
-    finish(command)
+    Exit codes: 0 all fail as recorded, 1 one that was run does not, 2 user error.
+    """
+    finish(
+        lambda: _list_known(
+            passes or (),
+            tuple(known or ()),
+            workers or cores(),
+            shipped=not no_known,
+            verified=verify or prune,
+            prune=prune,
+            json=json,
+        )
+    )
+
+
+# Passes
+
+
+def _list_passes(*, json: bool) -> int:
+    from ...oracles.catalogue import LEFT_OUT, catalogue
+
+    variants = _variants()
+    if json:
+        for contract in catalogue.values():
+            print(jsonlib.dumps(_contract(contract, variants[contract.name])))
+        for name, reason in LEFT_OUT.items():
+            print(jsonlib.dumps({"pass": name, "left_out": reason}))
+        return 0
+    rows = [
+        (
+            name,
+            _stages(contract),
+            str(contract.relation),
+            ", ".join(sorted({e.oracle for e in contract.exemptions})),
+            "\n".join(variants[name][:3]),
+        )
+        for name, contract in sorted(catalogue.items())
+    ]
+    _print_table(("pass", "stages", "result", "exempt from", "variants, for example"), rows)
+    for name, reason in LEFT_OUT.items():
+        print(f"left out: {name}: {reason}")
+    print(f"{len(rows)} passes; --json gives reasons and sources of the exemptions")
+    return 0
+
+
+def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, object]:
+    return {
+        "pass": contract.name,
+        "stages": [str(stage) for stage in contract.stages],
+        "relation": str(contract.relation),
+        "variants": list(variants),
+        "exemptions": [
+            {"oracle": e.oracle, "reason": e.reason, "source": e.source, "always": e.when is None}
+            for e in contract.exemptions
+        ],
+        "rejections": [{"pattern": r.pattern, "source": r.source} for r in contract.rejections],
+        "cost": contract.cost,
+    }
+
+
+def _variants() -> dict[str, list[str]]:
+    """Some variants of each contract, drawn for a few modules because they depend on modules."""
+    from ...generators.choices import Choices
+    from ...generators.modules import ir_modules
+    from ...oracles.catalogue import catalogue
+    from ..campaign.draw import entropy, example
+
+    modules = [example(ir_modules(), 0, index) for index in range(MODULES)]
+    found: dict[str, list[str]] = {}
+    for name, contract in catalogue.items():
+        calls: dict[str, None] = {}
+        for index, mod in enumerate(modules):
+            data = b"" if index == 0 else entropy("variant", name, index).to_bytes(32) * 2
+            if contract.requires(mod) is None:
+                call = contract.variants(Choices(data), mod)
+                if call is not None:
+                    calls[str(call)] = None
+        found[name] = list(calls)
+    return found
+
+
+def _stages(contract: PassContract) -> str:
+    from ...generators.stages import Stage
+
+    order = list(Stage)
+    chosen = sorted(contract.stages, key=order.index)
+    if len(chosen) == len(order):
+        return "all"
+    first, last = order.index(chosen[0]), order.index(chosen[-1])
+    if len(chosen) > 2 and last - first + 1 == len(chosen):
+        return f"{chosen[0]} to {chosen[-1]}"
+    return ", ".join(chosen)
+
+
+# Operators
+
+
+def _list_ops(*, json: bool) -> int:
+    from ...generators.ops import table
+
+    if json:
+        for op in table.values():
+            event = {
+                "op": op.name,
+                "dtypes": list(op.dtypes),
+                "legalizes": op.legalizes,
+                "lowered_by": op.lowered_by,
+                "pure": op.pure,
+                "executes": op.executes,
+                "tolerance": dataclasses.asdict(op.tolerance),
+            }
+            print(jsonlib.dumps(event))
+        return 0
+    rows = [
+        (
+            name,
+            " ".join(op.dtypes),
+            "" if op.legalizes else f"no FLegalize{f', {op.lowered_by}' if op.lowered_by else ''}",
+        )
+        for name, op in sorted(table.items())
+    ]
+    _print_table(("op", "dtypes", "lowering"), rows)
+    print(f"{len(rows)} operators")
+    return 0
+
+
+# Known bugs
+
+
+def _list_known(
+    names: Sequence[str],
+    folders: tuple[Path, ...],
+    workers: int,
+    *,
+    shipped: bool,
+    verified: bool,
+    prune: bool,
+    json: bool,
+) -> int:
+    """List the bugs that are expected on this TVM; 1 if a reproducer no longer fails.
+
+    Raises:
+        Mistake: a folder has no records of known bugs, or none has this name.
+    """
+    from ...generators.tvm_api import versions
+    from ..findings import known as knowns
+    from ..user_input.mistake import Mistake, near
+
+    expected = knowns.Choice(folders=folders, shipped=shipped).load(versions()["tvm"])
+    blamed = {name for each in expected.knowns for name in each.passes}
+    for name in names:
+        if name not in blamed:
+            raise Mistake(f"no bug of {name!r} is known{near(name, sorted(blamed))}")
+    listed = expected.unseen(names or None)
+    outcomes = _verify(listed, workers) if verified else {}
+    status = {each: _status(outcomes.get(each)) for each in listed}
+    if json:
+        for each in listed:
+            event = _known_event(each)
+            if verified:
+                said = outcomes[each].said if each in outcomes else ""
+                event |= {"status": status[each], "said": said}
+            print(jsonlib.dumps(event))
+    else:
+        _print_known(status, verified=verified)
+        counts = {text: list(status.values()).count(text) for text in status.values()}
+        most = sorted(counts, key=lambda text: -counts[text]) if outcomes else []
+        summary = ", ".join(f"{counts[text]} {text}" for text in most)
+        print(f"{len(listed)} known on TVM {expected.version}{f': {summary}' if summary else ''}")
+    if prune:
+        for each in expected.own:
+            if status.get(each) == NO_LONGER_FAILS:
+                print(knowns.prune(each, expected.version), file=sys.stderr)
+    return int(any(status[each] != FAILS for each in outcomes))
+
+
+FAILS, NO_LONGER_FAILS, NO_REPRODUCER = "fails", "no longer fails", "has no reproducer"
+
+
+def _verify(listed: Sequence[Known], workers: int) -> dict[Known, Outcome]:
+    import threading
+    from contextlib import closing
+
+    from rich.console import Console
+
+    from ..findings.known import verify
+    from ..output.terminal import display
+    from ..reproducer import Here
+
+    outcomes: dict[Known, Outcome] = {}
+    with closing(display(Console(stderr=True))) as progress:
+        for each, outcome in verify(listed, Here(workers), threading.Event()):
+            outcomes[each] = outcome
+            progress.progress(f"{len(outcomes)} of {len(listed)}  {each.name}")
+    return outcomes
+
+
+def _status(outcome: Outcome | None) -> str:
+    from ..findings.known import NO_LONGER
+    from ..findings.replay import Status
+
+    if outcome is None:
+        return NO_REPRODUCER
+    if outcome.status in NO_LONGER:
+        return NO_LONGER_FAILS
+    fails = outcome.status in (Status.AS_EXPECTED, Status.FAILS)
+    return FAILS if fails else str(outcome.status)
+
+
+def _known_event(known: Known) -> dict[str, object]:
+    return {
+        "event": "known",
+        "name": known.name,
+        "what": known.what,
+        "passes": sorted(known.passes),
+        "keys": known.keys,
+        "upstream": known.upstream,
+        "reproducer": None if known.reproducer is None else str(known.reproducer),
+        "file": str(known.path),
+    }
+
+
+def _print_known(status: Mapping[Known, str], *, verified: bool) -> None:
+    names = ("known", "what goes wrong")
+    rows = sorted(
+        status.items(), key=lambda item: item[1] not in (FAILS, NO_REPRODUCER)
+    )  # the unexpected ones last
+    _print_table(
+        (("status", *names) if verified else names),
+        [(*((text,) if verified else ()), known.name, known.what) for known, text in rows],
+        whole=("status",),
+    )
+
+
+def _print_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], whole: Sequence[str] | None = None
+) -> None:
+    from ..output.terminal import columns, results
+
+    table = columns(*header, whole=header[:1] if whole is None else whole)
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    results().print(table)
+
+
+def _cell(text: str) -> Text:
+    from rich.text import Text
+
+    from ..output.readable import sentence
+
+    return Text("\n".join(map(sentence, text.split("\n"))))

@@ -1,4 +1,4 @@
-"""`relaxfuzz findings` and what it can do with a store: what can be asked."""
+"""`relaxfuzz findings`: list the bugs of a store, show them, and record verdicts on them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .app import app, finish
 from .options import OUT, Oracles, Out
 
 
-class _ListFirst(typer.core.TyperGroup):
-    """A group of commands, of which `list` need not be named: `relaxfuzz findings DIR`."""
+class _ListByDefault(typer.core.TyperGroup):
+    """Runs `list` where no command is named: `relaxfuzz findings DIR`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] != "--help"):
@@ -22,10 +22,10 @@ class _ListFirst(typer.core.TyperGroup):
 
 
 findings = typer.Typer(
-    cls=_ListFirst,
-    help="List the bugs of a store, one a row, show them, say what you think of them.\n\n"
-    "Findings that are one bug are one row, whatever passes and oracles they came through; "
-    "`show` says why. An ID is that of a row or finding, or the beginning of one.",
+    cls=_ListByDefault,
+    help="List the bugs of a folder of findings, show them, and record verdicts on them.\n\n"
+    "Findings of the same bug are one row, whichever passes and oracles reported it; `show` gives "
+    "the reason. An ID is that of a row or a finding, or the beginning of one.",
     epilog="Examples:\n\n"
     "  relaxfuzz findings\n\n"
     "  relaxfuzz findings relaxfuzz-out --pass LegalizeOps --new\n\n"
@@ -35,7 +35,9 @@ findings = typer.Typer(
 )
 app.add_typer(findings, name="findings")
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="Of a row or finding, or its beginning.")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The id of a row or a finding, or its beginning.")
+]
 
 
 @findings.command("list")
@@ -50,13 +52,15 @@ def list_findings(
         list[str] | None,
         typer.Option(metavar="WORD", help="Only with this verdict; may be repeated."),
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Only what nobody judged or knows.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Only rows without a verdict that are no known bugs.")
+    ] = False,
     unconfirmed: Annotated[
         bool,
         typer.Option(
             "--unconfirmed",
-            help="Instead: what did not come out again, or was met on modules that only "
-            "minimization made, which may lack what the pass is entitled to.",
+            help="List unconfirmed findings instead: those that did not come out again, and those "
+            "on modules that only minimization made, which may violate a precondition of the pass.",
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
@@ -64,16 +68,16 @@ def list_findings(
     """List the rows of DIR, one for each bug. `list` may be left out."""
 
     def command() -> int:
-        from ..commands import findings as command
+        from ..report.listing import Filter, list_rows
 
-        chosen = command.Filter(
+        chosen = Filter(
             passes=tuple(pass_ or ()),
             oracles=tuple(oracle or ()),
             verdicts=tuple(verdict or ()),
             new=new,
             unconfirmed=unconfirmed,
         )
-        return command.listing(folder, chosen, json=json)
+        return list_rows(folder, chosen, json=json)
 
     finish(command)
 
@@ -86,18 +90,18 @@ def show_finding(
     ] = "source",
     out: Out = OUT,
 ) -> None:
-    """Print a reproducer; what else is known goes to stderr.
+    """Print a reproducer to stdout, and a description of the finding to stderr.
 
-    The one in the store was seen to fail when it was kept, and is not run. Where there is none, or
-    with --format tvmscript or issue, one is made from the finding and run, in a process of its own.
-    With --format diff: what the oracle compared, e.g. the module before and after the pass; a
-    store of an older relaxfuzz lacks it, and the passes are run once more.
+    A reproducer of the store was seen to fail when it was written, and is not run. Where there is
+    none, or with --format tvmscript or issue, one is made from the finding and run in a process of
+    its own. With --format diff: what the oracle compared, e.g. the module before and after the
+    pass. The store of an older relaxfuzz lacks it; then the passes are run once more.
     """
 
     def command() -> int:
-        from ..commands import findings as command
+        from ..report import listing
 
-        return command.show(out, id, form)
+        return listing.show(out, id, form)
 
     finish(command)
 
@@ -107,24 +111,24 @@ def merge_findings(
     ids: Annotated[list[str], typer.Argument(metavar="ID ID...", show_default=False)],
     out: Out = OUT,
 ) -> None:
-    """Make one row of several, for good: later runs keep to it."""
+    """Merge several rows into one, permanently: later runs keep to it."""
 
     def command() -> int:
-        from ..commands import findings as command
+        from ..report import listing
 
-        return command.merge(out, ids)
+        return listing.merge(out, ids)
 
     finish(command)
 
 
 @findings.command("split")
 def split_finding(id: Id, out: Out = OUT) -> None:
-    """Make a row of its own of a finding, for good: later runs keep to it."""
+    """Move a finding into a row of its own, permanently: later runs keep to it."""
 
     def command() -> int:
-        from ..commands import findings as command
+        from ..report import listing
 
-        return command.split(out, id)
+        return listing.split(out, id)
 
     finish(command)
 
@@ -132,15 +136,15 @@ def split_finding(id: Id, out: Out = OUT) -> None:
 @findings.command("note")
 def note_finding(
     id: Id,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="An empty one takes it back.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="An empty text removes the note.")],
     out: Out = OUT,
 ) -> None:
-    """Write a note to a row."""
+    """Write a note on a row."""
 
     def command() -> int:
-        from ..commands import findings as command
+        from ..report import listing
 
-        return command.judge(out, id, note=text)
+        return listing.judge(out, id, note=text)
 
     finish(command)
 
@@ -152,16 +156,17 @@ def judge_finding(
         str,
         typer.Argument(
             metavar="WORD",
-            help="true, false, wontfix, reported, fixed or unclear; an empty one takes it back.",
+            help="true, false, wontfix, reported, fixed or unclear; an empty word removes the "
+            "verdict.",
         ),
     ],
     out: Out = OUT,
 ) -> None:
-    """Say what a row is."""
+    """Record a verdict on a row."""
 
     def command() -> int:
-        from ..commands import findings as command
+        from ..report import listing
 
-        return command.judge(out, id, verdict=verdict)
+        return listing.judge(out, id, verdict=verdict)
 
     finish(command)

@@ -1,4 +1,4 @@
-"""`relaxfuzz minimize`: what can be asked."""
+"""`relaxfuzz minimize`: the smallest module that still shows a violation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .options import Json, Workers
     "  relaxfuzz minimize model.py --pass LegalizeOps --pass my_passes.py:make_pass\n\n"
     "  relaxfuzz minimize model.py --pipeline default --budget 5m\n\n"
     "  relaxfuzz minimize model.json --predicate 'python still_wrong.py {}.py'\n\n"
-    "Exit codes: 0 nothing is wrong, or the predicate's module is minimized; 1 something is, and "
-    "is minimized; 2 your mistake; 3 a fault of relaxfuzz."
+    "Exit codes: 0 no oracle fails, or the predicate's module is minimized; 1 an oracle fails, and "
+    "the module is minimized; 2 user error; 3 relaxfuzz itself failed."
 )
 def minimize(
     module: Annotated[
@@ -35,8 +35,8 @@ def minimize(
         typer.Option(
             "--pass",
             metavar="PASS",
-            help="What goes wrong on the module, spelled as for `check`. May be repeated: then "
-            "the list of passes is made shorter first.",
+            help="The pass that fails on the module, spelled as for `check`. May be repeated: "
+            "then the list of passes is minimized first.",
         ),
     ] = None,
     pipeline: Annotated[
@@ -45,22 +45,22 @@ def minimize(
     ] = None,
     oracle: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Ask only this oracle. Default: the usual ones."),
+        typer.Option(metavar="NAME", help="Run only this oracle. Default: the usual ones."),
     ] = None,
     predicate: Annotated[
         str | None,
         typer.Option(
             metavar="CMD",
-            help="Instead of passes: a command that ends with 0 as long as a module is "
-            "interesting. {}.py in it stands for a Python file that defines `mod`, {} for a file "
-            "with TVM JSON, which is otherwise its last argument.",
+            help="Instead of passes: an interestingness test, a command that exits with 0 if a "
+            "module is interesting. {}.py in it stands for a Python file that defines `mod`, {} "
+            "for a file with TVM JSON, which is otherwise its last argument.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What is written. Default: MODULE-minimized.py (.md for an issue) here.",
+            help="The file to write. Default: MODULE-minimized.py (.md for an issue) here.",
             show_default=False,
         ),
     ] = None,
@@ -69,33 +69,33 @@ def minimize(
     ] = "60s",
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from FILE.state, which an unfinished search leaves."),
+        typer.Option("--resume", help="Go on from FILE.state, which an unfinished search left."),
     ] = False,
     format: Annotated[
         str,
         typer.Option(
             metavar="FORM",
             help="source: a Python file that rebuilds the module; tvmscript: the module as "
-            "TVMScript; issue: a report in Markdown.",
+            "TVMScript; issue: a bug report in Markdown.",
         ),
     ] = "source",
     workers: Workers = None,
     json: Json = False,
 ) -> None:
-    """Make a module as small as possible that still shows what is wrong.
+    """Make the smallest module that still shows a violation.
 
-    The reproducer that is written was seen to fail in a process of its own. What else is met on
-    the way is kept: in DIR (`relaxfuzz findings --unconfirmed`), or in FILE.others.
+    The reproducer that is written was seen to fail in a process of its own. Other violations that
+    are found on the way are kept: in DIR (`relaxfuzz findings --unconfirmed`), or in FILE.others.
 
-    This executes the passes, of a finding those that it names (docs/security.md).
+    This executes the passes, for a finding those that it names (docs/security.md).
     """
 
     def command() -> int:
-        from ..commands import minimize as command
+        from ..minimize.session import Request, run
         from ..user_input.mistake import parse_budget
 
-        return command.run(
-            command.Request(
+        return run(
+            Request(
                 module=module,
                 passes=tuple(pass_ or ()),
                 pipeline=pipeline,
@@ -104,7 +104,7 @@ def minimize(
                 out=out,
                 seconds=parse_budget(budget),
                 resume=resume,
-                form=command.form_of(format),
+                form=format,
                 workers=workers or cores(),
                 json=json,
             )

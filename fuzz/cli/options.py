@@ -1,4 +1,4 @@
-"""Options and arguments that several commands take."""
+"""Options and arguments of several commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Passes = Annotated[
     typer.Argument(
         metavar="[PASS]...",
         help="FuseOps, 'FuseOps(fuse_opt_level=2)', path/to/file.py:factory or "
-        "package.module:factory (a pass itself or its class will do). None: all passes of the "
+        "package.module:factory (or a pass object, or its class). None: all passes of the "
         "catalogue.",
         show_default=False,
     ),
@@ -31,10 +31,10 @@ Oracles = Annotated[
 ]
 Out = Annotated[
     Path,
-    typer.Option("--out", metavar="DIR", help="Where findings are kept; a second run adds."),
+    typer.Option("--out", metavar="DIR", help="The folder of findings; a second run adds to it."),
 ]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes at the same time. Default: one per core.")
+    int | None, typer.Option(min=1, help="Parallel processes. Default: one per core.")
 ]
 Scheduler = Annotated[
     str | None,
@@ -48,7 +48,7 @@ Scheduler = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option(
-        metavar="local", help="Start a Dask cluster on this machine for it.", show_default=False
+        metavar="local", help="Fuzz on a Dask cluster started on this machine.", show_default=False
     ),
 ]
 Block = Annotated[
@@ -57,7 +57,7 @@ Block = Annotated[
         "--block",
         min=1,
         metavar="MODULES",
-        help="How many one process is for, and one task of a cluster. Default: 16.",
+        help="Modules for one process, and for one task of a cluster. Default: 16.",
         show_default=False,
     ),
 ]
@@ -69,25 +69,25 @@ KnownFolders = Annotated[
     typer.Option(
         "--known",
         metavar="DIR",
-        help="Bugs of yours that are known: counted, not told again; may be repeated. "
-        "Default: relaxfuzz-known, if it is there.",
+        help="Your own known bugs: counted, not reported again; may be repeated. "
+        "Default: relaxfuzz-known, if it exists.",
         show_default=False,
     ),
 ]
 NoKnown = Annotated[
     bool,
-    typer.Option("--no-known", help="Only what DIR says is known."),
+    typer.Option("--no-known", help="Ignore the known bugs of TVM; use those of --known only."),
 ]
 KnownUpdate = Annotated[
     bool,
-    typer.Option("--known-update", help="What is found is known from now on, in the first DIR."),
+    typer.Option("--known-update", help="Add new findings to the known bugs in the first DIR."),
 ]
 Stages = Annotated[
     list[str] | None,
     typer.Option(
         "--stage",
         metavar="NAME",
-        help="Your own pass takes modules of this stage only (raw, legalized, ...); "
+        help="Run your own pass on modules of this stage only (raw, legalized, ...); "
         "may be repeated.",
     ),
 ]
@@ -95,17 +95,17 @@ Like = Annotated[
     str | None,
     typer.Option(
         metavar="PASS",
-        help="Your own pass keeps the contract of this one, at its stages. Default: the strict "
-        "contract of a pass that nobody described.",
+        help="Your own pass keeps the contract of this pass of TVM, at its stages. Default: a "
+        "strict contract with every promise.",
     ),
 ]
 Exempt = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ORACLE",
-        help="Your own pass does not make the promise of this oracle: idempotent (it may change "
-        "its own result), functions, signature, attributes (what callers see), values (all that "
-        "compare values), ...; may be repeated.",
+        help="Exempt your own pass from this oracle: idempotent (a second run may change the "
+        "result), functions (it may add or remove public ones), signature, attributes, values "
+        "(it may change what is computed: all oracles that compare values), ...; may be repeated.",
         show_default=False,
     ),
 ]

@@ -1,14 +1,19 @@
-"""`relaxfuzz replay`: what can be asked."""
+"""`relaxfuzz replay`: do findings and reproducers still fail?"""
 
 from __future__ import annotations
 
+import json as jsonlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import app, cores, finish
 from .options import Json, Workers
+
+if TYPE_CHECKING:
+    from ..findings.replay import Outcome
 
 
 @app.command(
@@ -23,27 +28,117 @@ def replay(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="A folder of findings, one finding of it (DIR/ID), reproducer files, or a corpus.",
+            help="A folder of findings, one of its findings (DIR/ID), reproducer files, or a "
+            "corpus.",
         ),
     ],
     workers: Workers = None,
     json: Json = False,
 ) -> None:
-    """See findings again: which of them still fail?
+    """Run findings again: which of them still fail?
 
-    This executes what they name, in processes of their own: passes, and reproducers.
-    A store of somebody else's may name anything (docs/security.md).
+    This executes the passes and reproducers that they name, in processes of their own.
+    A store from somebody else may name anything (docs/security.md).
 
-    Files of a corpus say on which versions of TVM they fail, and how.
-    They are compared with that: what is fixed or changed is to be looked at.
+    The files of a corpus say on which versions of TVM they fail, and how. A file that behaves
+    otherwise is reported as fixed or changed.
 
-    Exit codes: 0 all is gone, or as the corpus says; 1 a finding still fails,
-    or a file of a corpus is fixed or changed; 2 something cannot be run.
+    Exit codes: 0 no finding fails any more, and the corpus behaves as it says; 1 a finding still
+    fails, or a file of a corpus is fixed or changed; 2 something cannot be run.
     """
+    finish(lambda: run(paths, workers or cores(), json=json))
 
-    def command() -> int:
-        from ..commands import replay as command
 
-        return command.run(paths, workers or cores(), json=json)
+def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
+    """Replay everything.
 
-    finish(command)
+    Returns:
+        1 if a finding still fails or a file of a corpus is not as its header says, else 2 if
+        anything cannot be run, else 0.
+
+    Raises:
+        Mistake: a path names no finding.
+        ExecutorError: the workers cannot be kept alive.
+    """
+    import sys
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from contextlib import closing, nullcontext
+
+    from rich.console import Console
+
+    from ..findings import executable_text
+    from ..findings.replay import EXPECTED, Status, items, replay
+    from ..output.readable import sentence
+    from ..output.terminal import display
+    from ..process.local_pool import LocalPool
+
+    unread: list[str] = []
+    todo = [item for path in paths for item in items(path, unread.append)]
+    warning = executable_text.told(item.finding for item in todo if item.finding is not None)
+    for line in filter(None, (*unread, sentence(warning))):
+        print(line, file=sys.stderr)
+    outcomes: list[Outcome] = []
+    with (
+        LocalPool(workers) if any(item.finding for item in todo) else nullcontext() as pool,
+        ThreadPoolExecutor(workers) as threads,
+        closing(display(Console(stderr=True))) as progress,
+    ):
+        for done in as_completed([threads.submit(replay, item, pool) for item in todo]):
+            outcomes.append(done.result())
+            progress.progress(f"{len(outcomes)} of {len(todo)}  {_summary(outcomes)}")
+            if json:
+                print(jsonlib.dumps(_event(outcomes[-1])), flush=True)
+    statuses = [outcome.status for outcome in outcomes]
+    if json:
+        counts = {status.name.lower(): statuses.count(status) for status in Status}
+        print(jsonlib.dumps({"event": "summary", **counts}))
+    else:
+        _print_table(outcomes)
+        print(_summary(outcomes))
+    if any(status not in EXPECTED | {Status.BROKEN} for status in statuses):
+        return 1
+    return 2 if unread or Status.BROKEN in statuses else 0
+
+
+def _summary(outcomes: Sequence[Outcome]) -> str:
+    from ..findings.replay import Status
+
+    statuses = [outcome.status for outcome in outcomes]
+    return ", ".join(f"{statuses.count(each)} {each}" for each in Status if each in statuses)
+
+
+def _event(outcome: Outcome) -> dict[str, object]:
+    finding, entry = outcome.item.finding, outcome.item.entry
+    about = finding or entry
+    return {
+        "event": "replay",
+        "path": str(outcome.item.path),
+        "id": None if finding is None else finding.id,
+        "pass": None if about is None else about.pass_name,
+        "oracle": None if about is None else about.oracle,
+        "title": None if finding is None else finding.title,
+        "status": outcome.status.name.lower(),
+        "said": outcome.said,
+    }
+
+
+def _print_table(outcomes: Sequence[Outcome]) -> None:
+    from rich.text import Text
+
+    from ..findings.replay import Status
+    from ..output.readable import sentence
+    from ..output.terminal import columns, results
+
+    table = columns("status", "id", "finding", "message", whole=("status", "id"))
+    # What needs attention comes last, next to the prompt.
+    order = list(Status)
+    for outcome in sorted(outcomes, key=lambda o: (order.index(o.status), o.item.path)):
+        finding = outcome.item.finding
+        is_title = finding is not None and finding.title == outcome.said
+        table.add_row(
+            str(outcome.status),
+            "" if finding is None else finding.id,
+            Text(sentence(outcome.item.name)),
+            Text("" if is_title else sentence(outcome.said)),
+        )
+    results().print(table)

@@ -1,7 +1,8 @@
-"""`relaxfuzz report`: what can be asked."""
+"""`relaxfuzz report`: the findings of a folder as files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,15 +18,15 @@ from .app import app, finish
 )
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="What --out named: a folder of findings.")
+        Path, typer.Argument(metavar="DIR", help="A folder of findings, as --out names it.")
     ],
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="One page, whole in itself, for a browser."),
+        typer.Option("--html", metavar="FILE", help="One self-contained page for a browser."),
     ] = None,
     junit: Annotated[
         Path | None,
-        typer.Option("--junit", metavar="FILE", help="JUnit XML, for the tests of a CI run."),
+        typer.Option("--junit", metavar="FILE", help="JUnit XML, for the test results of CI."),
     ] = None,
     jsonl: Annotated[
         Path | None,
@@ -33,20 +34,48 @@ def report(
     ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option("--markdown", metavar="FILE", help="Markdown, for the summary of a CI run."),
+        typer.Option("--markdown", metavar="FILE", help="Markdown, for the job summary of CI."),
     ] = None,
 ) -> None:
-    """Write what a folder of findings tells: bugs, what was checked, how it went.
+    """Write reports on a folder of findings: the bugs, what was checked, and the runs.
 
-    Where no FILE is named, it is DIR/report.html. Nothing is run: it only reads.
+    Default: DIR/report.html. Nothing is run; the folder is only read.
 
-    Exit codes: 0 written; 2 your mistake.
+    Exit codes: 0 written; 2 user error.
     """
+    files = {"html": html, "junit": junit, "jsonl": jsonl, "markdown": markdown}
+    finish(lambda: run(folder, {form: path for form, path in files.items() if path is not None}))
 
-    def command() -> int:
-        from ..commands import report as command
 
-        files = {"html": html, "junit": junit, "jsonl": jsonl, "markdown": markdown}
-        return command.run(folder, {form: path for form, path in files.items() if path is not None})
+def run(folder: Path, files: Mapping[str, Path]) -> int:
+    """Write reports.
 
-    finish(command)
+    Args:
+        files: by form; none: a page in the folder.
+
+    Raises:
+        Mistake: no store, an extra that is not installed, or a file that cannot be written.
+    """
+    from ...generators.tvm_api import versions
+    from ..findings.finding import UnknownFormat
+    from ..findings.known import Choice
+    from ..findings.store import BadStore, Store
+    from ..report import PAGE, writer
+    from ..report.data import gather
+    from ..system.files import write_whole
+    from ..user_input.mistake import Mistake
+
+    files = files or {"html": folder / PAGE}
+    writers = {form: writer(form) for form in files}
+    try:
+        with Store(folder, create=False) as store:
+            report = gather(store, Choice().load(versions()["tvm"]))
+    except (BadStore, UnknownFormat) as error:
+        raise Mistake(str(error)) from None
+    for form, path in files.items():
+        try:
+            write_whole(path, writers[form](report))
+        except OSError as error:
+            raise Mistake(f"cannot write --{form} '{path}': {error.strerror or error}") from None
+        print(f"{form}: {path}")
+    return 0

@@ -1,4 +1,4 @@
-"""`relaxfuzz watch`: what can be asked."""
+"""`relaxfuzz watch`: run a program with every pass of its builds checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def watch(
         list[str] | None,
         typer.Argument(
             metavar="SCRIPT [ARG]...",
-            help="A Python program, and what it is given.",
+            help="A Python program and its arguments.",
             show_default=False,
         ),
     ] = None,
@@ -31,30 +31,23 @@ def watch(
     ] = None,
     semantics: Annotated[
         bool,
-        typer.Option("--semantics", help="Evaluate what passes change in NumPy, before and after."),
+        typer.Option("--semantics", help="Evaluate modules that passes change in NumPy, too."),
     ] = False,
     out: Out = OUT,
 ) -> None:
-    """Run a program of yours unchanged, and check what each pass does in its builds.
+    """Run a program of yours unchanged, and check each pass that its builds run.
 
-    The exit code is 1 where a pass broke a module, else that of the program.
+    The exit code is 1 if a check failed, else that of the program.
     """
 
     def command() -> int:
-        from ..commands import watch as command
+        from ..checker.watch import run
         from ..user_input.mistake import Mistake
 
-        given = list(script or ())
-        if module is None and not given:
+        words = [*([] if module is None else [module]), *(script or ())]
+        if not words:
             raise Mistake("expected a script, or a module after -m")
-        return command.run(
-            command.Request(
-                name=given.pop(0) if module is None else module,
-                as_module=module is not None,
-                args=tuple(given),
-                semantics=semantics,
-                out=out,
-            )
-        )
+        program, *args = words
+        return run(program, args, as_module=module is not None, semantics=semantics, out=out)
 
     finish(command)

@@ -17,13 +17,13 @@ from rich.console import Console
 from ..bisect.bisect import Bisection
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
-from ..commands.report import PAGE, writer
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
 from ..findings.store import Store
 from ..output.terminal import counted, duration, findings_table
 from ..process.serialize import plain
+from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
 from ..session.fuzzing import fuzz
 from ..session.session import Session, session
@@ -239,7 +239,7 @@ class _Phases:
             return
         self._record_fixed()
         if self._plan.bisect:
-            new = [entry.shown.id for entry in self._gathered().of(State.NEW) if entry.shown]
+            new = [entry.finding.id for entry in self._gathered().of(State.NEW) if entry.finding]
             self._update(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
 
     def _record_fixed(self) -> None:

@@ -1,4 +1,4 @@
-"""A finding as the text of a failed test: what is wrong, what was promised, how to go on."""
+"""A finding as the message of a failed test."""
 
 from __future__ import annotations
 
@@ -8,35 +8,36 @@ from collections.abc import Sequence
 
 from ..findings.finding import Finding
 from ..findings.store import Store
-from ..reproducer.account import promised, title, without_own_frames
+from ..reproducer.description import promised, title, without_own_frames
 from .readable import short_path
+from .terminal import counted
 
 DETAIL = 30
 DIFF = 60
 MODULE = 80
-"""Lines that are shown of each; the reproducer has it all."""
+"""The largest number of lines of each part; the reproducer has all."""
 
 _BRIDGE = re.compile(r'  File "(?:<unknown>|python/tvm_ffi/[^"]*)", line \d+, in ')
-"""Frames between Python and C++, which have no source text to show."""
+"""Frames between Python and C++, which have no source text."""
 
 
 def headed(finding: Finding) -> str:
-    """What is wrong, what was promised, and the oracle's own words."""
+    """The title, the promise, and the oracle's description."""
     promise, source = promised(finding)
     return "\n\n".join(
         [
             f"{title(finding)} ({finding.oracle})",
             f"Expected: {promise}\n          {source.partition('; ')[0]}",
-            *([told] if (told := _told(finding)) else []),
+            *([detail] if (detail := _detail(finding)) else []),
         ]
     )
 
 
 def whole(finding: Finding, hints: Sequence[str] = ()) -> str:
-    """All of it: also what the oracle compared, and the module.
+    """The whole message, with the difference that the oracle saw, and the module.
 
     Args:
-        hints: lines for the end: where the reproducer is, how to see it fail again.
+        hints: last lines: the path of the reproducer, and the command to replay it.
     """
     parts = [headed(finding)]
     shown = finding.exhibit
@@ -61,23 +62,23 @@ def hints(finding: Finding, store: Store) -> list[str]:
 
 
 def without_imports(script: str) -> str:
-    """TVMScript without the comment that says what to import."""
+    """TVMScript without the comment with its imports."""
     return script.partition("\n\n")[2] if script.startswith("# from ") else script
 
 
-def _told(finding: Finding) -> str:
+def _detail(finding: Finding) -> str:
     lines = finding.detail.strip().splitlines()
     if "Traceback (most recent call last)" in finding.detail:
         lines = [line for line in without_own_frames(lines) if not _BRIDGE.match(line)]
         return _clipped(lines, DETAIL, end=True)
-    story = finding.detail.strip().partition("\n\n# from tvm.script")[0].splitlines()
-    return "" if story == [finding.title] else _clipped(story, DETAIL)
+    lines = finding.detail.strip().partition("\n\n# from tvm.script")[0].splitlines()
+    return "" if lines == [finding.title] else _clipped(lines, DETAIL)
 
 
 def _clipped(lines: list[str], most: int, *, end: bool = False) -> str:
     left = len(lines) - most
     if left <= 0:
         return "\n".join(lines)
-    more = f"... {left} more line{'s' * (left != 1)}"
+    more = f"... {counted(left, 'more line')}"
     kept = [more, *lines[-most:]] if end else [*lines[:most], more]
     return "\n".join(kept)

@@ -1,52 +1,92 @@
-"""Foreign text as it may be shown: no control over the terminal, and not without end."""
+"""Foreign text made safe to show: no control characters, no endless lines."""
 
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from pathlib import Path
 
 LONGEST = 500
-"""Characters of a sentence with foreign text in it."""
+"""Characters of one line of our own with foreign text in it."""
+
+LONGEST_LINE = 2_000
+"""Characters of a line of a foreign text."""
+
+LONGEST_TEXT = 24_000
+"""Characters of a foreign text of several lines."""
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of Unicode: control, format (which turns the direction of writing), surrogates, and
-separators of lines."""
+"""Categories of Unicode: control, format (which can reverse the direction of writing), surrogates,
+and separators of lines."""
 
 
-def is_hidden(char: str) -> bool:
-    """A character that is not seen itself, but may do something to what is."""
-    return unicodedata.category(char) in _HIDDEN
+class _Escapes(dict[int, str]):
+    """What is shown for a code point; filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        shown = char = chr(code)
+        if char not in "\t\n" and unicodedata.category(char) in _HIDDEN:
+            shown = char.encode("unicode_escape", "surrogatepass").decode("ascii")
+        self[code] = shown
+        return shown
+
+
+_ESCAPES = _Escapes()
 
 
 def visible(text: str) -> str:
-    """The text with its control characters spelled out; lines stay lines."""
-    return "".join(char if char == "\n" or _shows(char) else _escape(char) for char in text)
+    """The text with invisible characters escaped as in Python; lines and tabs stay.
+
+    >>> visible("a\\x1b[31m\\u202eb")
+    'a\\\\x1b[31m\\\\u202eb'
+    """
+    return text.translate(_ESCAPES)
 
 
 def sentence(text: str, longest: int = LONGEST) -> str:
-    """One line of at most so many characters: what is too long loses its middle."""
-    return visible(_cut(text, longest).replace("\n", "\\n"))
+    """One line of at most `longest` characters; a longer text loses its middle."""
+    return message(text, longest).replace("\n", "\\n")
 
 
-def message(text: str) -> str:
-    """What a command ends with: lines stay lines, and what is too long loses its middle."""
-    return visible(_cut(text, 4 * LONGEST))
+def message(text: str, longest: int = 4 * LONGEST) -> str:
+    """An error message of several lines; a longer text loses its middle."""
+    return visible(_without_middle(text, longest)).replace("\t", "\\t")
 
 
-def _cut(text: str, longest: int) -> str:
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, and how much is left out."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
+
+
+def one_line(text: str, most: int) -> str:
+    """The beginning of a text as one line, white space collapsed."""
+    return shortened(" ".join(visible(text).split()), most)
+
+
+def readable(text: str) -> str:
+    """A text of several lines: `visible`, with long lines and long texts shortened."""
+    if len(text) > LONGEST_LINE:
+        cut = text[:LONGEST_TEXT]
+        lines = [shortened(line, LONGEST_LINE) for line in cut.split("\n")]
+        if len(text) > len(cut):
+            lines.append(f"… ({len(text) - len(cut):,} characters more)")
+        text = "\n".join(lines)
+    return visible(text)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A code block of Markdown that no line of the text can end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _without_middle(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     begin, end = longest * 2 // 3, longest // 3
     return f"{text[:begin]} [{len(text) - begin - end} characters] {text[-end:]}"
-
-
-def _shows(char: str) -> bool:
-    return (char.isascii() and char.isprintable()) or not is_hidden(char)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def short_path(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a person sees: live progress, and the table at the end."""
+"""Output for people: live progress, tables, numbers in words."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from rich.text import Text
 from .readable import sentence, visible
 
 WIDE = 160
-"""Columns of what is no terminal."""
+"""Columns where the output is no terminal."""
 
 EVERY = 10.0
-"""Seconds between two plain lines where there is no terminal."""
+"""Seconds between lines of progress where there is no terminal."""
 
 SELDOM = 60.0
-"""The same for lines that say more of the same."""
+"""The same for lines about cluster workers."""
 
 
 class Display(Protocol):
-    """Shows progress: lines that are replaced, and lines that stay."""
+    """Progress, which is replaced, and lines, which stay."""
 
     def progress(self, text: str) -> None:
-        """What is going on now."""
+        """Replace the line of progress."""
 
     def below(self, lines: Sequence[str], instead: str) -> None:
-        """More of what is going on, under the line of progress until something else is.
+        """Replace the lines below the line of progress.
 
         Args:
-            instead: what is said now and then where there is no terminal.
+            instead: printed now and then where there is no terminal.
         """
 
     def line(self, text: str, style: str = "") -> None:
-        """Something that stays on the screen."""
+        """Print a line that stays."""
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
 
 
 class _Terminal:
@@ -90,12 +90,12 @@ class _Plain:
 
 
 def display(console: Console) -> Display:
-    """Live on a terminal, plain lines now and then elsewhere."""
+    """Live progress on a terminal, a line now and then elsewhere."""
     return _Terminal(console) if console.is_terminal else _Plain(console)
 
 
 def results() -> Console:
-    """Where results go: as wide as the terminal, or wide enough for a file."""
+    """The console for results on stdout, as wide as the terminal or `WIDE`."""
     return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
@@ -103,8 +103,8 @@ def columns(*names: str, whole: Collection[str] = (), numbers: Collection[str] =
     """An empty table without lines.
 
     Args:
-        whole: columns whose cells stay on one line; those of the others are folded.
-        numbers: columns that are flush right.
+        whole: columns whose cells are not folded.
+        numbers: columns that are right-aligned.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in names:
@@ -114,10 +114,10 @@ def columns(*names: str, whole: Collection[str] = (), numbers: Collection[str] =
 
 
 def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | None]]) -> None:
-    """Print findings: pass, oracle, what went wrong and the reproducer's path below; sorted."""
+    """Print findings sorted: pass, oracle, title, and the path of the reproducer below."""
     table = columns("pass", "oracle", "what went wrong, reproducer", whole=("pass", "oracle"))
     for pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:3]):
-        shown = "no file reproduces it; see `relaxfuzz replay`" if path is None else str(path)
+        shown = "no reproducer file; see `relaxfuzz replay`" if path is None else str(path)
         what = Text(f"{sentence(title)}\n").append(visible(shown), style="dim")
         table.add_row(Text(sentence(pass_name)), Text(sentence(oracle)), what)
     console.print(table)

@@ -1,1 +1,39 @@
-"""What a store tells, in the forms that people and machines read."""
+"""The findings of a store as reports: HTML, JUnit XML, JSON lines, Markdown."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..user_input.mistake import Mistake
+
+if TYPE_CHECKING:
+    from .data import Report
+
+FORMS = ("html", "junit", "jsonl", "markdown")
+"""Each form is a module with a function of the same name."""
+
+EXTRA = {"jinja2", "markupsafe", "pygments"}
+"""Packages that `relaxfuzz[report]` installs."""
+
+PAGE = "report.html"
+"""The default report, in the store."""
+
+
+def writer(form: str) -> Callable[[Report], str]:
+    """The function that writes a form. Its module is imported only now, as it may need an extra.
+
+    Raises:
+        Mistake: a package of the extra is not installed.
+    """
+    try:
+        module = importlib.import_module(f".{form}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in EXTRA:
+            raise
+        raise Mistake(
+            f"--{form} needs {error.name}, which is not installed: pip install 'relaxfuzz[report]'"
+        ) from None
+    write: Callable[[Report], str] = getattr(module, form)
+    return write

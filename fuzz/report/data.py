@@ -1,4 +1,4 @@
-"""What every form of report tells: the bugs of a store, how each stands, what was done.
+"""The contents of a report in any form: the bugs of a store, their states, the runs.
 
 Only the store is read. No pass is run, and no module is loaded.
 """
@@ -6,6 +6,7 @@ Only the store is read. No pass is run, and no module is loaded.
 from __future__ import annotations
 
 import enum
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,24 +15,36 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...corpus.knowns import Known
+from ...corpus.reading import LONGEST_GENERATED, read_text
 from ..findings.dedup import by_row
 from ..findings.finding import Finding
 from ..findings.known import Expected
 from ..findings.rows import Row
 from ..findings.runs import Run
 from ..findings.store import Store
+from ..output.terminal import counted, duration
 from ..process.targets import PassStats
+from ..reproducer.description import promised, without_own_frames
 
 T = TypeVar("T")
 
 
 class State(enum.StrEnum):
-    """How an entry stands, in the order in which entries are shown."""
+    """The states of entries, in the order in which entries are shown."""
 
     NEW = "new"  # the last run was the first to find it
-    SEEN = "seen"  # a run before found it, too
-    KNOWN = "known"  # it is expected of this TVM
-    FIXED = "fixed"  # it was expected, or somebody judged so, and does not fail any more
+    SEEN = "seen"  # an earlier run found it, too
+    KNOWN = "known"  # a known bug of this TVM
+    FIXED = "fixed"  # a known bug, or one with this verdict, that no longer fails
+
+    @property
+    def label(self) -> str:
+        """The state in words."""
+        return "seen before" if self is State.SEEN else str(self)
+
+
+SETTLED = ("false", "wontfix")
+"""Verdicts after which nobody waits for a fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,65 +60,143 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One bug: a row of the store, or a known that runs met or saw fixed."""
+    """One bug: a row of the store, or a known bug that runs met or saw fixed."""
 
     id: str
-    """Of the row; of a known without a row, its name."""
+    """Of the row; of a known bug without a row, its name."""
     state: State
     title: str
     places: tuple[tuple[str, str], ...]
-    """Who is blamed (a pass, an operator, the parser) by which oracle: that of the finding to show
-    first, then the others. Those that it may have, for a known that was only counted."""
+    """Blamed pass (or operator, or parser) and oracle: first those of the finding that is shown,
+    then those of the others. For a known bug that was only counted: all that it may have."""
     evidence: tuple[Evidence, ...] = ()
-    """The best to show first; none for a known that was only counted."""
+    """The findings, the best to show first; none for a known bug that was only counted."""
     reports: int
-    """In how many distinct ways it was reported; what several runs counted of a known that has no
-    row is not told apart, so that it is the most of any run."""
+    """The number of distinct reports. Reports of several runs of a known bug without a row cannot
+    be told apart, so this is the largest number of any run."""
     runs: tuple[int, ...] = ()
-    """Those that told it, or met the known: their ids."""
+    """The ids of the runs that reported it, or met the known bug."""
     knowns: tuple[Known, ...] = ()
-    """The knowns that it may be, the likeliest first."""
+    """The known bugs that it may be, the likeliest first."""
     verdict: str | None = None
     note: str | None = None
 
     @property
     def passes(self) -> tuple[str, ...]:
-        """Who is blamed."""
+        """The blamed passes, operators and parsers."""
         return _distinct(blamed for blamed, _ in self.places)
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """Who says so."""
+        """The oracles that report it."""
         return _distinct(oracle for _, oracle in self.places)
 
     @property
     def links(self) -> tuple[str, ...]:
         """Issues and pull requests of TVM about it."""
-        return tuple(dict.fromkeys(link for known in self.knowns for link in known.upstream))
+        return _distinct(link for known in self.knowns for link in known.upstream)
 
     @property
-    def shown(self) -> Finding | None:
-        """The finding that stands for all."""
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings, the one to show first."""
+        return tuple(each.finding for each in self.evidence)
+
+    @property
+    def finding(self) -> Finding | None:
+        """The finding that is shown."""
         return self.evidence[0].finding if self.evidence else None
+
+    @property
+    def status(self) -> str:
+        """The verdict, the known bug, or that it is new; without regard to runs."""
+        if self.verdict is not None:
+            return self.verdict
+        return f"known: {self.knowns[0].name}" if self.knowns else "new"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to look at it."""
+        return self.state in (State.NEW, State.SEEN) and self.verdict not in SETTLED
+
+    @property
+    def closed_because(self) -> str:
+        """Why it is not open: the known bug, or the verdict and note."""
+        if self.state in (State.NEW, State.SEEN):
+            return f"{self.verdict}: {self.note}" if self.note else self.verdict or ""
+        parts = [known.what for known in self.knowns[:1]]
+        return ", ".join([*parts, *self.links]) or "known"
+
+    def reproducer_text(self) -> str:
+        """The reproducer of the finding that is shown; empty where there is none."""
+        path = self.evidence[0].reproducer if self.evidence else None
+        try:
+            return "" if path is None else read_text(path, LONGEST_GENERATED, errors="replace")
+        except OSError:  # moved away since
+            return ""
+
+
+def expected(finding: Finding) -> str:
+    """The promise that was broken, and its source."""
+    promise, source = promised(finding)
+    return f"{promise} ({source})"
+
+
+def detail(finding: Finding) -> str:
+    """The oracle's description of what happened."""
+    return "\n".join(without_own_frames(finding.detail.strip().split("\n")))
+
+
+def compared(finding: Finding) -> str:
+    """The difference that the oracle saw, or the module where there is none."""
+    if finding.exhibit is None:
+        return finding.source or finding.module
+    return finding.exhibit.story
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that is told of a store."""
+    """The contents of a store."""
 
     folder: Path
     tvm: str
-    """The version of TVM whose knowns are expected."""
+    """The version of TVM whose known bugs are expected."""
     entries: tuple[Entry, ...]
     """By state, pass, oracle and title."""
     runs: Mapping[int, Run]
     """In the order in which they began; none in a store of an older version."""
     unconfirmed: int
-    """Findings that did not come out again, or that only reduction met: not among the entries."""
+    """The number of findings that were not confirmed, which are not among the entries."""
 
     def of(self, *states: State) -> tuple[Entry, ...]:
         """The entries in these states."""
         return tuple(entry for entry in self.entries if entry.state in states)
+
+    @property
+    def counts(self) -> dict[State, int]:
+        """Entries by state."""
+        return {state: len(self.of(state)) for state in State}
+
+    def replay(self, finding: Finding) -> str:
+        """The command that checks a finding again."""
+        return f"relaxfuzz replay {shlex.quote(f'{self.folder}/{finding.id}')}"
+
+    def summary(self) -> str:
+        """The numbers of bugs, and what the runs did."""
+        bugs = ", ".join(f"{number} {state.label}" for state, number in self.counts.items())
+        parts = [f"Bugs: {bugs}."]
+        if (run := self.last) is not None:
+            seed = "" if run.seed is None else f", seed {run.seed}"
+            parts.append(
+                f"The last run ({run.command}{seed}): {counted(run.checks, 'check')} of "
+                f"{counted(len(run.passes), 'target')} on {counted(run.modules, 'module')} in "
+                f"{duration(run.seconds)}{'' if run.finished else ', not finished'}."
+            )
+            if len(self.runs) > 1:
+                checks = sum(each.checks for each in self.runs.values())
+                parts.append(f"All {len(self.runs)} runs: {counted(checks, 'check')}.")
+            if run.faults:
+                parts.append(f"{counted(len(run.faults), 'fault')} of relaxfuzz itself.")
+        return " ".join(parts)
 
     @property
     def last(self) -> Run | None:
@@ -114,7 +205,7 @@ class Report:
 
     @property
     def stats(self) -> dict[str, PassStats]:
-        """What all runs did, by item of the schedule: a pass, "sequence", or a pipeline."""
+        """The work of all runs by item of the schedule: a pass, "sequence", or a pipeline."""
         return {
             item: reduce(PassStats.__add__, (run.stats[item] for run in self._with(item)))
             for item in {item: None for run in self.runs.values() for item in run.stats}
@@ -122,7 +213,7 @@ class Report:
 
     @property
     def known_reports(self) -> Counter[str]:
-        """By item of the schedule: its checks that ended in a known."""
+        """By item of the schedule: its checks that ended in a known bug."""
         return Counter(
             {
                 item: sum(run.known_reports.get(item, 0) for run in self._with(item))
@@ -137,21 +228,16 @@ class Report:
 def gather(store: Store, expected: Expected) -> Report:
     """Read a store.
 
-    What no rule has looked at yet is an entry by itself.
+    A finding that no rule has assigned to a row yet is an entry of its own.
 
     Args:
-        expected: the knowns of the TVM that the report is about.
+        expected: the known bugs of the TVM that the report is about.
 
     Raises:
         UnknownFormat: a finding was written in another format version.
     """
     runs = store.runs.all()
-    findings = {finding.id: finding for finding in store.findings()}
-    rows = {row.id: row for row in store.rows.all()}
-    entries = [
-        _of_row(rows.get(id), id, members, store, runs, expected)
-        for id, members in by_row(store, findings.values()).items()
-    ]
+    entries = entries_of_rows(store, expected, runs)
     entries += _only_counted(runs, expected, {k.name for entry in entries for k in entry.knowns})
     order = list(State)
     entries.sort(key=lambda e: (order.index(e.state), e.passes, e.oracles, e.title, e.id))
@@ -164,23 +250,40 @@ def gather(store: Store, expected: Expected) -> Report:
     )
 
 
-def _of_row(
-    row: Row | None,
-    id: str,
+def entries_of_rows(store: Store, expected: Expected, runs: Mapping[int, Run] = {}) -> list[Entry]:
+    """The rows of a store, in the order in which they were made.
+
+    Args:
+        runs: what they know of bugs; none: states are not meant.
+    """
+    rows = {row.id: row for row in store.rows.all()}
+    grouped = by_row(store, store.findings())
+    order = dict.fromkeys([*rows, *grouped])
+    return [
+        entry_of(grouped[id], store, expected, row=rows.get(id), runs=runs)
+        for id in order
+        if id in grouped
+    ]
+
+
+def entry_of(
     findings: Sequence[Finding],
     store: Store,
-    runs: Mapping[int, Run],
     expected: Expected,
+    *,
+    row: Row | None = None,
+    runs: Mapping[int, Run] = {},
 ) -> Entry:
+    """Findings of one bug as an entry; the best finding to show comes first."""
     why = {} if row is None else {member.finding: member.why for member in row.members}
     knowns = Counter(known for finding in findings for known in expected.of(finding))
     likeliest = tuple(known for known, _ in knowns.most_common())
     ids = {finding.id for finding in findings}
-    told = tuple(number for number, run in runs.items() if not ids.isdisjoint(run.found))
+    reported = tuple(number for number, run in runs.items() if not ids.isdisjoint(run.found))
     verdict = None if row is None else row.verdict
     return Entry(
-        id=id,
-        state=_state(verdict, likeliest, told, runs),
+        id=store.rows.of(findings[0].id) or findings[0].id if row is None else row.id,
+        state=_state(verdict, likeliest, reported, runs),
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
@@ -188,7 +291,7 @@ def _of_row(
             for each in findings
         ),
         reports=len(findings),
-        runs=told,
+        runs=reported,
         knowns=likeliest,
         verdict=verdict,
         note=None if row is None else row.note,
@@ -196,19 +299,19 @@ def _of_row(
 
 
 def _state(
-    verdict: str | None, knowns: Sequence[Known], told: Sequence[int], runs: Mapping[int, Run]
+    verdict: str | None, knowns: Sequence[Known], reported: Sequence[int], runs: Mapping[int, Run]
 ) -> State:
     if verdict == "fixed" or (knowns and all(_is_fixed(known.name, runs) for known in knowns)):
         return State.FIXED
     if knowns:
         return State.KNOWN
-    # Without a record of runs nothing says that anybody has seen it.
-    first = told[0] if told else None
+    # Without a record of runs every bug is new.
+    first = reported[0] if reported else None
     return State.NEW if not runs or first == max(runs) else State.SEEN
 
 
 def _is_fixed(name: str, runs: Mapping[int, Run]) -> bool:
-    """The last run that speaks of the known says so."""
+    """Whether the last run that met or verified the known bug found it fixed."""
     for run in list(runs.values())[::-1]:
         if name in run.fixed or name in run.knowns:
             return name in run.fixed
@@ -216,7 +319,7 @@ def _is_fixed(name: str, runs: Mapping[int, Run]) -> bool:
 
 
 def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) -> list[Entry]:
-    """Knowns that runs tell of, and that no row of the store may be."""
+    """Known bugs that runs met or saw fixed, and that no row of the store may be."""
     files = {known.name: known for known in expected.knowns}
     names = _distinct(name for run in runs.values() for name in (*run.knowns, *run.fixed))
     entries = []

@@ -1,4 +1,4 @@
-"""The report as one page: a file that needs nothing else, on a disk or in a browser's sandbox."""
+"""The report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ import functools
 import hashlib
 import re
 import time
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
+from pygments.lexer import Lexer
+from pygments.lexers.diff import DiffLexer
+from pygments.lexers.python import PythonLexer
+from pygments.token import Comment, Generic, Keyword, Name, Number, String, Token, _TokenType
 
+from ...oracles.text.exhibit import Exhibit
+from ..findings.finding import Finding
+from ..output.readable import one_line, readable, visible
 from ..output.terminal import counted, duration
+from ..reproducer.description import promised
 from . import plots
-from .data import Report, State
-from .matrix import matrix
-from .passes import RARE, shares
-from .shown import groups
-from .told import NAMES, counts
-from .visible import readable, shortened, visible
+from .data import Entry, Report, State, detail
+from .matrix import RARE, matrix, shares
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 MEANING = {
     State.NEW: "the last run was the first to find them",
-    State.SEEN: "runs before found them, too",
-    State.KNOWN: "expected of this TVM",
-    State.FIXED: "they do not fail any more",
+    State.SEEN: "earlier runs found them, too",
+    State.KNOWN: "known bugs of this TVM",
+    State.FIXED: "they no longer fail",
 }
 
 PROGRAMS = {
@@ -40,23 +46,44 @@ PROGRAMS = {
 }
 
 LONGEST_WORDS = 400
-"""Characters of a title, or of anything else that stands in a line of the page's own."""
-
+"""Characters of a title or another text within a line of the page."""
 
 MOST_REPORTS = 40
-"""Findings of one entry that are named."""
+"""Findings of one entry that are listed."""
+
+MOST_CODE = 2_500_000
+"""Characters of code in a page, highlighting included; further entries have no code."""
+
+PRINTED = "\n# from tvm.script import"
+"""The beginning of a printed module."""
+
+CODE_CLASSES: dict[_TokenType, str] = {
+    Comment: "c",
+    Keyword: "k",
+    Name.Decorator: "d",
+    Name.Function: "f",
+    Number: "n",
+    String: "s",
+    Generic.Deleted: "del",
+    Generic.Inserted: "ins",
+    Generic.Heading: "h",
+    Generic.Subheading: "h",
+}
+"""CSS classes of tokens; all other tokens are plain text, which keeps the page small."""
+
+NOTHING = Markup("")
 
 
 def html(report: Report) -> str:
     """The page."""
     style, script = (_text(name) for name in ("style.css", "script.js"))
     page = _environment().get_template("page.html")
-    told = _told(report)
+    bugs_of_runs = _bugs_of_runs(report)
     return page.render(
         report=report,
-        groups=groups(report),
-        states=counts(report),
-        names={state: name.capitalize() for state, name in NAMES.items()},
+        groups=views_by_state(report),
+        states=report.counts,
+        names={state: state.label.capitalize() for state in State},
         meaning=MEANING,
         passes=sorted({name for entry in report.entries for name in entry.passes}),
         oracles=sorted({name for entry in report.entries for name in entry.oracles}),
@@ -66,8 +93,8 @@ def html(report: Report) -> str:
         matrix=matrix(report),
         shares=shares(report),
         progress=plots.progress(report.runs),
-        bugs=plots.bugs_by_run(report.runs, told),
-        told=told,
+        bugs=plots.bugs_by_run(report.runs, bugs_of_runs),
+        bugs_of_runs=bugs_of_runs,
         style=Markup(style),
         script=Markup(script),
         policy=(
@@ -77,24 +104,120 @@ def html(report: Report) -> str:
     )
 
 
-def _told(report: Report) -> dict[int, tuple[int, int]]:
-    """How many bugs that are not expected each run told: for the first time, and again."""
-    told = dict.fromkeys(report.runs, (0, 0))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
+    """An entry with the texts of the page, code highlighted."""
+
+    entry: Entry
+    promise: str = ""
+    source: str = ""
+    """The source of the promise."""
+    replay: str = ""
+    """The command that checks it again."""
+    detail: str = ""
+    sides: str = ""
+    """The labels of the two sides of the comparison."""
+    compared: Markup = NOTHING
+    module: Markup = NOTHING
+    reproducer: Markup = NOTHING
+    is_whole: bool = False
+    """Whether the reproducer is complete, so that it can be copied."""
+    is_cut: bool = False
+    """Whether code was left out of the page."""
+
+
+def views_by_state(report: Report) -> dict[State, list[EntryView]]:
+    """The entries by state; the code of new ones is the last to be left out."""
+    groups: dict[State, list[EntryView]] = {state: [] for state in State}
+    left = MOST_CODE
+    for entry in report.entries:
+        view = _view(report, entry, cut=left <= 0)
+        left -= sum(map(len, (view.detail, view.compared, view.module, view.reproducer)))
+        groups[entry.state].append(view)
+    return groups
+
+
+def _view(report: Report, entry: Entry, *, cut: bool) -> EntryView:
+    finding = entry.finding
+    if finding is None:
+        return EntryView(entry=entry)
+    promise, source = promised(finding)
+    command = report.replay(finding)
+    if cut:
+        return EntryView(entry=entry, promise=promise, source=source, replay=command, is_cut=True)
+    text = entry.reproducer_text()
+    exhibit = finding.exhibit
+    module = finding.source or finding.module if exhibit is None else exhibit.module
+    return EntryView(
+        entry=entry,
+        promise=promise,
+        source=source,
+        replay=command,
+        detail=_detail(finding),
+        sides="" if exhibit is None else f"{exhibit.left_label} → {exhibit.right_label}",
+        compared=NOTHING if exhibit is None else _compared(exhibit),
+        module=_python(module),
+        reproducer=_python(text),
+        is_whole=readable(text) == text,
+    )
+
+
+def _compared(exhibit: Exhibit) -> Markup:
+    """The difference; where there is none, the left side unless it is the module."""
+    # The page has the labels, with which a difference begins, in the heading.
+    _, _, hunks = exhibit.diff.partition("\n@@")
+    if hunks:
+        # The lexer does not recognize a last line without a line break.
+        return _highlighted(f"@@{hunks}\n", DiffLexer(stripnl=False))
+    return _python("" if exhibit.left == exhibit.module else exhibit.left)
+
+
+def _detail(finding: Finding) -> str:
+    """The oracle's description without the module; empty where the title has it all."""
+    text = detail(finding)
+    if finding.exhibit is not None:
+        text = text.partition(PRINTED)[0].rstrip()
+    return "" if text == finding.title else readable(text)
+
+
+def _python(text: str) -> Markup:
+    return _highlighted(text, PythonLexer(stripnl=False, ensurenl=False))
+
+
+def _highlighted(text: str, lexer: Lexer) -> Markup:
+    tokens = ((_class(kind), part) for kind, part in lexer.get_tokens(readable(text)))
+    parts = []
+    for name, group in groupby(tokens, key=lambda token: token[0]):
+        code = escape("".join(part for _, part in group))
+        parts.append(Markup('<span class="{}">{}</span>').format(name, code) if name else code)
+    return Markup("").join(parts)
+
+
+def _class(kind: _TokenType) -> str:
+    while kind is not Token and kind not in CODE_CLASSES:
+        assert kind.parent is not None, kind
+        kind = kind.parent
+    return CODE_CLASSES.get(kind, "")
+
+
+def _bugs_of_runs(report: Report) -> dict[int, tuple[int, int]]:
+    """The number of new bugs, and of bugs seen before, that each run reported; without knowns."""
+    bugs = dict.fromkeys(report.runs, (0, 0))
     for entry in report.of(State.NEW, State.SEEN):
         for number in entry.runs:
-            new, again = told[number]
+            new, again = bugs[number]
             first = number == entry.runs[0]
-            told[number] = (new + first, again + (not first))
-    return told
+            bugs[number] = (new + first, again + (not first))
+    return bugs
 
 
 def _versions(report: Report) -> dict[str, str]:
-    """What the last run, or else any finding, was made with."""
-    told = report.last.versions if report.last is not None else {}
-    if not told:
-        findings = (entry.shown for entry in report.entries)
-        told = next((finding.versions for finding in findings if finding is not None), {})
-    versions = {"tvm": report.tvm, **told}
+    """The versions of the last run, or else of any finding."""
+    found = report.last.versions if report.last is not None else {}
+    if not found:
+        findings = (entry.finding for entry in report.entries)
+        found = next((finding.versions for finding in findings if finding is not None), {})
+    versions = {"tvm": report.tvm, **found}
     return {
         PROGRAMS[key]: versions[key]
         for key in PROGRAMS
@@ -126,13 +249,12 @@ def _environment() -> Environment:
 
 
 def _finalized(value: object) -> object:
-    """What every expression of a template gives goes through here."""
+    """Applied to the value of every expression of a template."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
 
 
 def _words(text: str) -> str:
-    """Something for one line."""
-    return shortened(" ".join(visible(text).split()), LONGEST_WORDS)
+    return one_line(text, LONGEST_WORDS)
 
 
 def _date(seconds: float) -> str:
@@ -140,7 +262,7 @@ def _date(seconds: float) -> str:
 
 
 def _percent(part: float) -> str:
-    """Whole percents, but what is there is never 0 %, and what is missing leaves no 100 %."""
+    """Whole percents, with `<1 %` and `>99 %` next to the ends."""
     if 0 < part < 0.01:
         return "<1 %"
     return ">99 %" if 0.99 < part < 1 else f"{part:.0%}".replace("%", " %")
@@ -155,5 +277,5 @@ def _text(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """What the page's policy calls an inline element with this text."""
+    """The source expression of an inline element for the page's content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

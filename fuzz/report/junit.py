@@ -1,8 +1,7 @@
 """The report as JUnit XML, which Jenkins, GitLab and most CI services show as tests.
 
-A bug is a test case, in the suite of the last run that met it: it fails while it is open, is
-skipped while it is known, and passes once it is fixed. A pass in which nothing is wrong is one that
-passes.
+A bug is a test case in the suite of the last run that met it. It fails while it is open, is skipped
+while it is known, and passes once it is fixed. A pass without open bugs is a test case that passes.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from .data import Entry, Report, State
+from ..output.readable import one_line, readable
+from .data import Entry, Report, State, compared, detail, expected
 from .matrix import bare
-from .told import compared, expected, fails, happened, known_as, replay
-from .visible import readable, shortened, visible
 
 NAME = "relaxfuzz"
 
 LONGEST = 300
-"""Characters of an attribute: it is one line of a table somewhere."""
+"""Characters of an attribute, which CI services show as one line."""
 
 
 def junit(report: Report) -> str:
@@ -34,7 +32,7 @@ def junit(report: Report) -> str:
 
 
 def _by_run(report: Report) -> dict[int, list[Entry]]:
-    """The entries by the last run that met them; those that no run tells of with the last one."""
+    """The entries by the last run that met them; those of no run belong to the last run."""
     last = max(report.runs, default=0)
     grouped: dict[int, list[Entry]] = {}
     for entry in report.entries:
@@ -56,7 +54,7 @@ def _suite(root: Element, report: Report, number: int, entries: Iterable[Entry])
     for entry in entries:
         _case(suite, report, entry)
     if number == max(report.runs, default=0):
-        for item, seconds in _in_order(report):
+        for item, seconds in _passing(report):
             attributes = {"classname": NAME, "name": _line(item), "time": f"{seconds:.3f}"}
             SubElement(suite, "testcase", attributes)
     _count(suite, suite.iter("testcase"))
@@ -69,12 +67,12 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
         "testcase",
         {
             "classname": _line(f"{NAME}.{blamed}" if blamed else NAME),
-            # The id, which stays the same, tells bugs apart that look alike.
+            # The id distinguishes bugs with equal titles.
             "name": _line(f"{oracle}: {entry.title} [{entry.id}]"),
             "time": "0.000",
         },
     )
-    finding = entry.shown
+    finding = entry.finding
     if finding is not None:
         path = entry.evidence[0].reproducer
         _properties(
@@ -85,26 +83,26 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
                 "key": " | ".join(finding.full_key),
                 "place": finding.violation.place,
                 "reproducer": "" if path is None else path,
-                "replay": replay(report, finding),
+                "replay": report.replay(finding),
                 **({"first_bad": finding.first_bad} if finding.first_bad else {}),
             },
         )
-    if fails(entry):
+    if entry.is_open:
         failure = SubElement(
             case, "failure", {"message": _line(entry.title), "type": _line(oracle)}
         )
         if finding is not None:
-            parts = [f"Expected: {expected(finding)}", happened(finding), replay(report, finding)]
+            parts = [f"Expected: {expected(finding)}", detail(finding), report.replay(finding)]
             failure.text = _text("\n\n".join(parts))
     elif entry.state is not State.FIXED:
-        SubElement(case, "skipped", {"message": _line(known_as(entry)), "type": entry.state})
+        SubElement(case, "skipped", {"message": _line(entry.closed_because), "type": entry.state})
     if finding is not None:
         SubElement(case, "system-out").text = _text(compared(finding))
 
 
-def _in_order(report: Report) -> Iterator[tuple[str, float]]:
-    """What was checked in the last run, and nothing is wrong with."""
-    blamed = {name for entry in report.entries if fails(entry) for name in entry.passes}
+def _passing(report: Report) -> Iterator[tuple[str, float]]:
+    """Passes that the last run checked and that have no open bugs, and the seconds of each."""
+    blamed = {name for entry in report.entries if entry.is_open for name in entry.passes}
     if report.last is not None:
         for item, stats in report.last.stats.items():
             if stats.checks and bare(item) not in blamed:
@@ -125,7 +123,7 @@ def _count(parent: Element, cases: Iterable[Element]) -> None:
 
 
 _NO_CHARACTERS = re.compile("[\ufffe\uffff]")
-"""What XML forbids besides what is not visible anyway."""
+"""Characters that XML forbids and `visible` leaves."""
 
 
 def _text(text: str) -> str:
@@ -133,4 +131,4 @@ def _text(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return _NO_CHARACTERS.sub("\ufffd", shortened(" ".join(visible(text).split()), LONGEST))
+    return _NO_CHARACTERS.sub("\ufffd", one_line(text, LONGEST))

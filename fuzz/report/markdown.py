@@ -1,7 +1,7 @@
 """The report as Markdown, for the summary of a CI run.
 
-Whatever comes from a module, a pass or a compiler stands in code: there a renderer reads no markup,
-and GitHub neither mentions people nor links issues.
+Texts from modules, passes and compilers are code: a renderer reads no markup in code, and GitHub
+neither mentions people nor links issues in it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..findings.finding import Finding
-from ..output.fenced import fenced
+from ..output.readable import fenced, one_line, readable
 from ..output.terminal import counted
-from .data import Entry, Report, State
-from .told import compared, expected, fails, happened, known_as, replay, reproducer, summary
-from .visible import readable, shortened, visible
+from .data import Entry, Report, State, compared, detail, expected
 
 LIMIT = 1_000_000
 """Bytes; GitHub shows no summary of more than a mebibyte."""
@@ -25,15 +23,15 @@ LONGEST_CELL = 240
 MOST_ROWS = 500
 """Rows of one table."""
 
-MOST_LINES = {"happened": 40, "compared": 120, "reproducer": 150}
-"""Lines of the blocks of one bug."""
+MOST_LINES = {"detail": 40, "compared": 120, "reproducer": 150}
+"""Lines of each block of one bug."""
 
 
 def markdown(report: Report) -> str:
-    """The document; bugs for whose details there is no room are only in the tables."""
-    open_ = [entry for entry in report.entries if fails(entry)]
+    """The document; where it gets too long, further bugs are only in the tables."""
+    open_ = [entry for entry in report.entries if entry.is_open]
     new = [entry for entry in open_ if entry.state is State.NEW]
-    parts = [_head(new, open_), _plain(summary(report)), *_tables(report, open_)]
+    parts = [_head(new, open_), _plain(report.summary()), *_tables(report, open_)]
     size = sum(len(part.encode()) + 2 for part in parts)
     left_out = 0
     for entry in open_:
@@ -56,7 +54,7 @@ def _head(new: Sequence[Entry], open_: Sequence[Entry]) -> str:
 
 
 def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
-    for state, title in ((State.NEW, "New"), (State.SEEN, "Seen by runs before")):
+    for state, title in ((State.NEW, "New"), (State.SEEN, "Seen by earlier runs")):
         entries = [entry for entry in open_ if entry.state is state]
         if entries:
             rows = (
@@ -64,20 +62,20 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
                 for entry in entries
             )
             yield f"### {title}\n\n{_table(('id', 'pass', 'oracle', 'what went wrong'), rows)}"
-    others = [entry for entry in report.entries if not fails(entry)]
+    others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]
         if entries:
             rows = (
-                (_joined(entry.passes), _joined(entry.oracles), entry.title, known_as(entry))
+                (_joined(entry.passes), _joined(entry.oracles), entry.title, entry.closed_because)
                 for entry in entries
             )
-            table = _table(("pass", "oracle", "what went wrong", "why it is here"), rows)
+            table = _table(("pass", "oracle", "what went wrong", "why it is closed"), rows)
             yield _folded(f"{len(entries)} {title}", table)
 
 
 def _group(entry: Entry) -> str:
-    """Why nobody needs to look at it."""
+    """The group of an entry that is not open."""
     return str(entry.state) if entry.state in (State.KNOWN, State.FIXED) else "judged"
 
 
@@ -87,57 +85,57 @@ def _joined(names: Iterable[str]) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    told = list(rows)
-    lines += [f"| {' | '.join(map(code, row))} |" for row in told[:MOST_ROWS]]
-    more = len(told) - MOST_ROWS
+    all_rows = list(rows)
+    lines += [f"| {' | '.join(map(code, row))} |" for row in all_rows[:MOST_ROWS]]
+    more = len(all_rows) - MOST_ROWS
     return "\n".join([*lines, *(["", f"and {more} more"] if more > 0 else [])])
 
 
 def _details(report: Report, entry: Entry) -> str:
     blamed, oracle = entry.places[0] if entry.places else ("", "")
     title = f"{code(blamed)}: {code(entry.title)} ({code(oracle)})"
-    finding = entry.shown
+    finding = entry.finding
     return _folded(title, "\n\n".join([] if finding is None else _blocks(report, entry, finding)))
 
 
 def _blocks(report: Report, entry: Entry, finding: Finding) -> Iterator[str]:
     yield f"Expected: {code(expected(finding), 1000)}"
-    if (said := happened(finding)) and said != finding.title:
-        yield _block(said, "happened")
+    if (text := detail(finding)) and text != finding.title:
+        yield _block(text, "detail")
     language = "diff" if finding.exhibit is not None and finding.exhibit.diff else "python"
     yield _block(compared(finding), "compared", language)
-    if text := reproducer(entry):
-        yield _folded("A file that fails", _block(text, "reproducer", "python"))
-    yield f"See it again: {code(replay(report, finding), 1000)}"
+    if text := entry.reproducer_text():
+        yield _folded("Reproducer", _block(text, "reproducer", "python"))
+    yield f"Replay: {code(report.replay(finding), 1000)}"
 
 
 def _block(text: str, what: str, language: str = "") -> str:
-    """The beginning of a text; of what happened, the end, where the exception stands."""
+    """The beginning of a text; of a detail the end, which has the exception."""
     rows, most = readable(text).strip("\n").split("\n"), MOST_LINES[what]
     left = len(rows) - most
     if left > 0:
         more = f"… {counted(left, 'more line')}"
-        rows = [more, *rows[-most:]] if what == "happened" else [*rows[:most], more]
+        rows = [more, *rows[-most:]] if what == "detail" else [*rows[:most], more]
     return fenced("\n".join(rows), language)
 
 
 def _folded(title: str, body: str) -> str:
-    # Markdown goes on inside of HTML only behind an empty line.
+    # Markdown continues inside HTML only after an empty line.
     return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def code(text: str, most: int = LONGEST_CELL) -> str:
-    """A text as code in a line, a table's cell or a summary; empty for an empty one.
+    """A text as inline code, for a line, a table's cell or a summary; empty for an empty text.
 
-    Every sign is written by its number, so that no renderer takes it for its own.
+    Every punctuation character is a character reference, so that no renderer interprets it.
     """
-    line = shortened(" ".join(visible(text).split()), most)
+    line = one_line(text, most)
     return f"<code>{_plain(line)}</code>" if line else ""
 
 
-_SIGN = re.compile(r"[!-/:-@\[-`{-~]")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 def _plain(text: str) -> str:
-    """Words in which no sign means anything to Markdown or HTML."""
-    return _SIGN.sub(lambda sign: f"&#{ord(sign.group())};", text)
+    """A text without any character that Markdown or HTML interprets."""
+    return _PUNCTUATION.sub(lambda found: f"&#{ord(found[0])};", text)

@@ -1,4 +1,4 @@
-"""Passes by oracles: what was found where, and what was asked without finding anything."""
+"""Tables by pass: how often each was checked, and its bugs and checks by oracle."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ TIERS = {1: "structural", 2: "metamorphic", 3: "evaluated", 4: "executed"}
 SEQUENCE = "sequence"
 """The schedule's name for random lists of passes."""
 
-ASKED_OF_LISTS = {"crash", "well-formed", "sequential"}
-ASKED_OF_PIPELINES = {"crash", "well-formed", "lowering-complete", *OF_PIPELINES}
-"""The rest is asked of the passes by themselves."""
+ON_LISTS = {"crash", "well-formed", "sequential"}
+ON_PIPELINES = {"crash", "well-formed", "lowering-complete", *OF_PIPELINES}
+"""Oracles that run on lists of passes and on pipelines; the others run on single passes."""
+
+
+RARE = 0.05
+"""A pass that applies to a smaller share of modules is hardly checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +39,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one oracle said of one pass."""
+    """The results of one oracle on one pass."""
 
     new: int
-    """Bugs that are not expected."""
+    """Bugs that are not known."""
     known: int
-    """Bugs that are, or were."""
-    asked: int
-    """Checks that asked it."""
-    silence: str = ""
-    """Why nobody asks it, where it is known."""
+    """Bugs that are, or were, known."""
+    checks: int
+    """Checks in which the oracle ran."""
+    skipped: str = ""
+    """Why the oracle does not run on the pass; empty where it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A pass, what the schedule makes of passes, or an operator that is blamed."""
+    """A pass, a list or pipeline of passes, or an operator that is blamed."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -57,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Columns in groups; rows that were checked, and whoever else is blamed."""
+    """Columns in groups; rows that were checked, and other blamed names."""
 
     groups: Mapping[str, tuple[Column, ...]]
     rows: tuple[Row, ...]
@@ -65,26 +69,26 @@ class Matrix:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Those of all groups."""
+        """The columns of all groups."""
         return tuple(column for group in self.groups.values() for column in group)
 
 
 def matrix(report: Report) -> Matrix:
-    """Bugs and questions of all runs of a store."""
+    """Bugs and checks of all runs of a store."""
     bugs = _bugs(report)
-    asked: dict[str, PassStats] = defaultdict(PassStats)
+    stats: dict[str, PassStats] = defaultdict(PassStats)
     own = {bare(item) for item in report.stats if is_own(item)}
     for item in in_order(report.stats):
-        asked[bare(item)] += report.stats[item]
+        stats[bare(item)] += report.stats[item]
     groups = _groups({oracle for _, oracle in bugs})
     columns = [column.name for group in groups.values() for column in group]
 
     def row(name: str) -> Row:
         contract = None if name in own else catalogue.get(name)
-        cells = (_cell(name, oracle, contract, asked[name], bugs) for oracle in columns)
+        cells = (_cell(name, oracle, contract, stats[name], bugs) for oracle in columns)
         return Row(name, tuple(cells))
 
-    rows = list(asked)
+    rows = list(stats)
     others = sorted({name for name, _ in bugs} - set(rows))
     return Matrix(groups, tuple(map(row, rows)), tuple(map(row, others)))
 
@@ -143,21 +147,21 @@ def _cell(
 ) -> Cell:
     states = bugs.get((name, oracle), [])
     new = sum(state in (State.NEW, State.SEEN) for state in states)
-    silence = _silence(name, ORACLES[oracle], contract) if oracle in ORACLES else ""
-    everywhere = oracle in DEATHS or (oracle in ORACLES and ORACLES[oracle].tier == 1)
-    asked = stats.checks if everywhere else stats.sampled.get(oracle, 0)
-    return Cell(new, len(states) - new, 0 if silence else asked, silence)
+    skipped = _skipped(name, ORACLES[oracle], contract) if oracle in ORACLES else ""
+    every_check = oracle in DEATHS or (oracle in ORACLES and ORACLES[oracle].tier == 1)
+    checks = stats.checks if every_check else stats.sampled.get(oracle, 0)
+    return Cell(new, len(states) - new, 0 if skipped else checks, skipped)
 
 
-def _silence(name: str, oracle: Oracle, contract: PassContract | None) -> str:
-    """Why an oracle is not asked about a pass."""
+def _skipped(name: str, oracle: Oracle, contract: PassContract | None) -> str:
+    """Why an oracle does not run on a pass; empty where it does."""
     of_pipelines = oracle.name in OF_PIPELINES
     if not is_single(name):
-        asked = ASKED_OF_LISTS if name == SEQUENCE else ASKED_OF_PIPELINES
-        silence = "asked of pipelines" if of_pipelines else "asked of single passes"
-        return "" if oracle.name in asked else silence
+        if oracle.name in (ON_LISTS if name == SEQUENCE else ON_PIPELINES):
+            return ""
+        return f"runs on {'pipelines' if of_pipelines else 'single passes'} only"
     if of_pipelines:
-        return "asked of pipelines"
+        return "runs on pipelines only"
     if oracle.name == "reference" and (contract is None or contract.reference is None):
         return "the pass has no reference"
     if oracle.name == "lowering-complete" and (contract is None or not contract.lowers):
@@ -168,3 +172,48 @@ def _silence(name: str, oracle: Oracle, contract: PassContract | None) -> str:
         if exemption.oracle == oracle.name and exemption.when is None:
             return f"{exemption.reason} ({exemption.source})"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The statistics of an item of the schedule over all runs."""
+
+    name: str
+    checks: int
+    applied: float
+    """The share of modules that it applied to."""
+    changed: float | None
+    """The share of checks in which it changed the module; None for what is no single pass."""
+    known: float
+    """The share of checks that ended in a known bug."""
+    avoided: int
+    """Modules that were skipped because of the trigger of a known bug."""
+    rate: float
+    """Checks per second; 0 where it is unknown."""
+    bugs: int
+    """Bugs that it is blamed for and that are not known."""
+
+
+def shares(report: Report) -> list[Share]:
+    """The statistics by item, in the order of the matrix."""
+    known = report.known_reports
+    all_stats = report.stats
+    made = []
+    for item in in_order(all_stats):
+        stats = all_stats[item]
+        tried = stats.checks + stats.inapplicable
+        checks = max(1, stats.checks)
+        blamed = [e for e in report.of(State.NEW, State.SEEN) if bare(item) in e.passes]
+        made.append(
+            Share(
+                item,
+                stats.checks,
+                stats.checks / max(1, tried),
+                stats.changed / checks if is_single(item) else None,
+                min(1.0, known[item] / checks),
+                stats.avoided,
+                stats.checks / stats.seconds if stats.seconds else 0.0,
+                len(blamed),
+            )
+        )
+    return made

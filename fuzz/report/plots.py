@@ -1,62 +1,64 @@
-"""Plots as inline SVG in the colours of the page, so that they are at home in light and dark.
-
-Matplotlib lays a plot out; then styles become attributes, since the page allows no inline styles,
-and colours become names of the page's own.
-"""
+"""Plots as inline SVG in the colours of the page, for its light and dark themes."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
-from xml.etree import ElementTree
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-import matplotlib
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ..findings.runs import Run, Sample
 
 EARLIER = 8
-"""Runs before the last one that are drawn, too."""
+"""Earlier runs that are drawn beside the last one."""
 
 MOST_RUNS = 60
-"""Runs of which the new bugs are drawn."""
+"""Runs in the plot of bugs."""
 
-_INK, _GRID, _FAINT, _ACCENT, _NEW, _SEEN = (
-    "#000001", "#000002", "#000003", "#000004", "#000005", "#000006",
-)  # fmt: skip
-"""What matplotlib draws in, to be found again."""
+WIDTH = 960
 
-_COLOURS = {
-    _INK: "var(--muted)",
-    _GRID: "var(--line)",
-    _FAINT: "var(--faint)",
-    _ACCENT: "var(--accent)",
-    _NEW: "var(--new)",
-    _SEEN: "var(--seen)",
-}
+COUNTS = {"modules": "modules", "checks": "checks", "distinct findings": "findings"}
+"""The plots of progress, and the field of a sample for each."""
 
-_SVG = "http://www.w3.org/2000/svg"
-_LINK = "{http://www.w3.org/1999/xlink}href"
 
-_STYLE: Any = {  # matplotlib types it by the names of all its settings
-    "svg.fonttype": "none",  # text stays text: it can be searched, and gets the page's font
-    "font.size": 9.0,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "text.color": _INK,
-    "grid.color": _GRID,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-}
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """A rectangle of the plot, in pixels, and the values at its right and upper edges."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    x_most: float
+    y_most: float
+
+    def x(self, value: float) -> float:
+        return round(self.left + (self.right - self.left) * value / self.x_most, 2)
+
+    def y(self, value: float) -> float:
+        return round(self.bottom - (self.bottom - self.top) * value / self.y_most, 2)
+
+    def frame(self, x_label: str, y_label: str, x_ticks: Mapping[float, str]) -> str:
+        """Grid, ticks and labels."""
+        parts = []
+        for value in _ticks(self.y_most, smallest=1):
+            at = self.y(value)
+            parts.append(_line([(self.left, at), (self.right, at)], "line", 1))
+            parts.append(_text(self.left - 6, at + 3, "end", f"{value:,.0f}"))
+        parts += [
+            _text(self.x(at), self.bottom + 14, "middle", tick) for at, tick in x_ticks.items()
+        ]
+        corner = [(self.left, self.top), (self.left, self.bottom), (self.right, self.bottom)]
+        middle = (self.left + self.right) / 2
+        return "".join(
+            [
+                *parts,
+                _line(corner, "muted", 1),
+                _text(middle, self.bottom + 30, "middle", x_label),
+                _text(self.left, self.top - 8, "start", y_label),
+            ]
+        )
 
 
 def progress(runs: Mapping[int, Run]) -> Markup:
@@ -65,71 +67,79 @@ def progress(runs: Mapping[int, Run]) -> Markup:
     if not sampled:
         return Markup("")
     *earlier, (last, run) = sampled[-EARLIER - 1 :]
-    scale, unit = _unit(max(each.samples[-1].seconds for _, each in [*earlier, (last, run)]))
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(9.6, 2.3), layout="constrained")
-        for axes, count in zip(
-            figure.subplots(1, 3), ("modules", "checks", "distinct findings"), strict=True
-        ):
-            for _, other in earlier:
-                _line(axes, other.samples, count, scale, color=_FAINT, linewidth=1.0)
-            _line(axes, run.samples, count, scale, color=_ACCENT, linewidth=1.8)
-            axes.set(xlabel=f"time ({unit})", ylabel=count, xlim=(0, None), ylim=(0, None))
-            _whole(axes)
-        end = run.samples[-1]
-        title = (
-            f"Run {last}: {end.modules:,} modules, {end.checks:,} checks and {end.findings:,} "
-            f"distinct findings after {end.seconds:,.0f} seconds"
-            + (f"; in grey, {len(earlier)} earlier" if earlier else "")
-        )
-        return _svg(figure, "progress", title)
+    drawn = [each for _, each in earlier] + [run]
+    seconds = max(each.samples[-1].seconds for each in drawn)
+    scale, unit = _unit(seconds)
+    parts = []
+    for number, (label, field) in enumerate(COUNTS.items()):
+        left = 60 + number * WIDTH / 3
+        most = max(getattr(sample, field) for each in drawn for sample in each.samples)
+        axes = _Axes(left, left + WIDTH / 3 - 80, 24, 190, seconds / scale, max(most, 1) * 1.05)
+        ticks = {value: f"{value:g}" for value in _ticks(axes.x_most)}
+        parts.append(axes.frame(f"time ({unit})", label, ticks))
+        parts += [_curve(axes, each.samples, field, scale, "faint", 1) for each in drawn[:-1]]
+        parts.append(_curve(axes, run.samples, field, scale, "accent", 1.8))
+    end = run.samples[-1]
+    title = (
+        f"Run {last}: {end.modules:,} modules, {end.checks:,} checks and {end.findings:,} "
+        f"distinct findings after {end.seconds:,.0f} seconds"
+        + (f"; in grey, {len(earlier)} earlier" if earlier else "")
+    )
+    return _svg("progress", title, 230, parts)
 
 
-def bugs_by_run(runs: Mapping[int, Run], told: Mapping[int, tuple[int, int]]) -> Markup:
-    """How many bugs each run told, new and old; empty where there are none, or one run.
+def bugs_by_run(runs: Mapping[int, Run], bugs: Mapping[int, tuple[int, int]]) -> Markup:
+    """New bugs and bugs seen before by run; empty where there are none, or only one run.
 
     Args:
-        told: by run: new ones, and others.
+        bugs: by run, the numbers of both.
     """
     numbers = list(runs)[-MOST_RUNS:]
-    new = [told[number][0] for number in numbers]
-    again = [told[number][1] for number in numbers]
-    if len(numbers) < 2 or not any(new + again):
+    most = max((sum(bugs[number]) for number in numbers), default=0)
+    if len(numbers) < 2 or not most:
         return Markup("")
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(9.6, 1.9), layout="constrained")
-        axes = figure.subplots()
-        at = range(len(numbers))
-        axes.bar(at, new, color=_NEW, width=0.6)
-        axes.bar(at, again, bottom=new, color=_SEEN, width=0.6)
-        axes.set(xlabel="run", ylabel="bugs told")
-        step = -(-len(numbers) // 20)
-        axes.set_xticks(list(at)[::step], [str(number) for number in numbers][::step])
-        axes.grid(visible=False, axis="x")
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
-        # One bar alone would be as wide as the plot.
-        axes.set_xlim(-0.7, max(len(numbers), 12) - 0.3)
-        title = f"Bugs told by runs {numbers[0]} to {numbers[-1]}: {sum(new)} when they were new"
-        return _svg(figure, "bugs", title)
+    axes = _Axes(60, WIDTH - 20, 24, 140, max(len(numbers), 12), most * 1.05)
+    step = -(-len(numbers) // 20)
+    ticks = {at + 0.5: str(number) for at, number in enumerate(numbers) if at % step == 0}
+    parts = [axes.frame("run", "bugs reported", ticks)]
+    for at, number in enumerate(numbers):
+        new, again = bugs[number]
+        for low, high, colour in ((0, new, "new"), (new, new + again, "seen")):
+            width, height = axes.x(at + 0.8) - axes.x(at + 0.2), axes.y(low) - axes.y(high)
+            parts.append(
+                f'<rect x="{axes.x(at + 0.2)}" y="{axes.y(high)}" width="{width:.2f}" '
+                f'height="{height:.2f}" fill="var(--{colour})"></rect>'
+            )
+    new_bugs = sum(bugs[number][0] for number in numbers)
+    title = f"Bugs reported by runs {numbers[0]} to {numbers[-1]}, {new_bugs} of them new"
+    return _svg("bugs", title, 180, parts)
 
 
-def _line(
-    axes: Axes, samples: Sequence[Sample], count: str, scale: float, *, color: str, linewidth: float
-) -> None:
-    field = "findings" if count.endswith("findings") else count
-    axes.plot(
-        [0.0, *(sample.seconds / scale for sample in samples)],
-        [0, *(getattr(sample, field) for sample in samples)],
-        color=color,
-        linewidth=linewidth,
-        solid_capstyle="round",
+def _curve(
+    axes: _Axes, samples: Sequence[Sample], field: str, scale: float, colour: str, width: float
+) -> str:
+    points = [(0.0, 0.0), *((each.seconds / scale, getattr(each, field)) for each in samples)]
+    return _line([(axes.x(x), axes.y(y)) for x, y in points], colour, width)
+
+
+def _line(points: Iterable[tuple[float, float]], colour: str, width: float) -> str:
+    path = "L".join(f"{x} {y}" for x, y in points)
+    return f'<path d="M{path}" fill="none" stroke="var(--{colour})" stroke-width="{width}"></path>'
+
+
+def _text(x: float, y: float, anchor: str, text: str) -> str:
+    return (
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="11" fill="var(--muted)">'
+        f"{text}</text>"
     )
 
 
-def _whole(axes: Axes) -> None:
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+def _ticks(most: float, smallest: float = 0) -> list[float]:
+    """At most six round numbers from 0 to `most`, with steps of at least `smallest`."""
+    power = 10.0 ** math.floor(math.log10(most / 5))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * 5 >= most)
+    step = max(step, smallest)
+    return [step * number for number in range(int(most / step) + 1)]
 
 
 def _unit(seconds: float) -> tuple[float, str]:
@@ -138,50 +148,8 @@ def _unit(seconds: float) -> tuple[float, str]:
     return (60.0, "minutes") if seconds < 3 * 3600 else (3600.0, "hours")
 
 
-def _svg(figure: Figure, name: str, title: str) -> Markup:
-    """The figure as an SVG element with a title, its ids begin with the name."""
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    root = ElementTree.fromstring(buffer.getvalue())
-    for parent in root.iter():
-        for child in list(parent):
-            # The metadata name web addresses; the style sheet would rule the whole page.
-            if child.tag in (f"{{{_SVG}}}style", f"{{{_SVG}}}metadata"):
-                parent.remove(child)
-    for element in root.iter():
-        _restyle(element, name)
-    for size in ("width", "height"):
-        root.attrib.pop(size, None)
-    root.attrib.update({"role": "img", "aria-labelledby": f"{name}-title", "class": "plot"})
-    heading = ElementTree.Element(f"{{{_SVG}}}title", {"id": f"{name}-title"})
-    heading.text = title
-    root.insert(0, heading)
-    return Markup(_plain(ElementTree.tostring(root, encoding="unicode")))
-
-
-def _restyle(element: ElementTree.Element, name: str) -> None:
-    for declaration in element.attrib.pop("style", "").split(";"):
-        key, _, value = declaration.partition(":")
-        if key.strip() == "font":  # the page's own, in the size that the layout was made for
-            size = re.search(r"([\d.]+)px", value)
-            element.set("font-size", size[1] if size else "9")
-        elif key.strip():
-            element.set(key.strip(), value.strip())
-    element.attrib.pop("font-family", None)
-    for key, value in list(element.attrib.items()):
-        if key == "id":
-            element.set(key, f"{name}-{value}")
-        elif key == _LINK:
-            del element.attrib[key]
-            element.set("href", f"#{name}-{value.removeprefix('#')}")
-        elif value.startswith("url(#"):
-            element.set(key, f"url(#{name}-{value.removeprefix('url(#')}")
-        elif value in _COLOURS:
-            element.set(key, _COLOURS[value])
-
-
-def _plain(text: str) -> str:
-    """As it stands in HTML: no namespaces; hundredths of a pixel are enough."""
-    text = re.sub(r'(</?)ns\d+:|\sxmlns(?::ns\d+)?="[^"]*"', r"\1", text)
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", text)
+def _svg(name: str, title: str, height: int, parts: Iterable[str]) -> Markup:
+    return Markup(
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{name}-title" '
+        f'class="plot"><title id="{name}-title">{title}</title>{"".join(parts)}</svg>'
+    )

@@ -1,6 +1,6 @@
-"""A finding as a Python file of its own, or as a report, which needs only TVM, NumPy and the pass.
+"""A finding as a Python file or a bug report that needs only TVM, NumPy and the pass.
 
-What compiled code does not show (a race, a read of memory that nobody wrote) needs relaxfuzz, too.
+A bug that compiled code hides (a race, a read of uninitialized memory) needs relaxfuzz, too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from pathlib import Path
 from ..findings.finding import Finding
 from ..findings.script import is_reproducer
 from ..system.scratch import scratch
-from .account import FALLEN_BACK, header
+from .checks import FailingCheck, failing_checks
+from .description import NOT_TVMSCRIPT, header, issue_text
 from .execution import Here, Scripts, as_found, prepared, raised, run
 from .file import file_text
-from .issue import issue_text
 from .module_text import ModuleText, as_script, as_source, source_of
-from .way import Way, ways
 
 __all__ = [
     "Form",
@@ -38,38 +37,34 @@ __all__ = [
 
 
 class Form(enum.StrEnum):
-    """What a reproducer looks like."""
+    """The forms of a reproducer."""
 
     SOURCE = "source"
     """A Python file that builds exactly the module by constructor calls, in any TVM from 0.25."""
     TVMSCRIPT = "tvmscript"
-    """A Python file with the module as TVMScript, where that gives the module and fails, too."""
+    """A Python file with the module as TVMScript, if that gives the same module and fails."""
     ISSUE = "issue"
-    """A report in Markdown with the shortest file that fails."""
+    """A bug report in Markdown with the shortest file that fails."""
 
 
 def texts(finding: Finding, form: Form = Form.SOURCE) -> Iterator[str]:
-    """Reproducers to try, the simplest first. They are claims until `fails` has seen them fail.
+    """Reproducers to try, the simplest first. None of them has been run yet: see `fails`.
 
     Raises:
-        BadPass: the file that defines a user's pass is gone.
+        BadPass: the file that defines a user's pass does not exist any more.
     """
     script = None if form is Form.SOURCE else as_script(finding.module)
     source = as_source(finding.module, finding.source)
-    for group in _by_length(ways(finding)):
+    note = "" if form is Form.SOURCE else NOT_TVMSCRIPT
+    for group in _groups(failing_checks(finding)):
         if form is Form.ISSUE:
-            files = [
-                file_text(finding, module, way, "")
-                for way in group
-                for module in (script, source)
-                if module is not None
-            ]
+            modules = [module for module in (script, source) if module is not None]
+            files = [file_text(finding, each, check, "") for check in group for each in modules]
             yield from (issue_text(finding, file) for file in sorted(files, key=length))
             continue
         if script is not None:
-            yield from (_headed(finding, script, way) for way in group)
-        note = "" if form is Form.SOURCE else FALLEN_BACK
-        yield from (_headed(finding, source, way, note) for way in group)
+            yield from (_with_header(finding, script, check) for check in group)
+        yield from (_with_header(finding, source, check, note) for check in group)
 
 
 def length(text: str) -> int:
@@ -96,23 +91,23 @@ def failing(finding: Finding, form: Form = Form.SOURCE) -> str | None:
 
 
 _REPORT = re.compile(r"\A# .*^```python\n(.*?)^```$", re.M | re.S)
-"""A report with the file in it."""
+"""A bug report and the file in it."""
 
 
-def _headed(finding: Finding, module: ModuleText, way: Way, note: str = "") -> str:
-    return file_text(finding, module, way, header(finding, way.text, note=note))
+def _with_header(finding: Finding, module: ModuleText, check: FailingCheck, note: str = "") -> str:
+    return file_text(finding, module, check, header(finding, check.text, note=note))
 
 
-def _by_length(all_ways: Iterator[Way]) -> Iterator[list[Way]]:
-    """The brief ones together; the others, which cost more to make, are asked for one by one."""
-    whole = None
-    brief: list[Way] = []
-    for way in all_ways:
-        if not way.brief:
-            whole = way
-            break
-        brief.append(way)
-    yield brief
-    if whole is not None:
-        yield [whole]
-        yield from ([way] for way in all_ways)
+def _groups(checks: Iterator[FailingCheck]) -> Iterator[list[FailingCheck]]:
+    """The brief checks together, then the others one by one: these are slower to make."""
+    brief: list[FailingCheck] = []
+    for check in checks:
+        if check.brief:
+            brief.append(check)
+            continue
+        if brief:
+            yield brief
+            brief = []
+        yield [check]
+    if brief:
+        yield brief

@@ -1,4 +1,4 @@
-"""The Python file: imports, module, check."""
+"""The Python file of a reproducer: header, imports, module, check."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
 from ..findings.finding import Finding
 from ..findings.script import MAIN
+from .checks import FailingCheck
 from .module_text import ModuleText
-from .way import Way
 
 _STANDARD = {
     "tvm": "import tvm",
@@ -21,7 +21,7 @@ _STANDARD = {
 }
 
 _USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
-"""A check that does without builds the module by a pipeline of TVM's own."""
+"""A check without these builds the module by one of TVM's pipelines."""
 
 _MOVED = {
     "relax.VDevice": """\
@@ -31,7 +31,7 @@ if not hasattr(relax, "VDevice"):  # before TVM 0.27
 if not hasattr(tvm.s_tir.analysis, "verify_well_formed"):  # before TVM 0.27
     tvm.s_tir.analysis = tvm.tirx.analysis""",
 }
-"""What a file in the source form needs so that it says the same to older versions."""
+"""By a name of TVM 0.27: what a portable file needs to define it in older versions."""
 
 _APPLY = """\
 def apply(mod, p=None):
@@ -40,14 +40,14 @@ def apply(mod, p=None):
 """
 
 
-def file_text(finding: Finding, module: ModuleText, way: Way, header: str) -> str:
+def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header: str) -> str:
     """The whole file.
 
     Raises:
         BadPass: the file that defines a user's pass is gone.
     """
     calls = finding.calls or (steps(finding.pipeline) if finding.pipeline else ())
-    if not _USES_PASSES.search(way.text):
+    if not _USES_PASSES.search(check.text):
         calls = ()
     imports = list(module.imports)
     expressions: list[str] = []
@@ -59,19 +59,19 @@ def file_text(finding: Finding, module: ModuleText, way: Way, header: str) -> st
         for line in lines:
             if not line.startswith(("import ", "from ")):
                 paths.append(line)
-                known = False  # what comes now may be found only there
+                known = False  # later imports may need this path
             else:
                 (imports if known else late).append(line)
         expressions.append(expression)
-    check = (_brief if way.brief else _whole)(way, calls, expressions)
+    code = (_brief if check.brief else _whole)(check, calls, expressions)
     if module.portable:
-        check = "\n".join([*(moved for new, moved in _MOVED.items() if new in check), check])
+        code = "\n".join([*(moved for new, moved in _MOVED.items() if new in code), code])
     if "DiagnosticError" in finding.title + finding.detail:
         # TVM's excepthook does not show this kind of error otherwise.
-        check = f'os.environ["TVM_BACKTRACE"] = "1"\n{check}'
+        code = f'os.environ["TVM_BACKTRACE"] = "1"\n{code}'
         imports.append("import os")
-    helper = [] if way.brief or not calls else ["", _APPLY.format(config=_config(calls))]
-    text = "\n".join([module.statements, *helper, "", MAIN, textwrap.indent(check, "    "), ""])
+    helper = [] if check.brief or not calls else ["", _APPLY.format(config=_config(calls))]
+    text = "\n".join([module.statements, *helper, "", MAIN, textwrap.indent(code, "    "), ""])
     for name, line in _STANDARD.items():
         if re.search(rf"(?<![\w.]){name}\.", text) and line not in "\n".join(imports):
             imports.append(line)
@@ -84,36 +84,36 @@ def _config(calls: Iterable[PassCall]) -> dict[str, object]:
     return {key: value for call in calls for key, value in call.config.items()}
 
 
-def _whole(way: Way, calls: Iterable[PassCall], expressions: list[str]) -> str:
-    """The oracle's own check, which knows `passes`, `the_pass` and `apply`."""
+def _whole(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
+    """The oracle's own check, which uses `passes`, `the_pass` and `apply`."""
     if not calls:
-        return way.text
+        return check.text
     passes = "".join(f"    {expression},\n" for expression in expressions)
-    return f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{way.text}"
+    return f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{check.text}"
 
 
-def _brief(way: Way, calls: Iterable[PassCall], expressions: list[str]) -> str:
-    """A short check, with as much around it as it needs."""
+def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
+    """A short check, with the definitions and contexts that it needs."""
     if not expressions:
-        return way.text
+        return check.text
     passes = f"[{', '.join(expressions)}]"
     the_pass = expressions[0] if len(expressions) == 1 else f"tvm.transform.Sequential({passes})"
-    text = way.text
+    text = check.text
     once = len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text
     if once and "#" not in the_pass:
         text = re.sub(r"\bthe_pass\b", lambda _: the_pass, text)
     elif "the_pass" in text:
         text = f"the_pass = {the_pass}\n{text}"
-    if "passes" in way.text:
+    if "passes" in check.text:
         text = f"passes = {passes}\n{text}"
     config = _config(calls)
     contexts = [f"tvm.transform.PassContext(config={config!r})"] if config else []
-    contexts += ['tvm.target.Target("llvm")'] if way.targeted else []
+    contexts += ['tvm.target.Target("llvm")'] if check.targeted else []
     return f"with {', '.join(contexts)}:\n{textwrap.indent(text, '    ')}" if contexts else text
 
 
 def _merged(imports: Iterable[str]) -> list[str]:
-    """Import lines without repetition: plain ones first, one line for each module."""
+    """Sorted import lines, one for each module."""
     plain = sorted({line for line in imports if line.startswith("import ")})
     names: dict[str, set[str]] = {}
     for line in imports:

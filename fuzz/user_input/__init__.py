@@ -1,1 +1,1 @@
-"""What users hand over: passes, modules, settings, and the mistakes in them."""
+"""Passes, modules and settings of users, and errors in them."""

@@ -1,4 +1,4 @@
-"""The user's mistakes, told in one sentence and told apart from faults of the harness."""
+"""Errors of the user, which end a command with one message and without a traceback."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from ...generators.near import did_you_mean
 
 
 class Told(Exception):
-    """The text says all that there is to say: a traceback would tell nobody more."""
+    """An error whose message is complete: no traceback is printed."""
 
 
 class Mistake(Told):
-    """Something that the user asked for cannot be; the text says what, and what would do."""
+    """An error in the user's input; the message says what is wrong, and what to write instead."""
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 LONGEST = 1e10
-"""Seconds that anybody may ask for; no clock is beyond its range then."""
+"""The largest number of seconds; longer times overflow clocks."""
 
 
 def parse_budget(text: str, setting: str = "--budget") -> float:
     """Seconds of "60s", "5m", "1h", "1h30m" or plain "90".
 
     Args:
-        setting: where the user wrote it.
+        setting: the option or setting, for the message.
 
     Raises:
-        Mistake: it is none of these, or nothing at all.
+        Mistake: it is no time, or zero.
     """
     spelled = text.strip().lower()
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", spelled):
@@ -41,7 +41,12 @@ def parse_budget(text: str, setting: str = "--budget") -> float:
     return seconds
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """ ". Did you mean 'a' or 'b'?", or all that is known where nothing is near."""
+def near(name: str, known: Iterable[str], *, otherwise: str | None = None) -> str:
+    """The end of a message: ". Did you mean 'a' or 'b'?", or all known names if none is similar.
+
+    Args:
+        otherwise: instead of all known names.
+    """
     known = [str(each) for each in known]  # the name, of a member of an enum
-    return did_you_mean(name, known) or f". Known: {', '.join(known)}"
+    hint = f". Known: {', '.join(known)}" if otherwise is None else otherwise
+    return did_you_mean(name, known) or hint

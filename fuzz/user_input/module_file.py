@@ -1,8 +1,8 @@
-"""A module file of the user's, read where that can do no harm: in a child of the zygote.
+"""Reads a user's module file in children of the zygote, where it can do no harm.
 
-A Python file is somebody's program. It is executed in a process of its own, which leaves the
-module as TVM JSON. JSON, from there or from the user, is data; still TVM's reader may crash on it,
-and so may its checkers. So it is read in a second process, in which no program of the user's ran.
+A Python file is a program. It is executed in a process of its own, which writes the module as TVM
+JSON. JSON is data, but TVM's reader and checkers may crash on it. So a second process reads it, in
+which no program of the user has run.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .node_graph import BadGraph, examine
 
 GIGABYTE = 1 << 30
 MOST = GIGABYTE // 4
-"""Bytes of a file, and of the JSON of its module: constants of 190 MB."""
+"""Bytes of a file, and of its module as JSON, which is enough for constants of 190 MB."""
 MEMORY = 4 * GIGABYTE
 
 RESULT = "module.json"
-"""What the reader leaves in its folder."""
+"""The file that the reader writes to its folder."""
 _BUILT, _PROBLEM = "built.json", "problem.txt"
 
 PREFERRED = ("mod", "Module", "module")
@@ -52,32 +52,34 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
 class BadModule(Mistake):
-    """The file gives no well-formed module; the text says why in one sentence."""
+    """The file has no well-formed module; the message says why in one sentence."""
 
 
 def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str | None:
-    """Read a module file; the module's JSON is left in `folder`.
+    """Read a module file, and write the module as JSON to `folder`.
 
     Args:
-        well_formed: refuse a module that is not.
-        seconds: for executing a Python file, and again for reading what it made.
+        well_formed: refuse an ill-formed module.
+        seconds: the time limit for executing a Python file, and again for reading the result.
 
     Returns:
-        Why there is no module, in one sentence; None where there is one.
+        Why there is no module, in one sentence; None if there is one.
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     built = path
     is_program = path.suffix == ".py"
     if is_program:
         built = folder / _BUILT
-        said = _told(lambda: _build(path, built), path, fence, folder)
-        if said is not None:
-            return said
-    return _told(lambda: _take(built, path, folder, well_formed, is_program), path, fence, folder)
+        problem = _sandboxed(lambda: _build(path, built), path, fence, folder)
+        if problem is not None:
+            return problem
+    return _sandboxed(
+        lambda: _take(built, path, folder, well_formed, is_program), path, fence, folder
+    )
 
 
-def _told(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:
-    """Do it apart; what was wrong with the file."""
+def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:
+    """Do the work in a process of its own; the problem with the file, if there is one."""
     problem = folder / _PROBLEM
 
     def guarded() -> None:
@@ -114,7 +116,7 @@ def _build(path: Path, built: Path) -> None:
 
 
 def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bool) -> None:
-    """From JSON to a module and back: what is left has been read by TVM once."""
+    """Load JSON, check the module, and write it as JSON again."""
     origin = str(path)
     mod = parse_json(_text(built), origin, compiled=compiled)
     text = _saved(mod, origin)
@@ -128,7 +130,7 @@ def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bo
         raise
     except Exception as error:
         raise BadModule(
-            f"TVM cannot say whether the module of '{sentence(origin)}' is well-formed: "
+            f"TVM cannot check whether the module of '{sentence(origin)}' is well-formed: "
             f"{_line(error)}"
         ) from None
     (folder / RESULT).write_text(text, encoding="utf-8")
@@ -150,9 +152,9 @@ def _saved(mod: tvm.IRModule, origin: str) -> str:
 
 
 def too_large(size: float) -> str:
-    """How large it is, and how large it may be."""
-    megabytes = "without end" if math.isinf(size) else f"{size / 1e6:,.0f} MB"
-    return f"{megabytes} of text; at most {MOST / 1e6:,.0f} MB are read"
+    """The end of a message: the size, and the largest size."""
+    megabytes = "unlimited" if math.isinf(size) else f"{size / 1e6:,.0f} MB of"
+    return f"{megabytes} text; at most {MOST / 1e6:,.0f} MB are read"
 
 
 def _check(mod: tvm.IRModule, origin: str, well_formed: bool) -> None:
@@ -165,11 +167,11 @@ def _check(mod: tvm.IRModule, origin: str, well_formed: bool) -> None:
 
 
 def _bytes(path: Path) -> bytes:
-    """What is in the file, as far as it is text of one byte a letter."""
+    """The contents of the file, unless it is packed or in a wide encoding."""
     name = f"'{sentence(str(path))}'"
     with path.open("rb") as file:
         data = file.read(MOST + 1)
-    if len(data) > MOST:  # it has grown since it was looked at
+    if len(data) > MOST:  # it has grown since `inspect`
         raise BadModule(f"{name} has {too_large(len(data))}")
     for magic, packer in _PACKED.items():
         if data.startswith(magic):
@@ -194,10 +196,10 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
     """The module in a TVM JSON text.
 
     Args:
-        compiled: compiled code in it is welcome.
+        compiled: accept compiled code in it.
 
     Raises:
-        BadModule: it is no JSON, or JSON of something else, or of another TVM version.
+        BadModule: it is no JSON, or no JSON of a module that this TVM can load.
     """
     name = f"'{sentence(origin)}'"
     try:
@@ -228,7 +230,7 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
 def _loaded(document: object, text: str, compiled: bool) -> object:
     try:
         text = upgraded_json(text)
-    except (AttributeError, KeyError, TypeError):  # it looks at nothing before it uses it
+    except (AttributeError, KeyError, TypeError):  # it expects a valid node graph
         examine(document, compiled=compiled)
         raise
     examine(json.loads(text), compiled=compiled)
@@ -236,7 +238,7 @@ def _loaded(document: object, text: str, compiled: bool) -> object:
 
 
 def _writer(document: object) -> str | None:
-    """The version of TVM that wrote it, where it says that it is another one."""
+    """The version of TVM that wrote the document, if it is another than this one."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     found = metadata.get("tvm_version") if isinstance(metadata, dict) else None
     if not isinstance(found, str) or found == tvm.__version__:
@@ -259,20 +261,20 @@ def execute(path: Path) -> tvm.IRModule:
     except SyntaxError as error:
         where = "" if error.lineno is None else f" (line {error.lineno})"
         raise BadModule(f"{name} does not parse: {sentence(error.msg)}{where}") from None
-    except (RecursionError, MemoryError):  # the latter is Python's word for its parser's stack
+    except (RecursionError, MemoryError):  # Python's parser raises it when its stack is full
         raise BadModule(f"{name} does not parse: it is nested too deeply, or too large") from None
     except ValueError as error:
         raise BadModule(f"{name} does not parse: {_line(error)}") from None
     try:
         if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
-            # What `mod.script()` prints: TVMScript with its imports in comments.
+            # The output of `mod.script()`: TVMScript with its imports in comments.
             found: dict[str, object] = {"mod": tvm.script.from_source(text)}
         else:
             found = _names(_import(path))
         modules = {name: value for name, value in found.items() if isinstance(value, tvm.IRModule)}
     except MemoryError:
         raise
-    except BaseException as error:  # SystemExit and KeyboardInterrupt, too
+    except BaseException as error:  # also SystemExit and KeyboardInterrupt
         raise BadModule(f"{name} raised {type(error).__name__}: {_line(error)}") from None
     distinct = list({id(mod): mod for mod in modules.values()}.values())
     for preferred in PREFERRED:
@@ -291,13 +293,13 @@ def execute(path: Path) -> tvm.IRModule:
 
 
 def _names(imported: ModuleType) -> dict[str, object]:
-    """What the file defines, and what it makes when it is asked for it."""
-    asked = {name: getattr(imported, name, None) for name in PREFERRED}
-    return {**vars(imported), **asked}
+    """The names that the file defines, those of its `__getattr__` included."""
+    preferred = {name: getattr(imported, name, None) for name in PREFERRED}
+    return {**vars(imported), **preferred}
 
 
 def _import(path: Path) -> ModuleType:
-    # TVMScript reads the source of the decorated class, so it must come from an imported file.
+    # TVMScript reads the source of the decorated class, so the file must be imported.
     sys.path.insert(0, str(path.absolute().parent))
     sys.dont_write_bytecode = True
     spec = importlib.util.spec_from_file_location("relaxfuzz_user_module", path)
@@ -313,12 +315,12 @@ _BLOCK = re.compile(r"\s*\n\s*")
 
 
 def _line(error: BaseException) -> str:
-    """What an exception says, in one line."""
+    """The message of an exception in one line."""
     try:
         text = str(error)
-    except BaseException:  # of a class of the user's
+    except BaseException:  # __str__ of a class of the user's
         text = ""
     lines = [line for line in _BLOCK.split(text[:100_000].strip()) if line]
     # TVM writes its diagnostics over several lines, the message after "error:".
-    said = [line for line in lines if line.startswith("error:")]
-    return sentence((said or lines or [type(error).__name__])[0])
+    errors = [line for line in lines if line.startswith("error:")]
+    return sentence((errors or lines or [type(error).__name__])[0])

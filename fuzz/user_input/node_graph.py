@@ -1,7 +1,7 @@
-"""The nodes of a TVM JSON text, looked at before TVM's reader sees them, and before passes do.
+"""Checks the node graph of a TVM JSON text before TVM's reader and passes get it.
 
-TVM follows references by recursion, and visits what is shared once for each reference: a circle,
-a deep nest, or thirty pairs of one and the same thing would take the process with them.
+TVM follows references by recursion, and visits a shared node once for each reference. A cycle, a
+deep nest, or thirty nested pairs of the same node would overflow the stack or never end.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from ...generators.source.graph import inline_fields_of
 from ..output.readable import sentence
 
 DEEPEST = 400
-"""Nodes on a path; 49 is the most that a module of TVM's tests has."""
+"""Nodes on a path; modules of TVM's tests have at most 49."""
 LARGEST = 20_000_000
-"""Nodes, each counted as often as there are paths to it; 24,284 is the most there."""
+"""Nodes, each counted once for each path to it; modules of TVM's tests have at most 24,284."""
 
 COMPILED = "ffi.Module"
 """The type of a node that holds code for a machine."""
 
 
 class BadGraph(ValueError):
-    """The text is no graph that TVM should be given; says why, as the end of a sentence."""
+    """The text is no graph that TVM can handle; the message is the end of a sentence."""
 
 
 def examine(document: Any, *, compiled: bool = False) -> None:
-    """
+    """Check a node graph.
+
     Args:
-        document: what a JSON reader made of the text.
-        compiled: compiled code in it is welcome.
+        document: the text as a JSON reader returns it.
+        compiled: accept compiled code in it.
 
     Raises:
-        BadGraph: it is no node graph, or goes round in a circle, or is too deep or too large.
+        BadGraph: it is no node graph, or is cyclic, too deep or too large.
     """
     nodes, root = _nodes(document)
     depths: list[int] = [0] * len(nodes)
@@ -61,7 +62,7 @@ def examine(document: Any, *, compiled: bool = False) -> None:
         if depths[index] > DEEPEST:
             raise BadGraph(f"it is nested more than {DEEPEST} levels deep")
         if sizes[index] > LARGEST:
-            raise BadGraph(f"what it shares unfolds into more than {LARGEST:,} nodes")
+            raise BadGraph(f"its shared nodes unfold into more than {LARGEST:,} nodes")
 
 
 def _nodes(document: Any) -> tuple[list[Any], int]:
@@ -84,7 +85,7 @@ def _children(nodes: list[Any], index: int, compiled: bool) -> Iterator[int]:
     if kind == COMPILED and not compiled:
         raise BadGraph(
             f"its node {index} is compiled code, which is not loaded from a data file; "
-            "give a Python file that makes the module"
+            "use a Python file that builds the module"
         )
     data = node.get("data")
     if isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Can these passes be built? Asked in a process of its own, because a user's file is executed.
+"""Builds passes once, in a process of its own, because that may execute a file of the user's.
 
 Run as `python -m relaxfuzz.fuzz.user_input.probe RESULT SPELLING...`; the result is JSON.
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from json import dumps, loads  # a user's file may put others into the module
+from json import dumps, loads  # bound before a user's file can replace them
 from pathlib import Path
 
 from ...oracles.keys import text_of
@@ -29,13 +29,13 @@ def probe(spellings: Sequence[str]) -> None:
 
     Raises:
         Mistake: one cannot be built: its file cannot be loaded, its factory raises or returns no
-            Pass, its arguments are refused, or it takes the process with it.
+            Pass, its arguments are refused, or it ends the process.
     """
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, "-m", "relaxfuzz.fuzz.user_input.probe", str(result), *spellings]
         try:
-            # What the file has to say, however much, is for nobody.
+            # The output of the file may be large and is of no interest.
             done = subprocess.run(
                 command,
                 stdout=subprocess.DEVNULL,
@@ -61,9 +61,9 @@ def _problem(spelling: str) -> str | None:
         parse(spelling).build()
     except (BadPass, BadSpelling) as error:
         return str(error)
-    except BaseException as error:  # SystemExit of a user's file, too
-        said = text_of(error).strip().splitlines()
-        return f"{spelling} raised {type(error).__name__}: {said[0] if said else ''}"
+    except BaseException as error:  # also SystemExit of a user's file
+        lines = text_of(error).strip().splitlines()
+        return f"{spelling} raised {type(error).__name__}: {lines[0] if lines else ''}"
     return None
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     part.write_text(dumps(problem), encoding="utf-8")
     os.replace(part, result)
     kill_descendants()
-    os._exit(0)  # whatever threads the file has left behind
+    os._exit(0)  # the file may have started threads that would go on
 
 
 if __name__ == "__main__":

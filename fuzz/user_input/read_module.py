@@ -1,7 +1,7 @@
-"""Read a module of the user's: TVM JSON, a TVMScript file, or a Python file that builds one.
+"""Reads a user's module: TVM JSON, a TVMScript file, or a Python file that builds one.
 
-A Python file is somebody's program, and TVM's reader may crash on JSON. So the file is read by a
-worker, in processes of their own (see `module_file`), which hands the module back as JSON.
+A Python file is a program, and TVM's reader may crash on JSON. So a worker reads the file in
+processes of their own (see `module_file`), and returns the module as JSON.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .module_file import MOST, RESULT, BadModule, too_large
 __all__ = ["BadModule", "load"]
 
 SECONDS = 120.0
-"""For executing a Python file; TVM is imported already."""
+"""The time limit for executing a Python file; TVM is imported already."""
 
 _LIMITS = Limits(step_seconds=3 * SECONDS, memory_mb=8192)
-"""The reader keeps its own, smaller ones; these are for itself."""
+"""Limits of the worker; its children have smaller ones."""
 
 
 def load(
@@ -39,14 +39,14 @@ def load(
     """The module of a file, as TVM JSON.
 
     Args:
-        pool: reads it; None: one that is started for it.
-        well_formed: refuse a module that is not.
-        seconds: for executing a Python file.
+        pool: the worker that reads it; None: one is started.
+        well_formed: refuse an ill-formed module.
+        seconds: the time limit for executing a Python file.
 
     Raises:
-        BadModule: there is no such file, it does not parse, holds no module or several, dies when
+        BadModule: there is no such file, it does not parse, has no module or several, dies when
             it is executed, is too large, or its module is not well-formed.
-        ExecutorError: the harness failed.
+        ExecutorError: the worker failed.
     """
     inspect(path)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
@@ -54,7 +54,7 @@ def load(
         reader = pool or stack.enter_context(LocalPool(1))
         answer = ask(reader, job, limits=_LIMITS)
         if isinstance(answer, Died):
-            raise BadModule(f"reading '{sentence(str(path))}' ended the process that did it")
+            raise BadModule(f"reading '{sentence(str(path))}' killed the worker process")
         if answer is not None:
             raise BadModule(answer.replace(sentence(job.path), sentence(str(path))))
         result = Path(folder) / RESULT
@@ -64,10 +64,10 @@ def load(
 
 
 def inspect(path: Path) -> None:
-    """Look at what the path names; nothing is read.
+    """Check that the path is a readable file of a module's size; its contents are not read.
 
     Raises:
-        BadModule: it is no file that can be read, or one that is too large.
+        BadModule: it is not.
     """
     name = f"'{sentence(str(path))}'"
     try:

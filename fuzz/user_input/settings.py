@@ -1,6 +1,6 @@
-"""Settings from TOML, as dataclasses: each key and value is checked, and a mistake names its place.
+"""Reads TOML tables into dataclasses; errors name the place of a wrong key or value.
 
-A table's keys are the names of the dataclass's fields, with `-` for `_`.
+The keys of a table are the names of the dataclass's fields, with `-` for `_`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ _KINDS = {str: "a string", int: "a whole number", float: "a number", bool: "true
 
 
 def read(table: Mapping[str, Any], kind: type[T], where: str) -> T:
-    """The table as a dataclass.
+    """Read a table into a dataclass.
 
     Fields may be `str`, `int`, `float`, `bool`, `Path`, an enum of strings, `X | None`,
-    `tuple[X, ...]`, `Mapping[str, X]`, or dataclasses themselves. What is not there gets the
-    field's default. A mapping `REPLACED` of the dataclass names the successors of former keys.
+    `tuple[X, ...]`, `Mapping[str, X]`, or dataclasses themselves. A missing key gets the field's
+    default. A mapping `REPLACED` of the dataclass names the successors of former keys.
 
     Args:
         where: the table's place, for messages: "pyproject.toml, [tool.relaxfuzz]".
 
     Raises:
-        Mistake: a key that is no setting, a value of another kind, or a setting without a default
-            that is not there.
+        Mistake: an unknown or former key, a value of another type, or a missing required key.
     """
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # a dataclass
     replaced: Mapping[str, str] = getattr(kind, "REPLACED", {})

@@ -1,4 +1,4 @@
-"""What to fuzz: passes, oracles and stages as users name them."""
+"""Passes, oracles and stages as users spell them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def targets(
     """The passes to fuzz; all of the catalogue where none is named.
 
     Args:
-        relaxations: what the user's own passes promise that `own` does not name.
-        own: what others of them promise, by spelling; those that are not fuzzed do not matter.
+        relaxations: those of the user's own passes that `own` does not name.
+        own: relaxations by spelling; spellings that are not fuzzed are ignored.
 
     Raises:
-        Mistake: a name that is none, a factory that does not give a pass, a stage that is none,
-            promises for a pass of TVM, whose contract is in the catalogue.
+        Mistake: an unknown name or stage, a factory that returns no pass, or relaxations of a pass
+            of TVM, whose contract is in the catalogue.
     """
     if not spellings:
         for each in (relaxations, *own.values()):
@@ -53,7 +53,7 @@ def targets(
 def by_spelling(
     spellings: Sequence[str], relaxations: Relaxations, own: Mapping[str, Relaxations] = {}
 ) -> Mapping[str, Target]:
-    """Each spelling's pass; several may have the same name, which one campaign cannot have.
+    """The target of each spelling; several may have the same name, unlike in one campaign.
 
     Raises:
         Mistake: see `targets`.
@@ -97,10 +97,10 @@ def check_names(relaxations: Relaxations) -> None:
 
 
 def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, PassCall]:
-    """Each spelling's pass, built once in a process of its own.
+    """The pass of each spelling, built once in a process of its own.
 
     Args:
-        like: the pass of the catalogue whose contract the user's own ones keep.
+        like: the pass of the catalogue whose contract the user's own passes keep.
 
     Raises:
         Mistake: see `targets`.
@@ -109,7 +109,11 @@ def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, 
 
 
 def _built(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
-    """The passes by their spelling; a user's own keeps the contract of the pass named here."""
+    """The pass of each spelling.
+
+    Args:
+        likes: by spelling, the pass of the catalogue whose contract a user's own pass keeps.
+    """
     for like in likes.values():
         if like is not None and like not in catalogue:
             raise Mistake(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
@@ -127,10 +131,10 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
 
 
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Checked names of oracles.
+    """The names of oracles, checked.
 
     Raises:
-        Mistake: one is none.
+        Mistake: there is no oracle of that name.
     """
     for name in names or ():
         if name not in ORACLES:

@@ -1,4 +1,4 @@
-"""A pass that is only in the memory of this process."""
+"""A pass object without a spelling, which only this process has."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ...oracles.passcall import PassCall
 
 @dataclass(frozen=True, slots=True)
 class Held(PassCall):
-    """A pass that is only here, in memory."""
+    """A pass object that only this process has."""
 
     held: tvm.transform.Pass | None = None
 
     def build(self) -> tvm.transform.Pass:
-        """The very object."""
+        """The object itself."""
         return self.held
 
     def source(self) -> tuple[tuple[str, ...], str]:
-        """A gap."""
+        """A placeholder: no source builds the object."""
         label = self.expr.removesuffix("()")
         return (), f"...  # put your pass {label!r} here: it has no import path"
 
     def named(self) -> PassCall | None:
-        """The pass by the name that it has in some module, from which other processes get it."""
+        """The pass by a name in an imported module, from which other processes can import it."""
         for module in list(sys.modules.values()):
             if getattr(module, "__file__", None) is None or module.__name__ == "__main__":
                 continue

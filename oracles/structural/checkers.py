@@ -31,9 +31,7 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
         relax.analysis.well_formed(mod)
     except Exception as error:
         return _complaint(RELAX, error, mod)
-    raise AssertionError(
-        "TVM's two forms of the checker disagree: only one refuses the module"
-    )
+    raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -44,9 +42,7 @@ def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
         s_tir.analysis.verify_well_formed(mod, assert_mode=True)
     except Exception as error:
         return _complaint(TENSOR_IR, error, mod)
-    raise AssertionError(
-        "TVM's two forms of the checker disagree: only one refuses the module"
-    )
+    raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
 
 
 MISFIT = re.compile(

@@ -25,8 +25,7 @@ from tvm import relax
 
 from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
 from relaxfuzz.fuzz.campaign.state import State
-from relaxfuzz.fuzz.commands import findings as findings_command
-from relaxfuzz.fuzz.commands import report as report_command
+from relaxfuzz.fuzz.cli.report import run as write_reports
 from relaxfuzz.fuzz.findings.exhibit import here
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.replay import items
@@ -37,6 +36,7 @@ from relaxfuzz.fuzz.process.block import ModuleDone
 from relaxfuzz.fuzz.process.protocol import identity
 from relaxfuzz.fuzz.process.serialize import plain
 from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.fuzz.report.listing import Filter, list_rows
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.tvm_api import save_json, versions
@@ -327,14 +327,14 @@ def read_all(folder: Path, tally: Tally) -> None:
     """What commands do with a store that they only read; it is as it was then."""
     tally.inputs += 1
     before = _state_of(folder)
-    everything = findings_command.Filter()
-    unconfirmed = findings_command.Filter(unconfirmed=True)
-    tally.attempt(lambda: findings_command.listing(folder, everything, json=False))
-    tally.attempt(lambda: findings_command.listing(folder, unconfirmed, json=True))
+    everything = Filter()
+    unconfirmed = Filter(unconfirmed=True)
+    tally.attempt(lambda: list_rows(folder, everything, json=False))
+    tally.attempt(lambda: list_rows(folder, unconfirmed, json=True))
     tally.attempt(lambda: list(items(folder)))
     with tempfile.TemporaryDirectory(prefix="hostile-report-") as out:
         files = {name: Path(out) / name for name in ("jsonl", "markdown", "junit")}
-        tally.attempt(lambda: report_command.run(folder, files))
+        tally.attempt(lambda: write_reports(folder, files))
     after = _state_of(folder)
     assert [name for name in {**before, **after} if before.get(name) != after.get(name)] == []
 

@@ -12,7 +12,7 @@ import tvm
 
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.reproducer.account import header
+from relaxfuzz.fuzz.reproducer.description import header
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.tvm_api import load_json, save_json, versions
 from relaxfuzz.oracles.errors import Unsupported

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz.fuzz.checker import log
-from relaxfuzz.fuzz.commands.watch import Request, run
+from relaxfuzz.fuzz.checker.watch import run
 from relaxfuzz.fuzz.user_input.unnamed_pass import Held
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -30,11 +30,7 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
     def watched(text: str, *args: str, as_module: bool = False) -> int:
         (tmp_path / "program.py").write_text(textwrap.dedent(text))
         name = "program" if as_module else "program.py"
-        return run(
-            Request(
-                name=name, as_module=as_module, args=args, semantics=False, out=tmp_path / "out"
-            )
-        )
+        return run(name, args, as_module=as_module, semantics=False, out=tmp_path / "out")
 
     return watched
 

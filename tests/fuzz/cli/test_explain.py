@@ -9,7 +9,8 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.commands.explain import NARROWEST, run
+from relaxfuzz.fuzz.cli.explain import run
+from relaxfuzz.fuzz.output.diagnostics import NARROWEST
 from relaxfuzz.fuzz.process.executor import ask
 from relaxfuzz.fuzz.process.jobs import Explain
 from relaxfuzz.fuzz.process.local_pool import LocalPool
@@ -103,7 +104,7 @@ def test_nothing_is_wrong(folder: Path, sums: str, capsys: pytest.CaptureFixture
 def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(Path("model.py"), "build.py:pipeline", json=False) == 1
     shown = capsys.readouterr().out
-    assert shown.startswith("error: Falls does not survive the module: segmentation fault")
+    assert shown.startswith("error: Falls kills the process on the module: segmentation fault")
 
 
 @pytest.mark.usefixtures("folder")

@@ -126,7 +126,7 @@ def test_its_own_fault_without_tvm(without_tvm: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert run.returncode == 3, run.stderr
-    assert run.stderr.endswith("This is a fault of relaxfuzz, not of a pass and not yours.\n")
+    assert run.stderr.endswith("This is a bug of relaxfuzz, not of a pass. Please report it.\n")
 
 
 def test_a_tvm_that_cannot_be_loaded(tmp_path: Path) -> None:

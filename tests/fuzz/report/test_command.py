@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import relaxfuzz.fuzz.report as package
-from relaxfuzz.fuzz.commands.report import run
+from relaxfuzz.fuzz.cli.report import run
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 
@@ -51,9 +51,8 @@ def test_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_extra_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("html", "plots"):
-        monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}", raising=False)
-        monkeypatch.delattr(package, name, raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(Mistake, match=r"--html needs matplotlib.*relaxfuzz\[report\]"):
+    monkeypatch.delitem(sys.modules, f"{package.__name__}.html", raising=False)
+    monkeypatch.delattr(package, "html", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(Mistake, match=r"--html needs jinja2.*relaxfuzz\[report\]"):
         run(folder, {})

@@ -95,7 +95,7 @@ def test_findings_of_older_versions_have_no_exhibit(
     with Store(tmp_path) as store:
         store.put(old)
         (entry,) = gather(store, expected).entries
-    assert entry.shown == old
+    assert entry.finding == old
 
 
 def test_knowns_that_were_only_counted(tmp_path: Path, a_run: MakeRun, expected: Expected) -> None:
@@ -108,7 +108,7 @@ def test_knowns_that_were_only_counted(tmp_path: Path, a_run: MakeRun, expected:
     entry = by_id["lift-params-undefined-output"]
     assert (entry.state, entry.reports, entry.runs) == (State.KNOWN, 5, (1, 2))
     assert ("LiftTransformParams", "well-formed") in entry.places
-    assert entry.shown is None
+    assert entry.finding is None
     assert by_id["no-such-file"].title == "no-such-file", "the file may be gone since"
 
 

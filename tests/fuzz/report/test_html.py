@@ -19,10 +19,9 @@ from relaxfuzz.corpus.knowns import Known
 from relaxfuzz.corpus.versions import Claim
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.runs import Run
+from relaxfuzz.fuzz.output.readable import visible
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
-from relaxfuzz.fuzz.report.html import html
-from relaxfuzz.fuzz.report.shown import groups
-from relaxfuzz.fuzz.report.visible import visible
+from relaxfuzz.fuzz.report.html import html, views_by_state
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
 
@@ -165,12 +164,12 @@ def test_what_cannot_be_copied_whole_has_no_button(report: Report, tmp_path: Pat
 def test_too_much_code_is_left_out_at_the_end(
     report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relaxfuzz.fuzz.report.shown.MOST_CODE", 1)
-    first, second, *_ = groups(report).values()
+    monkeypatch.setattr("relaxfuzz.fuzz.report.html.MOST_CODE", 1)
+    first, second, *_ = views_by_state(report).values()
     assert first[0].module
-    assert not first[0].cut
-    assert second[0].cut
-    assert "too much for one page" in Page(html(report)).all("body")[0].text
+    assert not first[0].is_cut
+    assert second[0].is_cut
+    assert "The page would get too long" in Page(html(report)).all("body")[0].text
 
 
 # Hostile texts

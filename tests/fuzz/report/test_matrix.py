@@ -1,4 +1,4 @@
-"""The matrix tells what was found, asked, and not asked."""
+"""The matrix: bugs, checks without bugs, and oracles that do not run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from relaxfuzz.fuzz.report.data import Report
-from relaxfuzz.fuzz.report.matrix import Cell, Matrix, in_order, matrix
-from relaxfuzz.fuzz.report.passes import shares
+from relaxfuzz.fuzz.report.matrix import Cell, Matrix, in_order, matrix, shares
 
 
 @pytest.fixture(scope="module")
@@ -29,29 +28,29 @@ def test_rows_and_columns(made: Matrix) -> None:
 
 
 def test_findings(made: Matrix) -> None:
-    assert cell(made, "FuseOps", "crash") == Cell(new=1, known=0, asked=800)
-    assert cell(made, "FuseOps", "evaluated") == Cell(new=1, known=0, asked=760)
+    assert cell(made, "FuseOps", "crash") == Cell(new=1, known=0, checks=800)
+    assert cell(made, "FuseOps", "evaluated") == Cell(new=1, known=0, checks=760)
     assert cell(made, "LiftTransformParams", "well-formed").known == 1
 
 
-def test_asked_and_not_asked(made: Matrix) -> None:
-    assert cell(made, "FuseOps", "mutation") == Cell(0, 0, 800), "tier 1 is asked at every check"
+def test_checks_and_oracles_that_do_not_run(made: Matrix) -> None:
+    assert cell(made, "FuseOps", "mutation") == Cell(0, 0, 800), "tier 1 runs in every check"
     assert cell(made, "FuseOps", "json") == Cell(0, 0, 80)
     assert cell(made, "FuseOps", "source") == Cell(0, 0, 0)
     assert cell(made, "default", "exec-modes") == Cell(0, 0, 10)
 
 
 def test_reasons_for_silence(made: Matrix, report: Report) -> None:
-    assert cell(made, "FuseOps", "reference").silence == "the pass has no reference"
-    assert cell(made, "FuseOps", "exec-modes").silence == "asked of pipelines"
-    assert cell(made, "default", "idempotent").silence == "asked of single passes"
-    assert cell(made, "default", "evaluated").silence == "asked of single passes"
+    assert cell(made, "FuseOps", "reference").skipped == "the pass has no reference"
+    assert cell(made, "FuseOps", "exec-modes").skipped == "runs on pipelines only"
+    assert cell(made, "default", "idempotent").skipped == "runs on single passes only"
+    assert cell(made, "default", "evaluated").skipped == "runs on single passes only"
     stats = {"VMShapeLower": report.stats["FuseOps"]}
     run = dataclasses.replace(report.runs[1], stats=stats)
     lowered = matrix(dataclasses.replace(report, runs={1: run}))
-    told = cell(lowered, "VMShapeLower", "idempotent")
-    assert told.asked == 0
-    assert "(" in told.silence, "the contract's reason, and its source"
+    found = cell(lowered, "VMShapeLower", "idempotent")
+    assert found.checks == 0
+    assert "(" in found.skipped, "the contract's reason, and its source"
 
 
 def test_deaths_have_columns_where_they_were_met(report: Report) -> None:

@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.process.executor import check
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
-from relaxfuzz.fuzz.reproducer import way
+from relaxfuzz.fuzz.reproducer import checks
 from relaxfuzz.fuzz.user_input.read_module import load
 from relaxfuzz.oracles.passcall import PassCall
 from tests.fuzz.changed import changed
@@ -65,7 +65,7 @@ def test_a_hang_is_cut_short(
     sums: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(way, "HANG_SECONDS", 3)
+    monkeypatch.setattr(checks, "HANG_SECONDS", 3)
     finding = finding_of(pool, sums, faulty("hang"), limits=SHORT)
     assert reproducer.fails(next(reproducer.texts(finding)), finding)
 

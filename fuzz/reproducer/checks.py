@@ -1,4 +1,7 @@
-"""The ways to show a finding: short checks first, then the oracle's own, or how a process dies."""
+"""The checks of a reproducer: statements that fail as long as the bug is there.
+
+Short checks come first, then the oracle's own; for the death of a process, ways to run the pass.
+"""
 
 from __future__ import annotations
 
@@ -18,108 +21,108 @@ MEMORY_MB = 3072
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class FailingCheck:
     """Statements that fail as long as the bug is there."""
 
     text: str
     brief: bool = False
-    """Made for this one violation; else they check what the oracle checks, by its own helpers."""
+    """Made for this one violation; the others do what the oracle does, with its own helpers."""
     targeted: bool = True
-    """A pass runs for the target that it has in a campaign; else for none in particular."""
+    """The pass runs within the target of a campaign; else within none."""
 
 
-def ways(finding: Finding) -> Iterator[Way]:
-    """What to try, the simplest first."""
+def failing_checks(finding: Finding) -> Iterator[FailingCheck]:
+    """The checks to try, the simplest first."""
     if finding.oracle not in ORACLES:
         quick = finding.oracle not in (Death.HANG, Death.OUT_OF_MEMORY)
         for text in _deaths(finding):
             for targeted in (False, True) if quick else (True,):
-                yield Way(text, brief=True, targeted=targeted)
+                yield FailingCheck(text, brief=True, targeted=targeted)
         return
     oracle = ORACLES[finding.oracle]
     case = Case(load_json(finding.module), finding.calls, finding.pipeline)
     for text in oracle.brief(case, finding.violation):
         for targeted in (False, True) if "the_pass" in text or "passes" in text else (False,):
-            yield Way(text.strip(), brief=True, targeted=targeted)
+            yield FailingCheck(text.strip(), brief=True, targeted=targeted)
     snippet = oracle.snippet
-    yield Way((snippet if isinstance(snippet, str) else snippet(case)).strip())
+    yield FailingCheck((snippet if isinstance(snippet, str) else snippet(case)).strip())
 
 
 _AS_A_GRANDCHILD = """\
 import os
 
 pid = os.fork()
-if pid == 0:  # whom the pass kills
+if pid == 0:  # the process that the pass kills
     if os.fork() == 0:
-{way}
+{run}
         os._exit(0)
     os.wait()
     os._exit(0)
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-assert code == 0, f"the pass killed the process that had started its own, with {{code}}"\
+assert code == 0, f"the pass killed its parent process: {{code}}"\
 """
 
 _IN_A_CHILD = """\
 import {modules}
 
 pid = os.fork()
-if pid == 0:  # who need not say anything
+if pid == 0:
     before = {expression}
-{way}
+{run}
     try:
         same = {expression} == before
-    except Exception:  # closed, or gone
+    except Exception:  # closed or removed
         same = False
     os._exit(0 if same else 42)
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-assert code != 42, "the pass leaves it changed"\
+assert code != 42, "the pass changes the state of its process"\
 """
 
-_WAYS_TO_DIE = (
+_RUNS = (
     "the_pass(mod)",
     "the_pass(mod)\nthe_pass(mod)",
     "tvm.transform.Sequential([the_pass])(mod)",
 )
-"""A pass may die only when it is run again, or inside Sequential."""
+"""Some passes end the process only in a second run, or inside Sequential."""
 
-_LOOKED_AT = "import tvm_ffi\n\ntvm_ffi.structural_hash(the_pass(mod))"
-"""Or what it gives is such that nobody can look at it."""
+_INSPECTED = "import tvm_ffi\n\ntvm_ffi.structural_hash(the_pass(mod))"
+"""Some results end the process when they are inspected."""
 
 
 def _deaths(finding: Finding) -> Iterator[str]:
     overflows = finding.oracle == Death.SEGFAULT
-    for way in (*_WAYS_TO_DIE, _LOOKED_AT) if overflows else _WAYS_TO_DIE:
+    for run in (*_RUNS, _INSPECTED) if overflows else _RUNS:
         match finding.oracle:
             case Death.HANG:
                 yield (
                     "import faulthandler\n\n"
-                    f"faulthandler.dump_traceback_later({HANG_SECONDS}, exit=True)\n{way}"
+                    f"faulthandler.dump_traceback_later({HANG_SECONDS}, exit=True)\n{run}"
                 )
             case Death.OUT_OF_MEMORY:
                 limit = f"({MEMORY_MB} << 20, {MEMORY_MB} << 20)"
-                yield f"import resource\n\nresource.setrlimit(resource.RLIMIT_DATA, {limit})\n{way}"
+                yield f"import resource\n\nresource.setrlimit(resource.RLIMIT_DATA, {limit})\n{run}"
             case Death.EXIT:
                 yield (
                     "import os\n\npid = os.fork()\nif pid == 0:\n"
-                    + textwrap.indent(way, "    ")
+                    + textwrap.indent(run, "    ")
                     + "\n    os.kill(os.getpid(), 9)\n"
                     "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
                     'assert code == -9, f"the pass ended the process with exit code {code}"'
                 )
             case Death.PARENT:
-                yield _AS_A_GRANDCHILD.format(way=textwrap.indent(way, " " * 8))
+                yield _AS_A_GRANDCHILD.format(run=textwrap.indent(run, " " * 8))
             case Death.CHANGED:
                 modules, expression = question(finding.key[0])
                 if finding.key[0] in VITAL:
                     yield _IN_A_CHILD.format(
                         modules=", ".join(sorted({"os", *modules.split(", ")})),
                         expression=expression,
-                        way=textwrap.indent(way, "    "),
+                        run=textwrap.indent(run, "    "),
                     )
                     continue
                 yield (
-                    f"import {modules}\n\nbefore = {expression}\n{way}\n"
-                    f'assert {expression} == before, "the pass leaves it changed"'
+                    f"import {modules}\n\nbefore = {expression}\n{run}\n"
+                    f'assert {expression} == before, "the pass changes the state of its process"'
                 )
             case _:
-                yield way
+                yield run

@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaxfuzz.fuzz.report.visible import LONGEST_TEXT, readable, shortened, visible
+from relaxfuzz.fuzz.output.readable import LONGEST_TEXT, readable, shortened, visible
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("plain <text>\n\tas it is: é 漢 🙂", "plain <text>\n\tas it is: é 漢 🙂"),
-        ("\x1b[2J", "␛[2J"),
-        ("a\r\nb\x00\x7f", "a␍\nb␀␡"),
-        ("a\u202eb\u2066c\u200b", "a‹U+202E›b‹U+2066›c‹U+200B›"),
-        ("\x9b \ud800 \u2028", "‹U+009B› ‹U+D800› ‹U+2028›"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\r\nb\x00\x7f", "a\\r\nb\\x00\\x7f"),
+        ("a\u202eb\u2066c\u200b", "a\\u202eb\\u2066c\\u200b"),
+        ("\x9b \ud800 \u2028", "\\x9b \\ud800 \\u2028"),
     ],
 )
-def test_what_hides_gets_a_name(text: str, shown: str) -> None:
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
 @given(st.text(st.characters(codec=None)))
-def test_what_is_visible_stays_so(text: str) -> None:
+def test_visible_text_stays_as_it_is(text: str) -> None:
     assert visible(visible(text)) == visible(text)
     visible(text).encode()
 

@@ -1,4 +1,4 @@
-"""`relaxfuzz watch`: a program of the user's, with every pass of its builds checked."""
+"""`relaxfuzz watch`: a program of the user's, run with every pass of its builds checked."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from ...generators.tvm_api import versions
-from ..checker.child import LAST_WORDS
-from ..checker.log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
-from ..checker.occurrence import save
 from ..findings.confirm import DEATHS
 from ..findings.finding import Finding
 from ..findings.known import Choice
@@ -30,62 +26,52 @@ from ..process.protocol import Death, Died
 from ..session.session import Session, session
 from ..user_input.mistake import Mistake
 from ..user_input.unnamed_pass import Held
+from .child import LAST_WORDS
+from .log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
+from .occurrence import save
 
 TRIAGE_SECONDS = 60.0
-"""For seeing again and reducing what was found, when the program is over."""
+"""For confirming and reducing findings after the program has ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of `watch`."""
-
-    name: str
-    as_module: bool
-    args: tuple[str, ...]
-    semantics: bool
-    out: Path
-
-
-def run(request: Request) -> int:
+def run(
+    program: str, args: Sequence[str], *, as_module: bool = False, semantics: bool, out: Path
+) -> int:
     """Run the program to its end; the exit code.
+
+    Args:
+        program: a file, or the name of a module.
+        semantics: also evaluate the modules in NumPy.
 
     Raises:
         Mistake: there is no such program, or the folder cannot serve as a store.
         ExecutorError: the workers do not come up, which only findings need.
     """
-    if not request.as_module and not Path(request.name).exists():
-        raise Mistake(f"no program '{request.name}'")
+    if not as_module and not Path(program).exists():
+        raise Mistake(f"no program '{program}'")
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-watch-") as name:
         folder = Path(name)
-        code = _executed(request, folder)
-        told = list(findings(folder))
-        # A process that comes to its end writes what it has checked.
+        kind = "module" if as_module else "file"
+        code = _executed((str(folder), str(int(semantics)), kind, program, *args))
+        found = list(findings(folder))
+        # A process that ends regularly writes what it has checked.
         ended = (folder / CHECKED).is_file()
         died = [] if ended else [_death(last, code, folder) for last in running(folder)]
-        found = _report(request.out, told, died) if told or died else 0
-        _say(_summary(folder, code))
-    return 1 if found else code if code >= 0 else 128 - code
+        new = _report(out, found, died) if found or died else 0
+        print(_summary(folder, code), file=sys.stderr)
+    return 1 if new else code if code >= 0 else 128 - code
 
 
-def _executed(request: Request, folder: Path) -> int:
+def _executed(arguments: Sequence[str]) -> int:
     """The exit code of the program, negative for a signal."""
-    command = [
-        sys.executable,
-        "-c",
-        "from relaxfuzz.fuzz.checker.child import main; main()",
-        str(folder),
-        str(int(request.semantics)),
-        "module" if request.as_module else "file",
-        request.name,
-        *request.args,
-    ]
-    with subprocess.Popen(command) as child, _passed_on(child):
+    main = "from relaxfuzz.fuzz.checker.child import main; main()"
+    with subprocess.Popen([sys.executable, "-c", main, *arguments]) as child, _forwarded(child):
         return child.wait()
 
 
 @contextmanager
-def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """What is to end us ends the program; Ctrl-C reaches it anyway."""
+def _forwarded(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGTERM goes to the program; Ctrl-C reaches it without that."""
     handlers = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, lambda n, frame: child.send_signal(n)),
@@ -98,7 +84,7 @@ def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
-    """The death of the program as the fault of the pass that was running."""
+    """The death of the program as a finding of the pass that was running."""
     kinds = {-signal.SIGSEGV: Death.SEGFAULT, -signal.SIGFPE: Death.ARITHMETIC}
     kinds |= {-signal.SIGABRT: Death.ABORT}
     kind = kinds.get(code, Death.SIGNAL if code < 0 else Death.EXIT)
@@ -109,18 +95,18 @@ def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
     return LoggedFinding(finding, last.place)
 
 
-def _report(out: Path, told: Sequence[LoggedFinding], died: Sequence[LoggedFinding]) -> int:
-    """See all that was found again, by itself; tell it; how many bugs are new."""
+def _report(out: Path, found: Sequence[LoggedFinding], died: Sequence[LoggedFinding]) -> int:
+    """Confirm and report the findings; the number of those that are not known."""
     with session(out, 1, Choice(), as_json=False) as made:
         new = []
-        for each in told:
+        for each in found:
             if made.expected.take(each.finding):
                 continue
             new.append(each)
-            if _can_be_made(each.finding):
+            if _is_portable(each.finding):
                 made.triage.report(each.finding)
         for each in died:
-            _say(f"{each.place}: {each.finding.title}")
+            print(f"{each.place}: {each.finding.title}", file=sys.stderr)
             again = _died_again(each, made)
             if again is None or not made.triage.report(again.finding):
                 new.append(again or each)
@@ -132,31 +118,31 @@ def _report(out: Path, told: Sequence[LoggedFinding], died: Sequence[LoggedFindi
             findings_table(Console(stderr=True), rows)
         if made.expected.total:
             knowns = ", ".join(sorted(known.name for known in made.expected.reports))
-            _say(f"Known bugs of this TVM, which are no news: {knowns}.")
+            print(f"Known bugs of this TVM that were met: {knowns}.", file=sys.stderr)
     return len(new)
 
 
 def _row(
-    told: LoggedFinding, published: Mapping[str, Finding], made: Session
+    found: LoggedFinding, published: Mapping[str, Finding], made: Session
 ) -> tuple[str, str, str, Path | None]:
-    """What the table says of it: where, which oracle, what, and the file."""
-    finding = published.get(told.finding.id)
+    """A row of the table: place, oracle, title and file."""
+    finding = published.get(found.finding.id)
     if finding is not None:
-        return told.place, finding.oracle, finding.title, made.store.reproducer(finding)
-    kept = save(told.finding, made.store.folder)
-    return told.place, kept.finding.oracle, f"{kept.finding.title}\n{kept.note()}", kept.file
+        return found.place, finding.oracle, finding.title, made.store.reproducer(finding)
+    kept = save(found.finding, made.store.folder)
+    return found.place, kept.finding.oracle, f"{kept.finding.title}\n{kept.note()}", kept.file
 
 
-def _can_be_made(finding: Finding) -> bool:
-    """The pass and the module can be had in another process."""
+def _is_portable(finding: Finding) -> bool:
+    """Whether another process can build the pass and the module."""
     return bool(finding.module) and not any(isinstance(call, Held) for call in finding.calls)
 
 
-def _died_again(told: LoggedFinding, made: Session) -> LoggedFinding | None:
-    """The death in a process of its own, where more is known of it."""
-    if not _can_be_made(told.finding):
+def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
+    """The death in a process of ours, which describes it better; None if it does not die there."""
+    if not _is_portable(found.finding):
         return None
-    job = Check(module=told.finding.module, calls=told.finding.calls)
+    job = Check(module=found.finding.module, calls=found.finding.calls)
     try:
         violations = check(made.pool, job)
     except (ExecutorError, Mistake):  # the pass cannot be imported there
@@ -166,7 +152,7 @@ def _died_again(told: LoggedFinding, made: Session) -> LoggedFinding | None:
             finding = Finding.of(
                 violation, module=job.module, versions=made.versions, calls=job.calls
             )
-            return LoggedFinding(finding, told.place)
+            return LoggedFinding(finding, found.place)
     return None
 
 
@@ -179,13 +165,9 @@ def _summary(folder: Path, code: int) -> str:
         return f"relaxfuzz: the program {how}."
     counts = json.loads(file.read_text(encoding="utf-8"))
     checked, exempt = counts["checked"], counts["exempt"]
-    others = f", of {exempt} others only that they leave their input alone" if exempt else ""
+    others = f", {exempt} more for mutation of their input only" if exempt else ""
     return f"relaxfuzz: {counted(checked, 'run')} of passes checked{others}; the program {how}."
 
 
 def _signal(code: int) -> str:
     return signal.Signals(-code).name
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The report as JSON lines, for programs: docs/report-formats.md says what stands in them."""
+"""The report as JSON lines, for programs; docs/report-formats.md describes the fields."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...oracles.violation import KEY_FORMAT
-from .data import Entry, Report
-from .passes import shares
-from .told import counts, expected, replay
+from .data import Entry, Report, expected
+from .matrix import shares
 
 SCHEMA = 2
-"""Of the lines. New fields come without a new number; one that goes or changes brings one."""
+"""The version of the lines. It changes when a field is removed or changes its meaning."""
 
 
-def lines(report: Report) -> str:
+def jsonl(report: Report) -> str:
     """One object a line, each with `schema` and `kind`."""
     made = [_report(report), *_runs(report), *_passes(report)]
     made += [_entry(report, entry) for entry in report.entries]
@@ -28,7 +27,7 @@ def _report(report: Report) -> dict[str, Any]:
         "kind": "report",
         "store": str(report.folder),
         "tvm": report.tvm,
-        "bugs": counts(report),
+        "bugs": report.counts,
         "unconfirmed": report.unconfirmed,
     }
 
@@ -74,7 +73,7 @@ def _passes(report: Report) -> Iterator[dict[str, Any]]:
 
 
 def _entry(report: Report, entry: Entry) -> dict[str, Any]:
-    """A bug that findings of the store show, or a known that was only counted."""
+    """A bug with findings in the store, or a known bug that was only counted."""
     line = {
         "kind": "finding" if entry.evidence else "known",
         "id": entry.id,
@@ -88,10 +87,10 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "verdict": entry.verdict,
         "note": entry.note,
     }
-    finding = entry.shown
+    finding = entry.finding
     if finding is None:
         return line
-    shown, path = finding.exhibit, entry.evidence[0].reproducer
+    exhibit, path = finding.exhibit, entry.evidence[0].reproducer
     return line | {
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
         "key": list(finding.full_key),
@@ -101,12 +100,12 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "pipeline": finding.pipeline,
         "expected": expected(finding),
         "detail": finding.detail,
-        "module": None if shown is None else shown.module,
-        "left": None if shown is None else shown.left_label,
-        "right": None if shown is None else shown.right_label,
-        "diff": None if shown is None else shown.diff,
+        "module": None if exhibit is None else exhibit.module,
+        "left": None if exhibit is None else exhibit.left_label,
+        "right": None if exhibit is None else exhibit.right_label,
+        "diff": None if exhibit is None else exhibit.diff,
         "reproducer": None if path is None else str(path),
-        "replay": replay(report, finding),
+        "replay": report.replay(finding),
         "seed": finding.seed,
         "index": finding.index,
         "stage": finding.stage,

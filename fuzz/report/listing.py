@@ -1,0 +1,380 @@
+"""`relaxfuzz findings`: the rows of a store, one for each bug, listed, shown and judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as jsonlib
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from ...corpus.reading import LONGEST_GENERATED, read_text
+from ...generators.tvm_api import versions
+from ...oracles.text.exhibit import Exhibit
+from .. import reproducer
+from ..findings import executable_text
+from ..findings.dedup import place
+from ..findings.exhibit import exhibit as exhibit_of
+from ..findings.finding import Finding
+from ..findings.known import Choice, Expected
+from ..findings.replay import module_of, unknown
+from ..findings.store import Store
+from ..output.readable import readable, sentence, visible
+from ..output.terminal import columns, counted, results
+from ..process.executor import JobFailed
+from ..process.local_pool import LocalPool
+from ..reproducer import Form
+from ..user_input.mistake import Mistake, near
+from ..user_input.read_module import BadModule
+from .data import Entry, entries_of_rows, entry_of
+
+VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
+"""The verdicts on a row; everything else is a note."""
+
+DIFF = "diff"
+"""The format of `show` that is no reproducer."""
+
+MOST_LINES = 30
+"""Lines of a difference that are printed beside a reproducer."""
+
+SHORTEST = 4
+"""The least number of characters of an id that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which rows are listed."""
+
+    passes: tuple[str, ...] = ()
+    oracles: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    new: bool = False
+    unconfirmed: bool = False
+    """List unconfirmed findings instead of rows."""
+
+
+def rows(store: Store) -> list[Entry]:
+    """The rows of confirmed findings.
+
+    Findings that are in no row yet are assigned to rows; a store that is only read does not keep
+    the assignment.
+    """
+    if new := [each for each in store.findings() if store.rows.of(each.id) is None]:
+        store.set_aside()
+        for finding in new:
+            place(store, finding)
+    return entries_of_rows(store, _expected())
+
+
+def unconfirmed(store: Store) -> list[Entry]:
+    """The unconfirmed findings, each as a row of its own: no rule compares them."""
+    expected = _expected()
+    return [entry_of([each], store, expected) for each in store.findings(confirmed=False)]
+
+
+def _expected() -> Expected:
+    return Choice().load(versions()["tvm"])
+
+
+def event(entry: Entry) -> dict[str, object]:
+    """A row as an object of the JSON protocol."""
+    best = entry.evidence[0]
+    known = entry.knowns[0].name if entry.knowns else None
+    return {
+        "event": "row",
+        "id": entry.id,
+        "passes": entry.passes,
+        "oracles": entry.oracles,
+        "title": entry.title,
+        "status": "known" if known and entry.verdict is None else entry.status,
+        "known": known,
+        "verdict": entry.verdict,
+        "note": entry.note,
+        "bindings": bindings(best.finding),
+        "reproducer": None if best.reproducer is None else str(best.reproducer),
+        "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
+    }
+
+
+def description(entry: Entry, finding: Finding) -> str:
+    """A finding of a row, the other findings, and why they are the same bug."""
+    lines = [
+        f"{finding.id}: {finding.pass_name}, {finding.oracle}: {finding.title}",
+        f"status: {entry.status}",
+        *([f"note: {entry.note}"] if entry.note else []),
+    ]
+    if len(entry.evidence) > 1:
+        (why,) = (each.why for each in entry.evidence if each.finding.id == finding.id)
+        lines.append(f"row {entry.id}{f', {why}' if why else ''}:")
+    for other, reason in ((each.finding, each.why) for each in entry.evidence):
+        if other.id != finding.id:
+            why = f" ({reason})" if reason else ""
+            lines.append(f"  {other.id}: {other.pass_name}, {other.oracle}{why}")
+    return readable("\n".join(lines))
+
+
+def selected(entries: Sequence[Entry], chosen: Filter, folder: object) -> list[Entry]:
+    """The rows that a filter selects.
+
+    Raises:
+        Mistake: no row has a pass or an oracle that the filter names, or there is no such verdict.
+    """
+    passes = {name for entry in entries for name in entry.passes}
+    oracles = {name for entry in entries for name in entry.oracles}
+    for option, wanted, found in (
+        ("--pass", chosen.passes, passes),
+        ("--oracle", chosen.oracles, oracles),
+    ):
+        for name in wanted:
+            if name not in found:
+                hint = near(name, sorted(found))
+                raise Mistake(f"no finding in '{folder}' has {option} {name!r}{hint}")
+    for verdict in chosen.verdicts:
+        check_verdict(verdict)
+    return [entry for entry in entries if _is_selected(entry, chosen)]
+
+
+def _is_selected(entry: Entry, chosen: Filter) -> bool:
+    return (
+        (not chosen.passes or not set(chosen.passes).isdisjoint(entry.passes))
+        and (not chosen.oracles or not set(chosen.oracles).isdisjoint(entry.oracles))
+        and (not chosen.verdicts or entry.verdict in chosen.verdicts)
+        and (not chosen.new or entry.status == "new")
+    )
+
+
+def check_verdict(name: str) -> None:
+    """
+    Raises:
+        Mistake: there is no such verdict.
+    """
+    if name not in VERDICTS:
+        raise Mistake(f"no verdict {name!r}{near(name, VERDICTS)}; use `note` for other words")
+
+
+def find(entries: Sequence[Entry], id: str) -> tuple[Entry, Finding]:
+    """The finding with this id, or the only one whose id begins with it, and its row.
+
+    Raises:
+        Mistake: there is none, or several.
+    """
+    by_id = {finding.id: (entry, finding) for entry in entries for finding in entry.findings}
+    found = [name for name in by_id if name.startswith(id)]
+    if len(found) == 1:
+        return by_id[found[0]]
+    if found:
+        raise Mistake(f"the ids of several findings begin with {id!r}: {', '.join(sorted(found))}")
+    hint = near(id, by_id, otherwise="; `relaxfuzz findings` lists them")
+    raise Mistake(f"no id of a finding begins with {id!r}{hint}")
+
+
+def shortest(id: str, ids: Sequence[str]) -> str:
+    """The shortest beginning that no other id has."""
+    others = [other for other in ids if other != id]
+    for length in range(SHORTEST, len(id)):
+        if not any(other.startswith(id[:length]) for other in others):
+            return id[:length]
+    return id
+
+
+def bindings(finding: Finding) -> str:
+    """The number of bindings of its module; "?" where it is no module.
+
+    They are counted in the text: loading a foreign module could crash this process.
+    """
+    if '"ir.IRModule"' not in finding.module:
+        return "?"
+    return str(sum(1 for _ in _BINDING.finditer(finding.module)))
+
+
+_BINDING = re.compile(r'"type"\s*:\s*"relax\.expr\.(?:VarBinding|MatchCast)"')
+
+
+# List
+
+
+def list_rows(folder: Path, chosen: Filter, *, json: bool) -> int:
+    """Print the rows that a filter selects; the exit code.
+
+    Raises:
+        Mistake: there is no store, or nothing in it has a name of the filter.
+    """
+    with Store(folder, create=False) as store:
+        entries = unconfirmed(store) if chosen.unconfirmed else rows(store)
+        shown = selected(entries, chosen, folder)
+        if json:
+            for entry in shown:
+                print(jsonlib.dumps(event(entry)), flush=True)
+        else:
+            _print_table(
+                shown,
+                [
+                    id
+                    for entry in entries
+                    for id in (entry.id, *(each.id for each in entry.findings))
+                ],
+            )
+            reports = sum(len(entry.findings) for entry in shown)
+            print(f"{len(shown)} of {len(entries)} rows, {reports} reports.")
+        if store.complaint:
+            print(store.complaint, file=sys.stderr)
+    return 0
+
+
+def _print_table(entries: Sequence[Entry], ids: Sequence[str]) -> None:
+    names = ("id", "pass", "oracle", "reports", "bindings", "status", "what went wrong")
+    table = columns(*names, numbers=("reports", "bindings"))
+    for entry in entries:
+        note = f"\n{visible(entry.note)}" if entry.note else ""
+        table.add_row(
+            Text(sentence(shortest(entry.id, ids))),
+            Text(sentence(", ".join(entry.passes))),
+            Text(sentence(", ".join(entry.oracles))),
+            str(len(entry.findings)),
+            bindings(entry.findings[0]),
+            Text(sentence(entry.status)),
+            Text(sentence(entry.findings[0].title)).append(note, style="dim"),
+        )
+    if entries:
+        console = results()
+        console.print(table)
+        console.print()
+
+
+# Show
+
+
+def show(folder: Path, id: str, form: str) -> int:
+    """Print a reproducer, or with the format `DIFF` what the oracle compared.
+
+    Raises:
+        Mistake: no such id or format, or the finding's module comes from another TVM.
+    """
+    if form not in (*Form, DIFF):
+        raise Mistake(f"no format {form!r}{near(form, [*map(str, Form), DIFF])}")
+    with Store(folder, create=False) as store:
+        entry, finding = find(rows(store), id)
+        if finding.id == entry.id:  # a row stands for the finding that shows it best
+            finding = entry.findings[0]
+        print(description(entry, finding), file=sys.stderr)
+        path = store.reproducer(finding) if form == Form.SOURCE else None
+        exhibit = _exhibit(finding) if path is None else finding.exhibit
+        if form == DIFF and exhibit is not None:
+            print(visible(exhibit.story))
+            return 0
+        if exhibit is not None and exhibit.diff:
+            print(_beginning(visible(exhibit.diff)), file=sys.stderr)
+        if path is not None:
+            print(visible(_text(path)))
+            return 0
+        module = _module(finding)
+        whole = dataclasses.replace(finding, exhibit=exhibit, module=module)
+        text = reproducer.failing(whole, Form(form))
+        if text is not None:
+            print(visible(text))
+            return 0
+    print("no file reproduces it here; `relaxfuzz replay` runs the oracle itself", file=sys.stderr)
+    return 1
+
+
+def _exhibit(finding: Finding) -> Exhibit:
+    """What the oracle compared; the passes are run again where the store lacks it."""
+    if finding.exhibit is not None:
+        return finding.exhibit
+    version = versions()["tvm"]
+    if finding.versions["tvm"] != version:
+        raise Mistake(
+            f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
+            f"TVM {version} cannot read"
+        )
+    if (reason := unknown(finding)) is not None:
+        raise Mistake(f"{finding.id} cannot be run: {reason}")
+    _warn(finding)
+    try:
+        with LocalPool(1) as pool:
+            return exhibit_of(pool, finding)
+    except JobFailed as error:
+        raise Mistake(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
+
+
+def _module(finding: Finding) -> str:
+    _warn(finding)
+    try:
+        return module_of(finding, None, well_formed=True)
+    except BadModule as error:
+        raise Mistake(f"the module of {finding.id} does not load: {error}") from None
+
+
+def _warn(finding: Finding) -> None:
+    if warning := executable_text.told([finding]):
+        print(sentence(warning), file=sys.stderr)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, LONGEST_GENERATED)
+    except (OSError, ValueError) as error:
+        raise Mistake(f"cannot read '{path}': {error}") from None
+
+
+def _beginning(diff: str) -> str:
+    lines = diff.splitlines()
+    if len(lines) <= MOST_LINES:
+        return "\n".join(lines)
+    more = counted(len(lines) - MOST_LINES, "more line")
+    return "\n".join([*lines[:MOST_LINES], f"... {more}: --format diff"])
+
+
+# Change
+
+
+def merge(folder: Path, ids: Sequence[str]) -> int:
+    """Merge rows, permanently.
+
+    Raises:
+        Mistake: no such id, or the ids are of one row.
+    """
+    with Store(folder, create=False, write=True) as store:
+        entries = rows(store)
+        into, *others = dict.fromkeys(find(entries, id)[0].id for id in ids)
+        if not others:
+            raise Mistake(f"expected ids of at least two rows but got {' '.join(ids)}: row {into}")
+        store.rows.merge(into, others)
+        print(f"{into}: {counted(len(store.rows.get(into).members), 'report')}")
+    return 0
+
+
+def split(folder: Path, id: str) -> int:
+    """Move a finding into a row of its own, permanently.
+
+    Raises:
+        Mistake: no such id, or it is alone already.
+    """
+    with Store(folder, create=False, write=True) as store:
+        entry, finding = find(rows(store), id)
+        if len(entry.findings) == 1:
+            raise Mistake(f"{finding.id} is alone in its row already")
+        row = store.rows.split(finding.id)
+        print(f"{row}: {counted(len(store.rows.get(row).members), 'report')}")
+    return 0
+
+
+def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None = None) -> int:
+    """Record a verdict or a note on a row; an empty text removes it.
+
+    Raises:
+        Mistake: no such id, no such verdict.
+    """
+    if verdict:
+        check_verdict(verdict)
+    with Store(folder, create=False, write=True) as store:
+        entry, _ = find(rows(store), id)
+        store.rows.judge(entry.id, verdict=verdict, note=note)
+        now = store.rows.get(entry.id)
+        note = f" ({visible(now.note)})" if now.note else ""
+        print(f"{now.id}: {visible(now.verdict or 'no verdict')}{note}")
+    return 0
