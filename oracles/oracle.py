@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import tvm
@@ -87,6 +87,13 @@ class Oracle:
     """What later oracles would report is a consequence of this violation: they are not asked."""
     looks_at: Aspect = NOTHING
     """Deduplication puts violations of the same aspect in one row; see `findings.rules`."""
+
+    def checks(self, case: Case, violation: Violation, *, brief: bool) -> Iterator[str]:
+        """Python that shows the violation: the shorter forms, or the whole check."""
+        if brief:
+            yield from self.brief(case, violation)
+        else:
+            yield self.snippet if isinstance(self.snippet, str) else self.snippet(case)
 
     def violations(self, runs: PassRuns) -> tuple[Violation, ...]:
         """All that is wrong; nothing where a module cannot be compared."""

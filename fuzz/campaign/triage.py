@@ -278,7 +278,7 @@ class Triage:
                 if not smaller.reduced and self._defer(smaller, result.state):
                     return
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
-            if (text := reproducer.failing(candidate)) is not None:
+            if (text := reproducer.failing(candidate, executor=self._executor)) is not None:
                 self._publish_once(self.store.publish(self._shown(candidate), text))
                 return
         # `relaxfuzz replay` can check it without a reproducer, too.

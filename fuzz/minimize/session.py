@@ -185,7 +185,7 @@ class _Session:
                 smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
             except ExecutorError as error:  # only the description lacks it
                 self._faults[str(error)] = None
-            text = reproducer.failing(smallest, self._form)
+            text = reproducer.failing(smallest, self._form, pool)
         write_whole(self._out, text or self._module_text(smallest.module))
         if self._target.store is not None:
             with Store(self._target.store, create=False, write=True) as store:

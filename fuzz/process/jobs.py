@@ -24,6 +24,7 @@ from ...oracles.explain.trouble import Explanation
 from ...oracles.pass_runs import PassRuns
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import Exhibit, exhibit
+from ...oracles.tiers import ORACLES
 from ...oracles.violation import Case, Violation
 from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
@@ -214,6 +215,28 @@ def show(job: Show, context: Context[Exhibit]) -> None:
     context.journal.position(0, Stage.RAW, 0, "show", job.calls, job.pipeline)
     case = Case(load_json(job.module), job.calls, job.pipeline)
     context.report(exhibit(case, job.violation, context.journal.step))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteChecks(Job[tuple[str, ...]]):
+    """Write the checks of a reproducer, for which oracles run the passes again."""
+
+    module: str
+    """TVM JSON."""
+    violation: Violation
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    brief: bool = True
+    """Shorter forms for this one violation; else the whole check of the oracle."""
+
+
+def write_checks(job: WriteChecks, context: Context[tuple[str, ...]]) -> None:
+    """Report the Python text of each check."""
+    context.journal.position(0, Stage.RAW, 0, "write checks", job.calls, job.pipeline)
+    context.journal.step("write checks")
+    case = Case(load_json(job.module), job.calls, job.pipeline)
+    oracle = ORACLES[job.violation.oracle]
+    context.report(tuple(oracle.checks(case, job.violation, brief=job.brief)))
 
 
 @dataclass(frozen=True, slots=True)

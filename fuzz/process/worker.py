@@ -41,6 +41,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     jobs.Narrow: jobs.narrow,
     jobs.Read: jobs.read,
     jobs.Show: jobs.show,
+    jobs.WriteChecks: jobs.write_checks,
     Reduce: reduce,
 }
 """The kinds of jobs that a child does, and the function for each."""

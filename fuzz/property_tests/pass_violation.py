@@ -114,7 +114,7 @@ def _in_workers(finding: Finding) -> tuple[Finding, str]:
     deadline = time.monotonic() + MINIMIZE_SECONDS
     small = minimized(pool(), finding, over=lambda: time.monotonic() > deadline).finding
     for candidate in (small, finding) if small is not finding else (finding,):
-        if (text := reproducer.failing(candidate)) is not None:
+        if (text := reproducer.failing(candidate, executor=pool())) is not None:
             break
     else:
         candidate, text = small, ""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..findings.finding import Finding
 from ..findings.script import is_reproducer
+from ..process.executor import Executor
 from ..system.scratch import scratch
 from .checks import FailingCheck, failing_checks
 from .description import NOT_TVMSCRIPT, header, issue_text
@@ -47,8 +48,13 @@ class Form(enum.StrEnum):
     """A bug report in Markdown with the shortest file that fails."""
 
 
-def texts(finding: Finding, form: Form = Form.SOURCE) -> Iterator[str]:
+def texts(
+    finding: Finding, form: Form = Form.SOURCE, executor: Executor | None = None
+) -> Iterator[str]:
     """Reproducers to try, the simplest first. None of them has been run yet: see `fails`.
+
+    Args:
+        executor: see `failing_checks`.
 
     Raises:
         BadPass: the file that defines a user's pass does not exist any more.
@@ -56,7 +62,7 @@ def texts(finding: Finding, form: Form = Form.SOURCE) -> Iterator[str]:
     script = None if form is Form.SOURCE else as_script(finding.module)
     source = as_source(finding.module, finding.source)
     note = "" if form is Form.SOURCE else NOT_TVMSCRIPT
-    for group in _groups(failing_checks(finding)):
+    for group in _groups(failing_checks(finding, executor)):
         if form is Form.ISSUE:
             modules = [module for module in (script, source) if module is not None]
             files = [file_text(finding, each, check, "") for check in group for each in modules]
@@ -81,13 +87,18 @@ def fails(text: str, finding: Finding) -> bool:
         return as_found(path, finding)
 
 
-def failing(finding: Finding, form: Form = Form.SOURCE) -> str | None:
+def failing(
+    finding: Finding, form: Form = Form.SOURCE, executor: Executor | None = None
+) -> str | None:
     """The simplest reproducer that was seen to fail; None where none does.
+
+    Args:
+        executor: see `failing_checks`.
 
     Raises:
         BadPass: see `texts`.
     """
-    return next((text for text in texts(finding, form) if fails(text, finding)), None)
+    return next((text for text in texts(finding, form, executor) if fails(text, finding)), None)
 
 
 _REPORT = re.compile(r"\A# .*^```python\n(.*?)^```$", re.M | re.S)

@@ -6,15 +6,17 @@ Short checks come first, then the oracle's own; for the death of a process, ways
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.violation import Case
 from ..findings.finding import Finding
+from ..process.executor import Executor, ask
+from ..process.jobs import WriteChecks
 from ..process.process_state import VITAL, question
-from ..process.protocol import Death
+from ..process.protocol import LIMITS, Death, Died
 
 HANG_SECONDS = 30
 MEMORY_MB = 3072
@@ -31,21 +33,39 @@ class FailingCheck:
     """The pass runs within the target of a campaign; else within none."""
 
 
-def failing_checks(finding: Finding) -> Iterator[FailingCheck]:
-    """The checks to try, the simplest first."""
+PATIENT = replace(LIMITS, step_seconds=60.0)
+"""Oracles of values build modules to write their checks."""
+
+
+def failing_checks(finding: Finding, executor: Executor | None = None) -> Iterator[FailingCheck]:
+    """The checks to try, the simplest first.
+
+    Args:
+        executor: runs the passes again where an oracle needs that; None: this process does, for a
+            pass that is only in its memory.
+    """
     if finding.oracle not in ORACLES:
         quick = finding.oracle not in (Death.HANG, Death.OUT_OF_MEMORY)
         for text in _deaths(finding):
             for targeted in (False, True) if quick else (True,):
                 yield FailingCheck(text, brief=True, targeted=targeted)
         return
-    oracle = ORACLES[finding.oracle]
-    case = Case(load_json(finding.module), finding.calls, finding.pipeline)
-    for text in oracle.brief(case, finding.violation):
+    for text in _checks(finding, executor, brief=True):
         for targeted in (False, True) if "the_pass" in text or "passes" in text else (False,):
             yield FailingCheck(text.strip(), brief=True, targeted=targeted)
-    snippet = oracle.snippet
-    yield FailingCheck((snippet if isinstance(snippet, str) else snippet(case)).strip())
+    for text in _checks(finding, executor, brief=False):
+        yield FailingCheck(text.strip())
+
+
+def _checks(finding: Finding, executor: Executor | None, *, brief: bool) -> Iterable[str]:
+    """The checks of the oracle; none where a pass ends the process that writes them."""
+    violation = finding.violation
+    if executor is None:
+        case = Case(load_json(finding.module), finding.calls, finding.pipeline)
+        return ORACLES[finding.oracle].checks(case, violation, brief=brief)
+    job = WriteChecks(finding.module, violation, finding.calls, finding.pipeline, brief)
+    written = ask(executor, job, limits=PATIENT)
+    return () if isinstance(written, Died) else written
 
 
 _AS_A_GRANDCHILD = """\

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import json
 import resource
@@ -26,6 +25,7 @@ from tvm import relax
 from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.cli.report import run as write_reports
+from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.exhibit import here
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.replay import items
@@ -42,7 +42,7 @@ from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, silent
 from tests.fuzz.changed import changed
 
 from .mutations import ODD, damaged_bytes
@@ -74,7 +74,8 @@ def made_finding(name: str, **changes: Any) -> Finding:
         calls=(call,),
         confirmed=True,
     )
-    return dataclasses.replace(made, exhibit=here(case, violation), **changes)
+    evidence = evidence_of(case.mod, silent, legalize=True)
+    return changed(made, exhibit=here(case, violation), evidence=evidence, **changes)
 
 
 def campaign_state(finding: Finding) -> State:

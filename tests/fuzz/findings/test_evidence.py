@@ -68,7 +68,7 @@ def test_triage_survives_a_legalization_that_crashes(
 ) -> None:
     published: list[Finding] = []
     with Store(tmp_path) as store:
-        triage = Triage(store, pool, published.append, seconds=0)
+        triage = Triage(store, pool, published.append)
         triage.add(finding)
         triage.drain(60, lambda: None)
         assert triage.faults == []

@@ -22,6 +22,7 @@ from relaxfuzz.fuzz.process.jobs import (
     Narrowed,
     Read,
     Show,
+    WriteChecks,
 )
 from relaxfuzz.fuzz.process.protocol import (
     VERSION,
@@ -116,6 +117,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (Narrow(VIOLATION, "{}", (CALL,), "zero"), [Narrowed("{}", (CALL,), None)]),
     (
         Show("{}", VIOLATION, (CALL,), "zero"),
+        WriteChecks("{}", VIOLATION, (CALL,), "zero", False),
         [Exhibit("module", "before", "a", "after", "b")],
     ),
     (Read("/a/b.py", "/a"), ["it is empty", None]),
