@@ -31,9 +31,8 @@ from tvm import tirx
 
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from .dependence import Plan
-from .fault import ALIASED, UNWRITTEN, Fault
 from .program import STEPS
-from .sanitizer_runtime import NAMES, Found
+from .sanitizer_runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
 from .sanitizer_text import Checked
 
 CACHE = 4096
