@@ -1,4 +1,4 @@
-"""What checked programs call: the checks that are too long for their text."""
+"""Faults, and the checks that sanitized programs call because they are too long for their text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = (
 class Fault:
     """One thing that a PrimFunc does and must not do.
 
-    `buffer`, `index` and `shape` are empty where no buffer is at fault (a division, say).
+    `buffer`, `index` and `shape` are empty where no buffer is at fault (as in a division).
     """
 
     kind: str
