@@ -296,7 +296,7 @@ def _call_template(
 
 
 def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """An in-place call on a value that nobody else uses, as its documentation demands."""
+    """An in-place call on a value without other uses, as its documentation demands."""
     x = s.tensor(c, dtype=ARITHMETIC, ndim=(2, 1, 3), static=True)
     fresh = s.emit(relax.op.add(x.expr, x.expr))
     s.values.remove(fresh)

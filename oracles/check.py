@@ -68,8 +68,8 @@ def check(
     Args:
         oracles: only these, by name, and without sampling; None: all of tier 1.
         besides: asked about the same runs where the others find nothing wrong.
-        journal: told each step before it is taken.
-        contract: what the pass promises; None: what the catalogue says, else everything.
+        journal: receives each step before it is taken.
+        contract: what the pass promises; None: what the catalogue promises, else everything.
         watch: given the runs of a pass, when the oracles have been asked.
 
     Raises:
@@ -94,7 +94,7 @@ def check(
 
 
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:
-    """What is wrong with a list of passes or a pipeline; nothing else tells what its values are."""
+    """What is wrong with a list of passes or a pipeline; no other oracle looks at its values."""
     found = None
     if any(oracle in STRUCTURAL for oracle in chosen):
         if case.calls:
@@ -149,7 +149,7 @@ def _one(
 
 
 def _brings_code(runs: PassRuns) -> bool:
-    """A backend of the user's own has compiled something: only the VM tells what it computes."""
+    """A backend of the user's own has compiled something: only the VM shows what it computes."""
     after = runs.direct.mod
     return (
         after is not None

@@ -13,7 +13,7 @@ from ..generators.stages import Stage
 from .passcall import PassCall
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
-"""Chooses arguments that fit the module; None where it offers none (no parameter to bind, say)."""
+"""Chooses arguments that fit the module; None where it offers none (no parameter to bind)."""
 
 Requires = Callable[[tvm.IRModule], str | None]
 """Why the pass does not apply to this module, or None."""
@@ -28,7 +28,7 @@ class Relation(enum.StrEnum):
     """How the result is called and compared with the module before."""
 
     SAME = "same"  # every public function: same signature, same values
-    NEW_SIGNATURE = "new signature"  # parameters change by purpose; the post-condition says how
+    NEW_SIGNATURE = "new signature"  # parameters change by purpose; the post-condition checks how
     LIFTED_PARAMS = "lifted params"  # main(x, *transform(w)) == main(x, *w)
     BUNDLED_PARAMS = "bundled params"  # main(x, (w1, w2)) == main(x, w1, w2)
     BOUND_PARAMS = "bound params"  # main(x) == main(x, w) with w bound
@@ -52,7 +52,7 @@ PARTIAL: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """A promise of the strict contract that this pass does not make, and who says so."""
+    """A promise of the strict contract that this pass does not make, with the documented source."""
 
     oracle: str
     """Name of the oracle that is silent, or one of `PARTIAL`."""

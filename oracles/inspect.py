@@ -125,7 +125,7 @@ def tensor_types(ty: Any) -> Iterator[relax.TensorType]:
 
 
 def complete(ty: Any) -> bool:
-    """The type tells dtype and shape (symbolic dimensions allowed) of every tensor in it."""
+    """The type has dtype and shape (symbolic dimensions allowed) of every tensor in it."""
     if isinstance(ty, relax.TensorType):
         return ty.dtype is not None and isinstance(ty.shape, relax.ShapeExpr)
     if isinstance(ty, relax.TupleType):
@@ -134,7 +134,7 @@ def complete(ty: Any) -> bool:
 
 
 def static(ty: Any) -> bool:
-    """The type tells dtype and shape of every tensor, and all dimensions are integers."""
+    """The type has dtype and shape of every tensor, and all dimensions are integers."""
     if not complete(ty):
         return False
     return all(

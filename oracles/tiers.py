@@ -34,11 +34,11 @@ STRUCTURAL: tuple[Oracle, ...] = (
     interface.FUNCTIONS,
     interface.SIGNATURE,
     interface.ATTRIBUTES,
-    # What the pass left undone, the second run does: say the former, not both.
+    # What the pass left undone, the second run does: report the former, not both.
     postcondition.ORACLE,
-    # A result that breaks the post-condition differs from the right one, too: say the former.
+    # A result that breaks the post-condition differs from the right one, too: report the former.
     reference.ORACLE,
-    # It tells of what the pass leaves alone by design; the others, of what it does wrong.
+    # It reports what the pass leaves alone by design; the others, what it does wrong.
     lowering_complete.ORACLE,
     idempotence.ORACLE,
 )
@@ -66,4 +66,4 @@ ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""
 
 assert len(ORACLES) == len(_ALL), "two oracles bear the same name"
-assert all(o.tier == 1 or o.cost > 0 for o in _ALL), "what is sampled says what it costs"
+assert all(o.tier == 1 or o.cost > 0 for o in _ALL), "what is sampled has a cost"

@@ -1,4 +1,4 @@
-"""What a program says to its host: the null object, prints and assertions.
+"""Operators that deal with the host: the null object, prints and assertions.
 
 Code generation knows these operators; no pass lowers them.
 """

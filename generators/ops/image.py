@@ -80,7 +80,7 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
     rounding = ""
     if method == "nearest_neighbor":
         rounding = c.pick(("floor", "ceil", "round"))
-        # How halves are rounded is not said.
+        # How halves are rounded is not documented.
         if rounding == "round" and any(
             not isinstance(length, int)
             or not isinstance(size, int)

@@ -52,7 +52,7 @@ def _along(name: str, reference: Callable[[Any, int], int]) -> Op:
 
 
 def _offset(x: Any) -> int:
-    """Fresh tensors begin where their memory does; of a view NumPy cannot tell."""
+    """Fresh tensors begin where their memory does; for a view NumPy does not know."""
     if x.base is not None:
         raise ValueError("Expected a tensor that owns its memory but got a view")
     return 0

@@ -32,7 +32,7 @@ Build = Callable[[Choices, Scope], relax.Expr]
 """Choose operands (from the scope, or fresh) and attributes, and return the call, not bound yet.
 
 It must always succeed: `Scope.tensor` makes a fresh parameter or constant where nothing in scope
-fits. Guards that keep undefined behaviour out (a divisor that may be 0, say) are part of it.
+fits. Guards that keep undefined behaviour out (a divisor that may be 0) are part of it.
 """
 
 Reference = Callable[[Sequence[Any], Any], Any]
@@ -74,7 +74,7 @@ class Op:
     tolerance: Tolerance = Tolerance()
 
     nonfinite: bool = False
-    """The reference also says what the operator gives for NaN and infinities among its operands.
+    """The reference also holds for NaN and infinities among the operands.
 
     So it is for arithmetic as in IEEE 754 and for what only moves elements about, where generated
     code agrees; not where the documentation leaves it open (a maximum, a sort, an activation).

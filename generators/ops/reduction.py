@@ -69,7 +69,7 @@ def _reduce(
 
 
 def _of_floats(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """Nothing says what an average of integers is: TVM's type has their dtype, its code another."""
+    """An average of integers is not documented: TVM's type has their dtype, its code another."""
 
     def checked(x: Any, **options: Any) -> Any:
         if x.dtype.kind in "iub":

@@ -67,7 +67,7 @@ ROWS = (
     # "Nearest integer" leaves halves open; generated code takes the even one, as NumPy.
     Row("round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), (*FLOATS, *INTEGERS, *BRAIN)),
     Row("rsqrt", lambda x: 1 / np.sqrt(x), rule=undefined.zero_operand),
-    # "An indication of the sign" says nothing of NaN, for which generated code gives 0.
+    # "An indication of the sign" leaves NaN open, for which generated code gives 0.
     Row("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
     Row("sin", np.sin),
     Row("sinh", np.sinh, SINGLE),

@@ -99,7 +99,7 @@ def negative_index(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def negative_take(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """The modes clip and wrap say what a negative index is."""
+    """The modes clip and wrap define negative indices."""
     if attrs is not None and str(attrs.mode) in ("clip", "wrap"):
         return False
     return negative_index(args, attrs, result)

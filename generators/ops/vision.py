@@ -37,7 +37,7 @@ def _boxes(c: Choices, shape: Sequence[int], *, flipped: bool = False) -> Any:
 
 
 def _scores(c: Choices, shape: Sequence[int]) -> Any:
-    """Positive, and along the last axis no two the same: what a tie gives is not said."""
+    """Positive, and along the last axis no two the same: the result of a tie is not documented."""
     count = shape[-1]
     rows = np.arange(int(np.prod(shape[:-1])))[:, None]
     order = (np.arange(count) * c.pick((1, 5)) + rows + c.below(count)) % max(count, 1)
@@ -122,7 +122,7 @@ def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float)
 def _build_valid_counts(c: Choices, s: Scope) -> relax.Expr:
     shape = (some_dim(c, s), c.pick((3, 4, 1)), c.pick((6, 5)))
     x = s.tensor(c, dtype=FLOATS, shape=shape)
-    # No usual value lies on the threshold: whether it is valid itself is not said.
+    # No usual value lies on the threshold: whether it is valid itself is not documented.
     threshold = c.pick((0.1, -1.1, 1.9))
     return vision.get_valid_counts(x.expr, threshold, c.pick((0, -1, 1)), c.pick((1, 0, 2)))
 
@@ -160,7 +160,7 @@ def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
         relax.const(np.array(valid, "int32"), "int32"),
         relax.const(indices.astype("int32"), "int32"),
         max_output_size=c.pick((-1, 1, 2)),
-        # Whether a soft suppression also removes boxes is not said.
+        # Whether a soft suppression also removes boxes is not documented.
         iou_threshold=1.0 if soft else c.pick(OVERLAPS),
         force_suppress=c.flag(0.3),
         top_k=c.pick((-1, 2, 3)),
@@ -303,7 +303,7 @@ def _regions(c: Choices, s: Scope, layout: str) -> tuple[Value, relax.Expr, floa
         [c.below(images), left, top, left + c.pick((2, 1, 4)), top + c.pick((2, 3))]
         for left, top in ((c.below(3), c.below(3)) for _ in range(c.pick((2, 1, 3))))
     ]
-    # Whole corners after scaling: how halves are rounded is not said.
+    # Whole corners after scaling: how halves are rounded is not documented.
     regions = np.array(rows) * [1, *[1 / scale] * 4]
     return x, relax.const(regions.astype(x.dtype), x.dtype), scale
 

@@ -61,7 +61,7 @@ def same_graph(a: tvm.IRModule, b: tvm.IRModule) -> str | None:
 
 
 def _stale(mod: tvm.IRModule) -> set[str]:
-    """The PrimFuncs whose type is not what their parameters and body say; passes leave such."""
+    """PrimFuncs whose type does not follow from their parameters and body; passes leave some."""
     return {
         gv.name_hint
         for gv, func in mod.functions.items()

@@ -118,7 +118,7 @@ class Graph:
         return self.data[i]["dtype"] if self.kinds[i] == "ir.PrimType" else None
 
     def configuration(self, i: Id) -> str:
-        """What a target says, with its attributes in alphabetical order."""
+        """A target as text, with its attributes in alphabetical order."""
         data = self.data[i]
         if self.kinds[i] == "ffi.Map":
             entries = sorted((self.data[k], self.configuration(v)) for k, v in self.pairs(i))
@@ -130,7 +130,7 @@ class Graph:
         return repr(data)
 
     def same_value(self, a: Id, b: Id) -> bool:
-        """One node, or two literals that cannot be told apart."""
+        """One node, or two literals that look the same."""
         if a == b:
             return True
         if self.kinds[a] != self.kinds[b] or self.kinds[a] != "ir.IntImm":

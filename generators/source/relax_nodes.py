@@ -42,7 +42,7 @@ def _shape_display(w: Writer, i: Id) -> Doc:
 
 
 def _inline_shape(w: Writer, i: Id) -> Doc | None:
-    """A shape expression as a tuple, if it is nobody else's."""
+    """A shape expression as a tuple, if it is not shared."""
     if w.g.kinds[i] != "relax.expr.ShapeExpr" or w.mentions[i] > 1:
         return None
     if "ty" not in w.untold.get(i, ()):
@@ -114,7 +114,7 @@ def _var(w: Writer, i: Id) -> Doc:
 
 
 def buffer_var(w: Writer, i: Id) -> Doc:
-    """A buffer, written as `tirx.decl_buffer` where its type is nobody else's."""
+    """A buffer, written as `tirx.decl_buffer` where its type is not shared."""
     g = w.g
     name, ty = quoted(w.text(g.field(i, "name"))), g.field(i, "ty")
     if w.mentions[ty] > 1 or g.items(g.field(ty, "allocated_addr")):
@@ -247,9 +247,9 @@ def _is_plain_call(w: Writer, i: Id, callee: str) -> bool:
 def _prim_call(w: Writer, i: Id) -> Doc:
     g = w.g
     parts: list[Doc] = [quoted(g.data[g.field(i, "op")]), w.array(g.field(i, "args"), w.s)]
-    told = None if "ty" in w.untold.get(i, ()) else g.dtype(g.field(i, "ty"))
-    if w.null(g.field(i, "attrs")) and not g.items(g.field(i, "ty_args")) and told is not None:
-        return call("prim_call", *parts, quoted(told))
+    declared = None if "ty" in w.untold.get(i, ()) else g.dtype(g.field(i, "ty"))
+    if w.null(g.field(i, "attrs")) and not g.items(g.field(i, "ty_args")) and declared is not None:
+        return call("prim_call", *parts, quoted(declared))
     if not w.null(g.field(i, "attrs")):
         parts.append(keyword("attrs", w.e(g.field(i, "attrs"))))
     if g.items(g.field(i, "ty_args")):

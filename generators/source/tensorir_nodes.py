@@ -286,7 +286,7 @@ def _is_signature(w: Writer, i: Id) -> bool:
 
 
 def _is_parameter_type(w: Writer, given: Id, derived: Id) -> bool:
-    """Whether a part of a function type that is right is also nobody else's."""
+    """Whether a part of a function type that is right is also not shared."""
     g = w.g
     if g.kinds[given] != "tirx.BufferType":
         return given == derived or g.kinds[derived] in VALUES

@@ -43,7 +43,7 @@ _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 
 
 def shape_and_dtype(data: str) -> tuple[tuple[int, ...], str | None]:
-    """What a serialized tensor says of itself; no dtype if it is not a common one.
+    """The header of a serialized tensor; no dtype if it is not a common one.
 
     Layout: magic, reserved, device (two int32), ndim, dtype code, bits, lanes, shape, size, bytes.
     """

@@ -66,7 +66,7 @@ def _no_redundant_reshape(before: tvm.IRModule, after: tvm.IRModule, call: PassC
 MORE_TO_REWRITE = Exemption(
     "fixpoint",
     "what one run makes can match the pattern again, with operands that it made",
-    "docstrings: each names one rewriting, none says that nothing is left to rewrite",
+    "docstrings: each names one rewriting, none promises that nothing is left to rewrite",
 )
 
 CONTRACTS: tuple[PassContract, ...] = (

@@ -315,7 +315,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "renaming",
                 "makes public names from the names of private functions",
                 'docstring: the new function is annotated with "Codegen" and "global_symbol"; '
-                "nothing is said of their names",
+                "nothing is promised of their names",
             ),
         ),
         inside=("DeadCodeElimination",),

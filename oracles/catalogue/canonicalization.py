@@ -197,7 +197,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             Exemption(
                 "fixpoint",
-                "the post-condition says what the first run left",
+                "the post-condition reports what the first run left",
                 "docstring: 'Unused local VarBindings' and 'Unused Relax functions' go",
             ),
         ),
@@ -214,8 +214,8 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "fixpoint",
                 "two aliases of one variable are common subexpressions too: the second becomes an "
                 "alias of the first",
-                "docstring: 'Eliminate common subexpressions'; nothing is said of the aliases that "
-                "it leaves",
+                "docstring: 'Eliminate common subexpressions'; nothing is promised of the aliases "
+                "that it leaves",
             ),
         ),
         ops_alike=True,
@@ -248,7 +248,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "idempotent",
                 "bindings that neither order nor direction ranks may come in any order",
                 'docstring: order is "depth-first" or "breadth-first", direction "from-inputs" or '
-                '"from-outputs"; nothing more is said of the order',
+                '"from-outputs"; nothing more is promised of the order',
             ),
         ),
         ops_alike=True,

@@ -149,7 +149,7 @@ def _decomposed(*ops: str) -> Post:
 
 
 def _normalizes_batches(training: bool) -> Callable[[tvm.IRModule, PassCall], bool]:
-    """The module has a batch_norm whose attribute says it is (or is not) training."""
+    """The module has a batch_norm whose attribute `training` is this one."""
 
     def when(mod: tvm.IRModule, call: PassCall) -> bool:
         calls = calls_of(mod, "relax.nn.batch_norm")
@@ -233,7 +233,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             Exemption(
                 "values",
-                "batch_norm gets its meaning of inference, whatever its attribute says",
+                "batch_norm gets its meaning of inference, whatever its attribute is",
                 'docstring: decomposes operators "during inference"',
                 when=_normalizes_batches(training=True),
             ),
@@ -248,7 +248,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             Exemption(
                 "values",
-                "batch_norm gets its meaning of training, whatever its attribute says",
+                "batch_norm gets its meaning of training, whatever its attribute is",
                 'docstring: decomposes operators "during training"',
                 when=_normalizes_batches(training=False),
             ),
@@ -264,7 +264,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             DEAD_CODE,
             Exemption(
                 "chance",
-                "it runs the PrimFunc, which reads what nobody wrote or what is not its own",
+                "it runs the PrimFunc, which reads unwritten memory or memory that is not its own",
                 "docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; such PrimFuncs "
                 "are reported under LegalizeOps, by the oracle sanitized",
                 when=_folds_the_meaningless,

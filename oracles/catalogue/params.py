@@ -30,7 +30,7 @@ NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstri
 
 
 def _with_weights(mod: tvm.IRModule) -> list[tuple[str, relax.Function, int]]:
-    """Functions that say how many of their parameters are inputs; the others are weights."""
+    """Functions with the attribute num_input: the parameters after so many inputs are weights."""
     return [
         (name, func, int(number))
         for name, func in named_functions(mod)
@@ -285,7 +285,7 @@ def _params_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
 
 
 def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
-    """Values for symbolic variables; only of functions that nobody calls.
+    """Values for symbolic variables; only of functions that are not called.
 
     A call passes shapes that the bound function no longer takes, which is the user's intent.
     """

@@ -29,7 +29,7 @@ def _to_mixed_precision(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _convertible_inputs(mod: tvm.IRModule) -> list[str]:
-    """Names of float32 parameters that only dataflow blocks of functions nobody calls use.
+    """Names of float32 parameters used only in dataflow blocks of functions that are not called.
 
     Elsewhere their uses are not rewritten; docstring: "Mainly operates within dataflow blocks.
     ConvertToDataflow may need to be called first."
@@ -160,7 +160,7 @@ def _adjoint_added(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 
 def _anywhere(ty: tvm.ir.Type) -> tvm.ir.Type:
-    """The type without the virtual device, of which nothing is said for gradients."""
+    """The type without the virtual device, which nothing promises for gradients."""
     if isinstance(ty, relax.TupleType):
         return relax.TupleType([_anywhere(field) for field in ty.fields])
     if isinstance(ty, relax.TensorType) and ty.vdevice is not None:

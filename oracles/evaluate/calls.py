@@ -16,7 +16,7 @@ from .poison import poisoned
 
 
 def _outputs(frame: Frame, call: Call) -> list[Any]:
-    """New tensors of the types that the call is said to give."""
+    """New tensors of the types that the call declares."""
     (ty,) = call.ty_args
     fields = ty.fields if isinstance(ty, relax.TupleType) else [ty]
     return [_output(frame, field) for field in fields]
@@ -29,7 +29,7 @@ def _output(frame: Frame, ty: Any) -> Any:
 
 
 def _packed(call: Call, outputs: list[Any]) -> Any:
-    """One tensor, or a tuple of them, as the type says."""
+    """One tensor, or a tuple of them, according to the type."""
     return tuple(outputs) if isinstance(call.ty_args[0], relax.TupleType) else outputs[0]
 
 

@@ -59,7 +59,7 @@ class Evaluator:
     """Evaluates the functions of one module, at whatever stage of lowering.
 
     Tensors share memory as they do when they run: an in-place update, a view, two tensors in one
-    storage are seen by whoever reads them. Memory that nothing was written to holds huge numbers.
+    storage are seen by every reader. Memory that nothing was written to holds huge numbers.
 
     Args:
         mod: the module.
@@ -178,7 +178,7 @@ class Evaluator:
         return () if result is None else result
 
     def _refuse_constant(self, value: Any) -> None:
-        """Whoever writes to a constant changes what the next call of the function gives.
+        """A write to a constant changes the result of the function's next call.
 
         Raises:
             Undefined: the tensor is a constant, or a view of one.

@@ -1,4 +1,4 @@
-"""Memory that nobody has written to yet."""
+"""Memory that nothing has been written to yet."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
 
 
 def fresh(value: Any) -> bool:
-    """A tensor in memory as `poisoned` gives it, to no part of which anybody has written.
+    """A tensor in memory as `poisoned` gives it, to no part of which anything has been written.
 
-    What it holds does not tell: a tensor of 127s of 8 bits looks the same.
+    Its contents do not show it: a tensor of 127s of 8 bits looks the same.
     """
     return isinstance(value, np.ndarray) and _FRESH.get(id(owner := _owner(value))) is owner
 
 
 def touch(array: np.ndarray[Any, Any]) -> None:
-    """Somebody writes to a tensor."""
+    """Record a write to a tensor."""
     _FRESH.pop(id(_owner(array)), None)
 
 
 _FRESH: weakref.WeakValueDictionary[int, np.ndarray[Any, Any]] = weakref.WeakValueDictionary()
-"""By their addresses, arrays that own memory to which nobody has written."""
+"""By their addresses, arrays that own memory to which nothing has been written."""
 
 
 def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -102,7 +102,7 @@ def execute(
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
-        Death where the process dies; None where nothing can be said, since the time was too short
+        Death where the process dies; None where nothing is known, since the time was too short
         or a second attempt ended otherwise.
     """
     linker()  # once, before the forks
@@ -126,17 +126,17 @@ def execute(
             except Exception as error:
                 yield "run", _failure("run", error)
 
-    told, end = in_fork(work)
+    steps, end = in_fork(work)
     if end is not None:
         if end == LATE:
             return None
         again, same = in_fork(work)
-        return _death(len(told), end) if (end, len(told)) == (same, len(again)) else None
-    step, last = told[-1]
+        return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None
+    step, last = steps[-1]
     if step != "run" and last is not None:
         failure: Failure = last
         return failure
-    return [value for _, value in told[2:]]
+    return [value for _, value in steps[2:]]
 
 
 def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
@@ -190,7 +190,7 @@ def _failure(step: str, error: Exception) -> Failure:
     return Failure(step, type(error).__name__, str(error), keys.exception(error))
 
 
-def _death(told: int, end: str) -> Death:
-    step = ("lower", "build", "run")[min(told, 2)]
+def _death(steps: int, end: str) -> Death:
+    step = ("lower", "build", "run")[min(steps, 2)]
     what = f"the process ends by {end} in the step {step!r}"
-    return Death(step, end, what, Violation(what, what, (step, end)), told - 2)
+    return Death(step, end, what, Violation(what, what, (step, end)), steps - 2)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 WALL_SECONDS = 8.0
-"""For a whole fork. A check must tell of progress every 10 seconds; on a busy machine it may be cut
+"""For a whole fork. A check must report progress every 10 seconds; on a busy machine it may be cut
 short, so that this is no sign of a hang."""
 
 CPU_SECONDS = 3
@@ -36,7 +36,7 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
 
     Returns:
         The items, and None after the last one; `HANG` where more CPU time is used than
-        `allow` gave; `LATE` where the time of the clock is up or somebody else killed the
+        `allow` gave; `LATE` where the time of the clock is up or another process killed the
         process; otherwise the name of the signal or "exit 1".
 
     Raises:
@@ -74,7 +74,7 @@ def _tell(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
 
 
 def _settle_in() -> None:
-    """No words that nobody reads, no life much longer than the parent's, no copying of pages."""
+    """No output, no life much longer than the parent's, no copying of pages."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -2,7 +2,7 @@
 
 They are most of what LLVM emits for a small PrimFunc. So PrimFuncs are compiled without them, and
 called so where the arguments are in order beyond doubt; otherwise the PrimFunc is compiled with
-its checks after all, which say what they always say.
+its checks after all, with their usual messages.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 @functools.cache
 def linker() -> Callable[..., None] | None:
-    """Makes a shared library of object files; None (said once, on stderr) without a C compiler.
+    """Makes a shared library of object files; None (reported once, on stderr) without a C compiler.
 
     Where there is a linker of its own it is asked directly: the compiler's driver is slower.
     """

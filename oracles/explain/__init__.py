@@ -1,6 +1,6 @@
 """Why a module cannot be built: seen by taking it through the pipeline and looking after each step.
 
-Nothing here reads what TVM's exceptions say. What is wrong is found in the modules themselves.
+Nothing here reads the texts of TVM's exceptions: the modules themselves show what is wrong.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def explain(
         pipeline: one of `PIPELINES`, or the user's own: `FILE.py:factory`.
         file: the Python file that the module comes from.
         locate: run a step that fails on parts of the module, to see on which one it does.
-        journal: told each step before it is taken.
+        journal: receives each step before it is taken.
 
     Raises:
         UnknownPipeline: no such pipeline.
@@ -48,7 +48,7 @@ def explain(
     traced = Traced(mod, file)
     if not relax.analysis.check_well_formed(mod):
         wrong = breakage.ill_formed(traced)
-        assert wrong is not None, "the checker said so"
+        assert wrong is not None, "the checker found the module ill-formed"
         return Explanation(pipeline, (), (wrong,), built=False)
     gone = walk(traced.mod, pipeline, journal)
     steps = tuple(state.step for state in gone.states[1:])
@@ -74,14 +74,14 @@ def _troubles(
     causes = [trouble for trouble in left if breakage.caused_by(failure, trouble)]
     if not causes:
         return [failure, *left]
-    # What we understand is told; that a step fails on it is how the user came to see it.
+    # The causes that are understood are reported; the step's failure is how the user met them.
     note = f"The build ends there: {failure.title}."
-    told = [dataclasses.replace(cause, notes=(*cause.notes, note)) for cause in causes]
-    return told + [trouble for trouble in left if trouble not in causes]
+    explained = [dataclasses.replace(cause, notes=(*cause.notes, note)) for cause in causes]
+    return explained + [trouble for trouble in left if trouble not in causes]
 
 
 def _only_names(gone: Walk) -> bool:
-    """What is ill-formed in the last module are names, which `names` tells better."""
+    """What is ill-formed in the last module are names, which `names` explains better."""
     broken = gone.broken
     return (
         broken is not None
@@ -118,7 +118,7 @@ def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
             None,
             None,
             (),
-            (f"The build says: {one_line(error)}",),
+            (f"The build fails with {one_line(error)}",),
             (
                 "Report it with the module: either TVM's code generation has a bug, or this "
                 "command does not know of something.",
@@ -135,7 +135,7 @@ def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
         () if excerpt is None else (excerpt,),
         (
             f"{whose} All Relax functions are lowered, and all names lead somewhere.",
-            f"The compiler says: {one_line(error)}",
+            f"The compiler fails with {one_line(error)}",
         ),
         (f'Compile it by itself to see more: `tvm.tirx.build(mod["{name}"], target="llvm")`.',),
     )

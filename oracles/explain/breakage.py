@@ -19,7 +19,7 @@ from .trouble import Excerpt, Kind, Trouble
 from .unknown import Loss, advice, lost, unknown_operands
 
 MOST = 60
-"""Bindings of a function that are tried one by one; of a longer one only its name is told."""
+"""Bindings of a function that are tried one by one; of a longer one only its name is reported."""
 
 CHECK = "`relaxfuzz check MODULE --pipeline PIPELINE` makes a small reproducer of it."
 
@@ -30,7 +30,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
     """What a step did to the module.
 
     Args:
-        journal: told before parts of the module are tried; None: they are not tried.
+        journal: called before parts of the module are tried; None: they are not tried.
     """
     site = None if journal is None else _site(broken, journal)
     step = broken.step
@@ -52,7 +52,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
             (
                 *_perhaps(losses),
                 "The module was well-formed when the step began, and a pass must handle what is "
-                "well-formed or say what it does not support."
+                "well-formed or name what it does not support."
                 if flaw(broken.before) is None
                 else "The module that the step was given was not well-formed any more.",
                 *_smallest(site),
@@ -61,7 +61,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
                 *advice(losses),
                 f"Keep what is marked out of the module, or leave {step} out of the pipeline, if "
                 "you can.",
-                f"If the message does not tell you what to change, it is a bug of {step}. {CHECK}",
+                f"If the message does not name what to change, it is a bug of {step}. {CHECK}",
             ),
         )
     assert broken.after is not None
@@ -86,7 +86,7 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
 
 
 def caused_by(failure: Trouble, trouble: Trouble) -> bool:
-    """The step fails on the very thing that the trouble is about: the marked line says so, or the
+    """The step fails on the very thing that the trouble is about: the marked line shows it, or the
     function, where the trouble is about the whole of it."""
     if not failure.excerpts or failure.function != trouble.function or not trouble.excerpts:
         return False
@@ -132,7 +132,7 @@ def ill_formed(traced: Traced) -> Trouble | None:
         if binding is not None:
             excerpt = traced.binding(binding, "ill-formed from here on") or excerpt
     lines = [headline(line) for line in problem.detail.partition("\n\n")[0].splitlines() if line]
-    check = "`tvm.relax.analysis.well_formed(mod)` tells whether a module is well-formed."
+    check = "`tvm.relax.analysis.well_formed(mod)` shows whether a module is well-formed."
     return Trouble(
         Kind.ILL_FORMED,
         "the module is not well-formed: nothing is promised for what passes make of it",

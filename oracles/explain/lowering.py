@@ -51,7 +51,7 @@ def _lowers(op: str) -> str | None:
 
 
 def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list[Trouble]:
-    """What nobody has lowered, one trouble for each cause.
+    """The calls that are not lowered, one trouble for each cause.
 
     Args:
         calls: the steps of the pipeline, for trying remedies; None: it is the user's own.
@@ -134,7 +134,7 @@ def _said(
         if by is None:
             why = (
                 "LegalizeOps makes loops over the elements of tensors, for which it must know "
-                "their shapes and dtypes. Where it does not, it skips the call and says nothing."
+                "their shapes and dtypes. Where it does not, it skips the call without a message."
             )
         else:
             why = f"{by} lowers `{spelled}` only where shape and dtype are known."
@@ -143,7 +143,7 @@ def _said(
             return title, [*whys, why], list(advice(left.losses))
         lost_by = _lost_by(walk, left)
         if lost_by is not None:
-            why = f"Your module says it; {lost_by} lost it. {why}"
+            why = f"Your module declares it; {lost_by} lost it. {why}"
         return title, [why], [f"Annotate the operands of `{spelled}` with a complete type."]
     if gap.reason is Reason.NO_LEGALIZATION:
         title = f"nothing lowers `{spelled}`: the operator has no legalization"
@@ -165,7 +165,7 @@ def _said(
         title = f"`{spelled}` cannot be lowered: its legalization declines this call"
         return (
             title,
-            [f"It says: {gap.what.rstrip('.')}."],
+            [f"Its message: {gap.what.rstrip('.')}."],
             ["Write the call in a form that it takes.", remedies.legalization(gap.op)],
         )
     # It could be lowered: by whom, and why was it not?
@@ -218,7 +218,7 @@ def _since(walk: Walk, left: _Left) -> str | None:
 
 
 def _lost_by(walk: Walk, left: _Left) -> str | None:
-    """The step that made an operand's type say less than it did in the user's module."""
+    """The step that made an operand's type less precise than in the user's module."""
     previous: relax.Call | None = None
     for state in walk.states:
         same = [
@@ -303,7 +303,7 @@ def _local(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list
 
 
 def _removed(traced: Traced, walk: Walk) -> list[Trouble]:
-    """What LegalizeOps left and a later step removed: in nobody's way, but worth a word."""
+    """What LegalizeOps left and a later step removed: it breaks nothing, but is worth a note."""
     at = next((i for i, state in enumerate(walk.states) if state.step == LEGALIZE), None)
     if at is None or walk.broken is not None:
         return []

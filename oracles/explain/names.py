@@ -166,11 +166,11 @@ def _original(traced: Traced, walk: Walk, name: str) -> str:
 
 def _unknown(traced: Traced, walk: Walk) -> Iterator[Trouble]:
     known = _provided(walk.end)
-    told: set[str] = set()
+    reported: set[str] = set()
     for name, calls in _names_called(walk.end):
-        if name in told or name in known or _registered(name) or _attached(walk.end, name):
+        if name in reported or name in known or _registered(name) or _attached(walk.end, name):
             continue
-        told.add(name)
+        reported.add(name)
         yield _nobody(traced, walk, name, calls, known)
 
 
@@ -243,7 +243,7 @@ def _nobody(
     by_user = not sources or any(_spelled_by_user(call, name) for _, call in sources)
     prefix = _prefix(walk.end)
     if by_user:
-        title = f"nobody provides the function `{name}`"
+        title = f"the function `{name}` is not defined anywhere"
         note = (
             "A call by name is looked up when the module is loaded: first in the module and the "
             "libraries attached to it, then among the functions that are registered."

@@ -1,4 +1,4 @@
-"""What to do about an operator that nobody lowers: passes that are tried, and words."""
+"""What to do about an operator that is not lowered: passes that are tried, and advice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INSTEAD: Mapping[str, str] = {
 """What to write for operators that are known to have no legalization."""
 
 MARKS = frozenset(INSTEAD) - {"relax.ewise_fma"}
-"""Those that say something to a pass and compute nothing: no legalization makes sense."""
+"""Operators that are hints to a pass and compute nothing: no legalization makes sense."""
 
 
 def passes(mod: tvm.IRModule, op: str, calls: Sequence[PassCall]) -> list[str]:

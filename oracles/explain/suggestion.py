@@ -1,4 +1,4 @@
-"""A type that says what the user's says, and the rest, so that the call in question is lowered."""
+"""A type like the user's, completed so that the call in question is lowered."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Suggestion:
 
     @property
     def cast(self) -> str:
-        """How to say it of a variable that is there already."""
+        """How to declare it of a variable that is there already."""
         symbols = f"`{', '.join(self.new)} = {', '.join(['T.int64()'] * len(self.new))}`, then "
         return (
             f"{symbols if self.new else ''}`{self.name}_known = R.match_cast({self.name}, "

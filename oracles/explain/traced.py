@@ -1,6 +1,6 @@
 """The user's module with a number on each call, by which the call is known after any pass.
 
-Passes keep the `Span` of a call that they rebuild, so that a span of our own tells which call of
+Passes keep the `Span` of a call that they rebuild, so that a span of our own shows which call of
 the user's module one of a later module was.
 """
 
@@ -149,7 +149,7 @@ def underlined(
 
     Args:
         line, place: of the line where it is better known than from the printed text.
-        known: the number of the printed line says something to the user.
+        known: the number of the printed line means something to the user.
     """
     lines = _printed(mod, obj_to_underline=[node])
     begin = next((i for i, text in enumerate(lines) if text.startswith("#")), 0)

@@ -11,8 +11,8 @@ class Kind(enum.StrEnum):
 
     NOT_LOWERED = "not-lowered"  # an operator is left that code generation does not know
     WRONG_NAME = "wrong-name"  # a function is exported under another name than it is called by
-    UNKNOWN_NAME = "unknown-name"  # a function is called that nobody provides
-    NOT_COMPILED = "not-compiled"  # a function for an external compiler that nobody called
+    UNKNOWN_NAME = "unknown-name"  # a function is called that is not defined anywhere
+    NOT_COMPILED = "not-compiled"  # a function for an external compiler that was not called
     RAISES = "raises"  # a step raises
     ILL_FORMED = "ill-formed"  # a step, or the user, made a module that is not well-formed
     DIES = "dies"  # a step ends the process
@@ -54,7 +54,7 @@ class Trouble:
 
     @property
     def harmless(self) -> bool:
-        """It is told, but it is in nobody's way."""
+        """It is reported, but breaks nothing."""
         return self.kind is Kind.REMOVED
 
 

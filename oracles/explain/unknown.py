@@ -41,7 +41,7 @@ class Loss:
     identity: tuple[str, str]
     """Equal for equal places: function and variable."""
     why: str
-    """Empty where the excerpt says it all."""
+    """Empty where the excerpt shows it all."""
     help: tuple[str, ...]
     declare: str = ""
     """How to declare it, where it is a parameter."""
@@ -70,7 +70,7 @@ def _function(mod: tvm.IRModule, name: str) -> relax.Function | None:
 
 
 def open_types(ty: Any, reason: Reason) -> bool:
-    """The type does not say what the reason is about."""
+    """The type leaves open what the reason is about."""
     if isinstance(ty, relax.TupleType):
         return any(open_types(field, reason) for field in ty.fields)
     if isinstance(ty, relax.TensorType):
@@ -128,8 +128,8 @@ def _follow(
         (function, str(var.name)),
         "" if excerpt is not None else why,
         (
-            f"Say more about the parameter: {suggestion.declared}.{sizes}",
-            f"Or say it where it is used: {suggestion.cast}",
+            f"Declare more of the parameter: {suggestion.declared}.{sizes}",
+            f"Or declare it where it is used: {suggestion.cast}",
         ),
         suggestion.declared,
     )
@@ -158,7 +158,7 @@ def _at_binding(
 ) -> Loss:
     var, value = binding.var, binding.value
     suggestion = suggested(var, use)
-    cast = f"Say it where it is used: {suggestion.cast}"
+    cast = f"Declare it where it is used: {suggestion.cast}"
     help: tuple[str, ...] = (cast,)
     if isinstance(binding, relax.MatchCast):
         why = f"`{var.name}` is cast to `{spelled(var.ty)}`, which leaves the {aspect} open."
@@ -183,8 +183,8 @@ def _at_binding(
         )
         argument = "out_ty" if op_name(value) == "relax.call_dps_packed" else "ty_args"
         help = (
-            f"Say more in the call: `{argument}={suggestion.written()}`. Nothing checks it when "
-            "the module runs.",
+            f"Declare more in the call: `{argument}={suggestion.written()}`. Nothing checks it "
+            "when the module runs.",
             f"Or {cast[0].lower()}{cast[1:]} It is checked when the module runs.",
         )
     elif isinstance(value, relax.Call) and (more := _more(value)) is not None:
@@ -212,7 +212,7 @@ def _at_binding(
 
 
 def _more(call: relax.Call) -> Any:
-    """The type that TVM infers, where that says more than the module."""
+    """The type that TVM infers, where it is more precise than the module's."""
     ty = inferred(call)
     return ty if ty is not None and complete(ty) and not complete(call.ty) else None
 
@@ -223,5 +223,5 @@ def advice(losses: list[Loss]) -> tuple[str, ...]:
         return losses[0].help if losses else ()
     if all(loss.declare for loss in losses):
         declared = ", ".join(loss.declare for loss in losses)
-        return (f"Say more about the parameters: {declared}. Sizes may be numbers or symbolic.",)
+        return (f"Declare more of the parameters: {declared}. Sizes may be numbers or symbolic.",)
     return (" ".join(loss.help[0] for loss in losses),)

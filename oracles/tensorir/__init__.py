@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .fault import Fault
 from .program import STEPS, Program, translate
 from .sanitizer import SMALL, sanitize
+from .sanitizer_runtime import Fault
 
 __all__ = ["SMALL", "STEPS", "Fault", "Program", "sanitize", "translate"]

@@ -69,4 +69,4 @@ _PARTS: Mapping[type, Callable[[Any], list[Any]]] = {
     prim.Cast: _cast,
     tvm.ir.Call: _call,
 }
-"""The operands of which only the value counts; of other expressions nothing is said."""
+"""The operands of which only the value counts; other expressions are not covered."""

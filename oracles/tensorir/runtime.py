@@ -61,7 +61,7 @@ def too_large() -> NoReturn:
 
 
 def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """A new buffer, full of NaN or of a large number: nobody has written it yet."""
+    """A new buffer, full of NaN or of a large number, as it is not written yet."""
     size = 1
     for dim in shape:
         size *= dim

@@ -5,7 +5,7 @@ What counts as a fault, and by which rule:
 - An access whose index is outside the buffer's shape in any dimension. The branch that
   `if_then_else`, `Select`, `And`, `Or` or a block's predicate does not take makes no access
   (`Select` is rewritten for that before code is generated: `s_tir.transform.RewriteUnsafeSelect`).
-- A read of memory that nobody has written: of buffers that the PrimFunc allocates, and of the
+- A read of unwritten memory: of buffers that the PrimFunc allocates, and of the
   parameters that the caller names as outputs, which `call_tir` allocates. All of an output must be
   written.
 - A race: see `sanitizer_races`.
@@ -31,9 +31,8 @@ from tvm import tirx
 
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from .dependence import Plan
-from .fault import ALIASED, UNWRITTEN, Fault
 from .program import STEPS
-from .sanitizer_runtime import NAMES, Found
+from .sanitizer_runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
 from .sanitizer_text import Checked
 
 CACHE = 4096
@@ -138,7 +137,7 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
         if not written.all():
             index = tuple(map(int, np.argwhere(~written)[0]))
             name = str(func.params[position].name)
-            text = f"{name} has {written.size - int(written.sum())} elements that nobody writes"
+            text = f"{name} has {written.size - int(written.sum())} elements that are never written"
             return Fault(UNWRITTEN, name, index, written.shape, text)
     return None
 

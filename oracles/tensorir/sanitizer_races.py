@@ -4,7 +4,7 @@ Two kinds of iterations must not: those of loops that are declared parallel or v
 bound to blocks of threads, and the instances of a block that differ in its spatial variables
 ("all iterations are independent", "we can confidently parallelize or reorder loops associated with"
 them: docs/deep_dive/tensor_ir/abstraction.rst). Loops over the threads of one block are left out:
-threads may work together, on a reduction say, and wait for each other.
+threads may work together, as on a reduction, and wait for each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNORDERED = (tirx.stmt.ForKind.PARALLEL, tirx.stmt.ForKind.VECTORIZED)
 
 
 def unordered(loop: tirx.For) -> bool:
-    """Whether a loop says that its iterations need no order."""
+    """Whether a loop declares that its iterations need no order."""
     if loop.kind == tirx.stmt.ForKind.THREAD_BINDING:
         return str(loop.thread_binding.thread_tag).startswith("blockIdx")
     return loop.kind in _UNORDERED
@@ -47,14 +47,14 @@ def variables(expr: Any) -> set[int]:
 
 
 def meetings(body: Any, keys: Sequence[Any]) -> frozenset[int]:
-    """Buffers in which two iterations may meet, as far as the indices do not tell that they do not.
+    """Buffers of which two iterations may access one element, unless the indices rule it out.
 
-    They do not where each variable that tells iterations apart is, as it is, an index of all
+    They do where each variable that distinguishes iterations is, as it is, an index of all
     accesses of the buffer, in the same dimension.
 
     Args:
         body: what an iteration does.
-        keys: the variables that tell iterations apart; none where nothing is to be proven.
+        keys: the variables that distinguish iterations; none where nothing is to be proven.
     """
     stores: dict[int, list[Sequence[Any]]] = {}
     accesses: dict[int, list[Sequence[Any]]] = {}

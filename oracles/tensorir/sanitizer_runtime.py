@@ -1,23 +1,50 @@
-"""What checked programs call: the checks that are too long for their text."""
+"""Faults, and the checks that sanitized programs call because they are too long for their text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
-from .fault import (
-    CONVERSION,
-    DIVISION,
-    OVERFLOW,
-    RACE,
-    READ_OUTSIDE,
-    SHIFT,
-    UNINITIALISED,
-    WRITE_OUTSIDE,
-)
 from .runtime import NAMES as PLAIN
+
+READ_OUTSIDE = "read outside"
+WRITE_OUTSIDE = "write outside"
+UNINITIALISED = "read of uninitialised memory"
+UNWRITTEN = "output left unwritten"
+RACE = "race"
+ALIASED = "aliased parameters"
+DIVISION = "division by zero"
+SHIFT = "shift too wide"
+OVERFLOW = "index overflow"
+CONVERSION = "conversion out of range"
+
+KINDS = (
+    *(READ_OUTSIDE, WRITE_OUTSIDE, UNINITIALISED, UNWRITTEN, RACE),
+    *(ALIASED, DIVISION, SHIFT, OVERFLOW, CONVERSION),
+)
+"""All kinds of faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that a PrimFunc does and must not do.
+
+    `buffer`, `index` and `shape` are empty where no buffer is at fault (as in a division).
+    """
+
+    kind: str
+    buffer: str
+    index: tuple[int, ...]
+    shape: tuple[int, ...]
+    statement: str
+    """The store that the fault is in, printed; the expression, where no store is around it."""
+
+    def __str__(self) -> str:
+        where = f" at {self.buffer}{list(self.index)} of shape {self.shape}" if self.buffer else ""
+        return f"{self.kind}{where}: {self.statement}"
 
 
 class Found(Exception):

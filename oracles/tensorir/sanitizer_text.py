@@ -41,7 +41,7 @@ class Watch(NamedTuple):
 
     name: str
     keys: tuple[int, ...]
-    """Handles of the variables that tell iterations apart."""
+    """Handles of the variables that distinguish iterations."""
     order: tuple[int, ...]
     """Handles of variables that put them into an order: only where these agree it matters."""
     buffers: frozenset[int]
@@ -61,7 +61,7 @@ class Checked(Statements):
         self._plan = plan
         self._outputs = frozenset(outputs)
         self._marks: dict[int, str] = {}
-        """Names of the arrays that say which elements of a buffer are written."""
+        """Names of the arrays that record which elements of a buffer are written."""
         self._statement: Any = None
         self._operation: Any = None
         self._charge = ""
@@ -232,7 +232,7 @@ class Checked(Statements):
             return
         old, new = self.storage(source), self.storage(buffer)
         if old.dtype != new.dtype:
-            # Elements of another size: no more is said of the memory.
+            # Elements of another size: the memory is not checked any further.
             self.emit(f"{marks}[...] = True")
             return
         self.emit(f"{new.name}u = marks_of({new.name}, {old.name}, {marks})")

@@ -23,7 +23,7 @@ TRANSPARENT = (
     "extern_scope",
     "target",
 )
-"""Attributes that say nothing about values."""
+"""Attributes that do not matter for values."""
 
 JUMPS = {"tirx.break_loop": "break", "tirx.continue_loop": "continue"}
 
@@ -255,7 +255,7 @@ class Statements(Expressions):
         self.emit(f"{name} = alloc(({size}{comma}), {type_name(storage.dtype)})")
 
     def _known_strides(self, buffer: Any, stride: Any) -> None:
-        # Strides say how elements lie in memory, which only a view of the same memory sees.
+        # Strides define how elements lie in memory, which only a view of the same memory sees.
         if isinstance(stride, tirx.Var):
             raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
 

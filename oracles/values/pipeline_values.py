@@ -20,7 +20,7 @@ from ..inspect import bindings_of, op_name, public_functions
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
-from ..tensorir.fault import UNWRITTEN
+from ..tensorir.sanitizer_runtime import UNWRITTEN
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text

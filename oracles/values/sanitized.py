@@ -25,7 +25,7 @@ from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, Fault, sanitize, translate
 from ..tensorir.data import depends_on_data
-from ..tensorir.fault import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
+from ..tensorir.sanitizer_runtime import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal

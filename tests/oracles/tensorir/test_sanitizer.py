@@ -21,7 +21,8 @@ from relaxfuzz.generators.scope import ModuleScope, Scope
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.tensorir import Fault, sanitize, translate
-from relaxfuzz.oracles.tensorir.fault import (
+from relaxfuzz.oracles.tensorir.sanitizer import checked_run
+from relaxfuzz.oracles.tensorir.sanitizer_runtime import (
     ALIASED,
     CONVERSION,
     DIVISION,
@@ -34,7 +35,6 @@ from relaxfuzz.oracles.tensorir.fault import (
     UNWRITTEN,
     WRITE_OUTSIDE,
 )
-from relaxfuzz.oracles.tensorir.sanitizer import checked_run
 from relaxfuzz.oracles.values.inputs import arguments
 
 from .native import assert_same_bits
