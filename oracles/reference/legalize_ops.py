@@ -25,6 +25,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import Op
 
+from ...generators.rewrite.nodes import with_functions
 from ..inspect import (
     attr,
     global_vars,
@@ -161,4 +162,4 @@ def _without_unused(mod: tvm.IRModule, before: tvm.IRModule) -> tvm.IRModule:
     old = {gvar.name_hint for gvar in before.get_global_vars()}
     made = {gvar.name_hint for gvar, _ in prim_funcs(mod)} - old
     functions = {g: f for g, f in mod.functions_items() if g.name_hint not in made - used}
-    return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+    return with_functions(mod, functions)

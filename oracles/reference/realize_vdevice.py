@@ -29,8 +29,9 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 from tvm import relax
+from tvm.ir import GlobalVar
 
-from ...generators.rewrite.rewriter import Rewriter
+from ...generators.rewrite.nodes import global_var, with_functions
 from ..inspect import bindings_of, global_vars, nodes, op_name, ops_used, relax_functions
 from .no_answer import NoAnswer
 
@@ -62,12 +63,12 @@ def realize_vdevice(
         if documented_only:
             facts.refuse_what_is_open()
         if not mutates_input:
-            result = _Realizer(mod, places, _realized).rewritten()
+            result = _rewritten(mod, places, _realized)
             if documented_only:
                 _refuse_new_types_of_called(mod, result)
             return result
-        result = _Realizer(mod, places, _left_where_known).rewritten()
-        for gvar, func in _Realizer(mod, places, _left_for_a_name).rewritten().functions_items():
+        result = _rewritten(mod, places, _left_where_known)
+        for gvar, func in _rewritten(mod, places, _left_for_a_name).functions_items():
             mod.update_func(mod.get_global_var(gvar.name_hint), func)
         return result
 
@@ -306,37 +307,90 @@ def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevic
     return hint if known else _realized(before, hint, device)
 
 
-class _Realizer(Rewriter):
-    """A module in which these parameters have devices; all other types follow."""
+def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRModule:
+    """A new module in which these parameters have devices; all other types follow."""
+    renewed: dict[GlobalVar, GlobalVar] = {}
+    functions = {}
+    for gvar in _callees_first(mod):
+        old = new = mod[gvar]
+        if isinstance(old, relax.Function):
+            new = _Rewriter(mod, places, on_hint, renewed).visit_expr(old)
+            if not tvm_ffi.structural_equal(old.ty, new.ty, map_free_vars=True):
+                # Its type is another now, and the GlobalVar is the input's.
+                renewed[gvar] = global_var(gvar.name_hint, new.ty)
+        functions[gvar] = new
+    if renewed:
+        # Calls of functions that come later, in circles.
+        callback = (GlobalVar, lambda g: renewed.get(g, g))
+        functions = {g: tvm_ffi.structural_map(f, callback) for g, f in functions.items()}
+    return with_functions(mod, {renewed.get(g, g): functions[g] for g in mod.functions})
 
-    def __init__(self, mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> None:
+
+def _callees_first(mod: tvm.IRModule) -> list[GlobalVar]:
+    order: dict[GlobalVar, None] = {}
+    begun: set[GlobalVar] = set()
+
+    def visit(gvar: GlobalVar) -> None:
+        if gvar not in begun:
+            begun.add(gvar)
+            for callee in global_vars(mod[gvar]):
+                visit(callee)
+            order[gvar] = None
+
+    for gvar in mod.functions:
+        visit(gvar)
+    return list(order)
+
+
+def _there(arg: relax.Expr, ty: relax.Type) -> relax.Expr:
+    """The argument where a parameter of this type lives."""
+    if not isinstance(ty, relax.TensorType) or ty.vdevice is None or _lives_on(arg, ty.vdevice):
+        return arg
+    return relax.op.to_vdevice(arg, ty.vdevice)
+
+
+@relax.expr_functor.mutator
+class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        places: Devices,
+        on_hint: OnHint,
+        renewed: dict[GlobalVar, GlobalVar],
+    ) -> None:
         super().__init__(mod)
-        self._places = places
-        self._on_hint = on_hint
+        self.mod = mod
+        self.places = places
+        self.on_hint = on_hint
+        self.renewed = renewed
 
-    def defined(self, var: relax.Var, ty: Any = None) -> relax.Var:
-        if var not in self._places:
-            return super().defined(var, ty)
-        old, device = var.ty, self._places[var]
-        ndim = -1 if old.shape is not None else old.ndim
-        return super().defined(var, relax.TensorType(old.shape, old.dtype, device, ndim))
+    def visit_var_def_(self, var: relax.Var) -> relax.Var:
+        if var not in self.places:
+            # Nothing that a type may use changes. The default calls this again, without end.
+            return var
+        ty, device = var.ty, self.places[var]
+        if ty.shape is not None:
+            return relax.Var(var.name, relax.TensorType(ty.shape, ty.dtype, device))
+        return relax.Var(var.name, relax.TensorType(None, ty.dtype, device, ty.ndim))
 
-    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
-        return self.type(old) if now.same_as(before) else now
+    def visit_global_var_(self, gvar: GlobalVar) -> GlobalVar:
+        return self.renewed.get(gvar, gvar)
 
-    def call(self, call: relax.Call, args: list[Any]) -> Any:
-        ty = call.op.ty
-        if isinstance(ty, relax.FuncType) and ty.params is not None:
-            # Arguments that could not be placed, such as constants, are copied.
-            args = [self._there(arg, ty) for arg, ty in zip(args, ty.params, strict=True)]
-            return super().call(call, args)
-        new = super().call(call, args)
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        if isinstance(call.op.ty, relax.FuncType) and call.op.ty.params is not None:
+            return self._call_of_function(call)
+        new = super().visit_call_(call)
         if op_name(call) != HINT:
             return new
-        return self._on_hint(call, self.inferred(new), _wanted(self.mod, call))
+        return self.on_hint(call, new, _wanted(self.mod, call))
 
-    def _there(self, arg: relax.Expr, ty: relax.Type) -> relax.Expr:
-        """The argument where a parameter of this type lives."""
-        if not isinstance(ty, relax.TensorType) or ty.vdevice is None or _lives_on(arg, ty.vdevice):
-            return arg
-        return self.emit(relax.op.to_vdevice(arg, ty.vdevice), "copied")
+    def _call_of_function(self, call: relax.Call) -> relax.Expr:
+        """Arguments that could not be placed, such as constants, are copied."""
+        op = self.visit_expr(call.op)
+        args = [
+            _there(self.visit_expr(arg), ty)
+            for arg, ty in zip(call.args, op.ty.params, strict=True)
+        ]
+        if op.same_as(call.op) and all(map(tvm_ffi.Object.same_as, args, call.args)):
+            return call
+        return relax.Call(op, args, call.attrs, call.ty_args)

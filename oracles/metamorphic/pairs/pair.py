@@ -127,7 +127,7 @@ def questions(mod: tvm.IRModule, drawn_for: tvm.IRModule | None = None) -> Itera
             if own is not None:
                 yield Question(name, e.args, e.args, own)
         if not known and _robust(mod, every, name):
-            of = func if drawn_for is None else drawn_for[gvar]
+            of = func if drawn_for is None else drawn_for[name]
             for seed, kind in enumerate(BLIND):
                 try:
                     args = drawn(of, Draw(kind, seed))
