@@ -1,22 +1,22 @@
-"""RealizeVDevice: hints where values live become types and copies.
+"""RealizeVDevice: hints for the device of a value become types and copies.
 
 What is promised, and where:
 
 - "Propagate virtual device information": the docstring. Values that meet in one operator live on
   one device, as do a value and its second names; `to_vdevice` and `hint_on_device` are where a
   value may move (tests/python/relax/test_transform_realize_vdevice.py, all of it).
-- What a type says holds: of parameters, of variables, of the result of a function (test_func_ret,
-  test_tuple_func_ret).
+- A device in a type is binding: for parameters, variables, and the result of a function
+  (test_func_ret, test_tuple_func_ret).
 - The result of a hint lives on the device of the hint. So does its argument, unless something else
-  says where that lives (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
+  determines its device (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
   else a second name.
 - A call of a function is well-formed: the arguments live where the function wants them. A
   parameter that is handed on lives there, other arguments are copied.
 - The input is not changed (apache/tvm#17205).
 - Types that the author wrote, of `match_cast` and of results of `call_tir`, stay as they are.
 
-No document tells what follows for the fields of a tuple, for what is handed to a function, and for
-what meets through a shape or a condition.
+No document defines the devices of the fields of a tuple, of what is passed to a function, and of
+values that are related only by a shape or a condition.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def realize_vdevice(
         mutates_input: the fault that TVM had until apache/tvm#17213: the types with devices are
             written into the input, too, and a hint on a value whose type has the device stays. So a
             second run on the same module leaves hints.
-        documented_only: raise NoAnswer where no document tells which device a parameter gets.
+        documented_only: raise NoAnswer where no document defines the device of a parameter.
     """
 
     def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
-        if not _speaks_of_devices(mod):
+        if not _names_devices(mod):
             return mod
         facts = _facts(mod)
         places = facts.places()
@@ -75,10 +75,10 @@ def realize_vdevice(
     return tvm.transform.module_pass(transform, opt_level=0, name="RealizeVDevice")
 
 
-# What the module says
+# The facts in a module
 
 
-def _speaks_of_devices(mod: tvm.IRModule) -> bool:
+def _names_devices(mod: tvm.IRModule) -> bool:
     """Most modules do not, and need no further look."""
     types = nodes(mod, relax.TensorType)
     return HINT in ops_used(mod) or any(ty.vdevice is not None for ty in types)
@@ -99,7 +99,7 @@ class _Facts:
     """Whether they live together is open."""
 
     def places(self) -> Devices:
-        """Where parameters live whose types do not say; what two devices claim stays without."""
+        """The devices of parameters whose types name none; where two devices compete, none."""
         found = self._spread(_edges(both_ways=self.together, one_way=self.flows))
         unplaced = [param for param in self.params if _device(param) is None]
         return {p: found[p][0] for p in unplaced if len(found.get(p, [])) == 1}
@@ -116,7 +116,7 @@ class _Facts:
             here, others = sure.get(param, []), possible.get(param, [])
             clear = len(here) == len(others) < 2 and all(map(_same, here, others))
             if _device(param) is None and not clear:
-                raise NoAnswer(f"No document tells where parameter {param.name!r} lives")
+                raise NoAnswer(f"No document defines the device of parameter {param.name!r}")
 
     def _spread(self, edges: Edges) -> dict[relax.Var, list[relax.VDevice]]:
         """All devices that reach a value; those of hints' arguments only where no other does."""
@@ -152,7 +152,7 @@ def _refuse_new_types_of_called(before: tvm.IRModule, after: tvm.IRModule) -> No
     for func in after.functions.values():
         for gvar in global_vars(func):
             if not before.get_global_var(gvar.name_hint).same_as(gvar):
-                raise NoAnswer(f"No document tells what follows for callers of {gvar.name_hint!r}")
+                raise NoAnswer(f"No document defines the types in callers of {gvar.name_hint!r}")
 
 
 def _edges(
@@ -188,7 +188,7 @@ def _facts(mod: tvm.IRModule) -> _Facts:
 def _note(
     facts: _Facts, mod: tvm.IRModule, var: relax.Var, value: relax.Expr, defined: dict[Any, Any]
 ) -> None:
-    """What one binding tells."""
+    """Add the facts in one binding."""
     if isinstance(value, relax.Call):
         if op_name(value) == COPY:
             return
@@ -246,7 +246,7 @@ def _element(value: relax.Expr, defined: dict[Any, Any]) -> relax.Expr:
 def _returned(
     expr: relax.Expr, ty: relax.Type, bound: dict[relax.Var, relax.Expr]
 ) -> Iterator[tuple[relax.Var, relax.VDevice]]:
-    """The variables that a function returns and whose device its type tells."""
+    """The variables that a function returns and whose device its type names."""
     if isinstance(ty, relax.TensorType) and ty.vdevice is not None and isinstance(expr, relax.Var):
         yield expr, ty.vdevice
     elif isinstance(ty, relax.TupleType):
