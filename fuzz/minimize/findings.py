@@ -64,7 +64,7 @@ def minimized(
     if finding.oracle in NOT_REDUCED:
         state = State(module=finding.module, ended=True)
         reduced = dataclasses.replace(finding, reduced=True)
-        return Minimized(finding=reduced, state=state, flaky=False, met=(), faults=())
+        return Minimized(finding=reduced, state=state, flaky=False, others=(), faults=())
     begin = State(module=finding.module) if state is None else state
     outcome = shrink(executor, finding, begin, workers=workers, over=over, progress=progress)
     flaky = False

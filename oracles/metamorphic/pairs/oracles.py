@@ -94,7 +94,9 @@ def _static(mod: tvm.IRModule) -> Pair | None:
     if twin is None:
         return None
     changed = {
-        str(gv.name_hint) for gv, func in mod.functions_items() if not twin[gv].same_as(func)
+        name
+        for gvar, func in mod.functions_items()
+        if not twin[name := str(gvar.name_hint)].same_as(func)
     }
     asked = [q for q in questions(mod, _sound(twin)) if q.function in changed]
     return Pair(mod, twin, tuple(asked)) if asked else None
