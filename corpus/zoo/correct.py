@@ -16,6 +16,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst
 
+from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...generators.tvm_api import load_json, save_json
 from ...oracles.inspect import (
@@ -38,10 +39,7 @@ from .tools import (
     on_calls,
     on_functions,
     on_prim_funcs,
-    rebuilt,
     static_tensor,
-    typed,
-    with_functions,
     writes_in_place,
 )
 
@@ -218,7 +216,7 @@ def merges_private_functions() -> tvm.transform.Pass:
                 continue
             twin = next((g for f, g in first if tvm_ffi.structural_equal(f, func)), None)
             if twin is None:
-                twin = typed(tvm.ir.GlobalVar(next(names)), gvar.ty)
+                twin = with_type(tvm.ir.GlobalVar(next(names)), gvar.ty)
                 first.append((func, twin))
             new[gvar] = twin
         return _renamed(mod, new) if new else mod
@@ -317,7 +315,7 @@ def checks_its_parameters() -> tvm.transform.Pass:
         if blocks and not isinstance(blocks[0], relax.DataflowBlock):
             casts += blocks.pop(0).bindings  # such blocks side by side are one in TVMScript
         body = relax.SeqExpr([relax.BindingBlock(casts), *blocks], func.body.body)
-        return rebuilt(func, body=typed(body, func.body.ty))
+        return with_parts(func, body=with_type(body, func.body.ty))
 
     return made("checks_its_parameters", lambda mod: on_functions(mod, change))
 

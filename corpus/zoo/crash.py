@@ -10,10 +10,11 @@ import tvm
 import tvm_ffi
 from tvm import relax, s_tir, tirx
 
+from ...generators.rewrite.nodes import with_functions, with_parts
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, blocks_of, calls_of, global_vars, is_public, nodes, op_name
 from .specimen import Family, Specimen
-from .tools import made, on_calls, on_functions, on_prim_funcs, rebuilt, with_functions
+from .tools import made, on_calls, on_functions, on_prim_funcs
 
 
 def vector_widths() -> tvm.transform.Pass:
@@ -136,7 +137,7 @@ def patterns_in_lower_case() -> tvm.transform.Pass:
     def change(func: relax.Function) -> relax.Function:
         if not nodes(func.body, relax.Function):
             return func
-        return rebuilt(func, body=Mutator().visit_expr(func.body))
+        return with_parts(func, body=Mutator().visit_expr(func.body))
 
     return made("PatternsInLowerCase", lambda mod: on_functions(mod, change))
 
@@ -321,7 +322,7 @@ def writes_out_tuples() -> tvm.transform.Pass:
 
         fields = written_out(result)
         body = relax.SeqExpr([*func.body.blocks, relax.BindingBlock(bindings)], fields)
-        return rebuilt(func, body=builder.normalize(body))
+        return with_parts(func, body=builder.normalize(body))
 
     return made("WriteOutTuples", lambda mod: on_functions(mod, change))
 

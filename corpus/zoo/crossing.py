@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm import relax, s_tir, tirx
 from tvm.ir import GenericConst, GlobalVar
 
+from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, is_public, nodes, op_name, relax_functions
 from .specimen import Family, Specimen
@@ -23,10 +24,7 @@ from .tools import (
     on_functions,
     on_prim_funcs,
     on_values,
-    rebuilt,
-    typed,
     until_stable,
-    with_functions,
     writes_in_place,
 )
 from .values import FLOATS, dtype_of
@@ -216,7 +214,7 @@ def _bound(mod: tvm.IRModule, calls: dict[GlobalVar, list[relax.Call]]) -> tvm.I
         if new:
             replaced = (relax.Var, lambda var, new=new: new.get(var, var))
             body = tvm_ffi.structural_map(func.body, replaced)
-            functions[gvar] = rebuilt(func, body=body)
+            functions[gvar] = with_parts(func, body=body)
     return with_functions(mod, functions)
 
 
@@ -287,8 +285,8 @@ def zeroes_whole_tuples() -> tvm.transform.Pass:
                 ]
                 if not all(a.same_as(b) for a, b in zip(fields, body.fields, strict=True)):
                     new = relax.Tuple(fields)
-                    seq = typed(relax.SeqExpr(func.body.blocks, new), func.body.ty)
-                    functions[gvar] = rebuilt(func, body=seq)
+                    seq = with_type(relax.SeqExpr(func.body.blocks, new), func.body.ty)
+                    functions[gvar] = with_parts(func, body=seq)
         return with_functions(mod, functions)
 
     return made("DropUnusedOutputs", transform)
@@ -413,7 +411,7 @@ def _reusing(name: str, holds: Callable[[relax.VarBinding], bool]) -> tvm.transf
         if all(a.same_as(b) for a, b in zip(new, bindings, strict=True)):
             return func
         body = relax.SeqExpr([relax.BindingBlock(new)], func.body.body)
-        return rebuilt(func, body=typed(body, func.body.ty))
+        return with_parts(func, body=with_type(body, func.body.ty))
 
     return made(name, lambda mod: on_functions(mod, change))
 

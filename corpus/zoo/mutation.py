@@ -11,19 +11,11 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst
 
+from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, is_public, nodes, op_name
 from .specimen import Family, Specimen
-from .tools import (
-    made,
-    on_blocks,
-    on_calls,
-    on_functions,
-    rebuilt,
-    typed,
-    with_functions,
-    writes_in_place,
-)
+from .tools import made, on_blocks, on_calls, on_functions, writes_in_place
 
 
 def drops_unused_bindings_in_place() -> tvm.transform.Pass:
@@ -200,7 +192,7 @@ def types_a_shared_sum() -> tvm.transform.Pass:
                 return None
             if operand not in sums:
                 sums[operand] = relax.Call(_ADD, [operand, operand])
-            return typed(sums[operand], call.ty)
+            return with_type(sums[operand], call.ty)
 
         return on_calls(mod, change, "relax.multiply")
 
@@ -322,7 +314,7 @@ def _in_place(
     func = tvm.ir.load_json(tvm.ir.save_json(special))
     gvar = builder.add_func(func, f"{callee.name_hint}_in_place")
     call = relax.call_tir_inplace(gvar, args, at, var.ty)
-    return relax.VarBinding(var, typed(call, var.ty))
+    return relax.VarBinding(var, with_type(call, var.ty))
 
 
 def reuses_allocations() -> tvm.transform.Pass:
@@ -344,7 +336,7 @@ def reuses_allocations() -> tvm.transform.Pass:
         ]
         if not taken:
             return func
-        return rebuilt(func, body=typed(relax.SeqExpr(blocks, func.body.body), func.body.ty))
+        return with_parts(func, body=with_type(relax.SeqExpr(blocks, func.body.body), func.body.ty))
 
     return made("reuses_allocations", lambda mod: on_functions(mod, change))
 

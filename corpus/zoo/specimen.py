@@ -53,6 +53,6 @@ class Specimen:
 
     @property
     def call(self) -> PassCall:
-        """How the harness is told of it: as of any user's own pass."""
+        """The call of the pass, as of any user's own pass."""
         factory = f"{self.make.__module__}:{self.name}"
         return PassCall(f"{self.name}()", factory=factory, like=self.like)

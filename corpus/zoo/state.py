@@ -12,6 +12,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GenericConst
 
+from ...generators.rewrite.nodes import with_functions
 from ...oracles.inspect import is_public
 from .specimen import Family, Specimen
 from .tools import (
@@ -23,7 +24,6 @@ from .tools import (
     on_functions,
     simple_body,
     static_tensor,
-    with_functions,
     writes_in_place,
 )
 

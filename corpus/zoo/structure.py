@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, s_tir, tirx
 
+from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import (
     attr,
@@ -23,7 +24,7 @@ from ...oracles.inspect import (
     relax_functions,
 )
 from .specimen import Family, Specimen
-from .tools import made, on_calls, on_functions, on_prim_funcs, rebuilt, typed, with_functions
+from .tools import made, on_calls, on_functions, on_prim_funcs
 
 PURE_UNARY = tuple(f"relax.{name}" for name in ("abs", "negative", "exp", "sqrt", "sin", "cos"))
 PURE_BINARY = tuple(f"relax.{name}" for name in ("add", "subtract", "multiply", "maximum"))
@@ -36,7 +37,7 @@ def _without(func: relax.Function, dead: Callable[[relax.Binding], bool]) -> rel
         for block in func.body.blocks
     ]
     left = [block for block in blocks if block.bindings]
-    return typed(relax.SeqExpr(left, func.body.body), func.body.ty)
+    return with_type(relax.SeqExpr(left, func.body.body), func.body.ty)
 
 
 def _renamed(
@@ -48,7 +49,7 @@ def _renamed(
 
 def _gvar_of(name: str, func: relax.Function) -> tvm.ir.GlobalVar:
     """A GlobalVar that stands for this function."""
-    return typed(tvm.ir.GlobalVar(name), func.ty)
+    return with_type(tvm.ir.GlobalVar(name), func.ty)
 
 
 def _private(mod: tvm.IRModule) -> dict[tvm.ir.GlobalVar, relax.Function]:
@@ -264,9 +265,9 @@ def outlines_broadcasts() -> tvm.transform.Pass:
                 if symbolic(data.ty) or not isinstance(shape, relax.ShapeExpr):
                     return call
                 param, out = relax.Var("data", data.ty), relax.Var("out", call.ty)
-                value = typed(relax.Call(call.op, [param, shape], call.attrs), call.ty)
+                value = with_type(relax.Call(call.op, [param, shape], call.attrs), call.ty)
                 block = relax.BindingBlock([relax.VarBinding(out, value)])
-                body = typed(relax.SeqExpr([block], out), call.ty)
+                body = with_type(relax.SeqExpr([block], out), call.ty)
                 func = relax.Function([param], body, call.ty).with_attr("Outlined", True)
                 return relax.Call(self.builder_.add_func(func, "outlined"), [data])
 
@@ -298,7 +299,7 @@ def removes_unused_values() -> tvm.transform.Pass:
             body = _without(func, dead)
             if len(bindings_of(body)) == len(bindings_of(func.body)):
                 return func  # the rest is in branches and local functions
-            func = rebuilt(func, body=body)
+            func = with_parts(func, body=body)
 
     return made("RemoveUnusedValues", lambda mod: on_functions(mod, change))
 
@@ -315,7 +316,7 @@ def removes_unused_parameters() -> tvm.transform.Pass:
                 kept[gvar] = places
         new: dict[tvm.ir.GlobalVar, tuple[tvm.ir.GlobalVar, relax.Function]] = {}
         for gvar, places in kept.items():
-            func = rebuilt(mod[gvar], params=[mod[gvar].params[i] for i in places])
+            func = with_parts(mod[gvar], params=[mod[gvar].params[i] for i in places])
             new[gvar] = (_gvar_of(gvar.name_hint, func), func)
 
         @relax.expr_functor.mutator
@@ -365,9 +366,9 @@ def removes_unused_outputs() -> tvm.transform.Pass:
             if not isinstance(func.ret_ty, relax.TupleType):
                 continue
             left = relax.Tuple([result.fields[index] for index in asked])
-            body = typed(relax.SeqExpr(func.body.blocks, left), left.ty)
+            body = with_type(relax.SeqExpr(func.body.blocks, left), left.ty)
             ret_ty = relax.TupleType([func.ret_ty.fields[index] for index in asked])
-            func = rebuilt(func, body=body, ret_ty=ret_ty)
+            func = with_parts(func, body=body, ret_ty=ret_ty)
             new[gvar] = (_gvar_of(gvar.name_hint, func), func)
             places[gvar] = asked
 

@@ -1,4 +1,4 @@
-"""What the passes of the zoo are made of."""
+"""Building blocks for the passes of the zoo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GenericConst
 
+from ...generators.rewrite.nodes import all_same, with_functions, with_parts, with_type
 from ...oracles.inspect import is_public, nodes, op_name, ops_used, static
 
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
@@ -22,13 +23,6 @@ def made(name: str, transform: Transform, opt_level: int = 0) -> tvm.transform.P
     return tvm.transform.module_pass(
         lambda mod, context: transform(mod), opt_level=opt_level, name=name
     )
-
-
-def with_functions(
-    mod: tvm.IRModule, functions: dict[tvm.ir.GlobalVar, tvm.ir.BaseFunc]
-) -> tvm.IRModule:
-    """A new module of these functions, with the attributes and global infos of the old one."""
-    return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
 def on_functions(
@@ -51,25 +45,8 @@ def on_prim_funcs(
     )
 
 
-def rebuilt(
-    func: relax.Function,
-    *,
-    params: Iterable[relax.Var] | None = None,
-    body: relax.Expr | None = None,
-    ret_ty: relax.Type | None = None,
-) -> relax.Function:
-    """The function with another part; purity and attributes stay."""
-    return relax.Function(
-        list(func.params if params is None else params),
-        func.body if body is None else body,
-        func.ret_ty if ret_ty is None else ret_ty,
-        func.is_pure,
-        func.attrs,
-    )
-
-
 def on_calls(mod: tvm.IRModule, change: Change, *ops: str) -> tvm.IRModule:
-    """A new module where `change` says what stands in place of each call of these operators.
+    """A new module with the result of `change` in place of each call of these operators.
 
     It is given the call after its own arguments were changed; None leaves it as it is. Without
     `ops`, it is asked of every call of an operator. Functions in which nothing changes stay the
@@ -103,7 +80,7 @@ Rewrite = Callable[[relax.BindingBlock, list[relax.Binding]], list[relax.Binding
 
 
 def on_blocks(func: relax.Function, rewrite: Rewrite) -> relax.Function:
-    """The function where `rewrite` says which bindings each block has, inner blocks first.
+    """The function with the result of `rewrite` as the bindings of each block, inner blocks first.
 
     It is given the block and its bindings, in which branches and local functions are done. Types
     of what is around the blocks stay. Where nothing changes the same objects come back.
@@ -112,17 +89,17 @@ def on_blocks(func: relax.Function, rewrite: Rewrite) -> relax.Function:
     def expression(expr: relax.Expr) -> relax.Expr:
         if isinstance(expr, relax.SeqExpr):
             blocks = [block(b) for b in expr.blocks]
-            if _same(blocks, expr.blocks):
+            if all_same(blocks, expr.blocks):
                 return expr
-            return typed(relax.SeqExpr(blocks, expr.body), expr.ty)
+            return with_type(relax.SeqExpr(blocks, expr.body), expr.ty)
         if isinstance(expr, relax.If):
             parts = expression(expr.true_branch), expression(expr.false_branch)
-            if _same(parts, (expr.true_branch, expr.false_branch)):
+            if all_same(parts, (expr.true_branch, expr.false_branch)):
                 return expr
-            return typed(relax.If(expr.cond, *parts), expr.ty)
+            return with_type(relax.If(expr.cond, *parts), expr.ty)
         if isinstance(expr, relax.Function):
             body = expression(expr.body)
-            return expr if body.same_as(expr.body) else rebuilt(expr, body=body)
+            return expr if body.same_as(expr.body) else with_parts(expr, body=body)
         return expr
 
     def binding(old: relax.Binding) -> relax.Binding:
@@ -133,22 +110,11 @@ def on_blocks(func: relax.Function, rewrite: Rewrite) -> relax.Function:
 
     def block(old: relax.BindingBlock) -> relax.BindingBlock:
         bindings = rewrite(old, [binding(b) for b in old.bindings])
-        return old if _same(bindings, old.bindings) else type(old)(bindings)
+        return old if all_same(bindings, old.bindings) else type(old)(bindings)
 
     changed = expression(func)
     assert isinstance(changed, relax.Function)
     return changed
-
-
-def typed(expr: relax.Expr, ty: relax.Type) -> relax.Expr:
-    """A new node, which has no type yet, with its type."""
-    relax.expr._update_type(expr, ty)
-    return expr
-
-
-def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
-    new, old = list(new), list(old)
-    return len(new) == len(old) and all(a.same_as(b) for a, b in zip(new, old, strict=True))
 
 
 def writes_in_place(mod: tvm.IRModule) -> bool:
@@ -164,9 +130,9 @@ def function_of(call: relax.Call, operands: Iterable[relax.Var]) -> relax.Functi
     params = {var: relax.Var(f"p{i}", var.ty) for i, var in enumerate(operands)}
     args = [params.get(arg, arg) for arg in call.args]
     result = relax.Var("result", call.ty)
-    value = typed(relax.Call(call.op, args, call.attrs, call.ty_args), call.ty)
+    value = with_type(relax.Call(call.op, args, call.attrs, call.ty_args), call.ty)
     block = relax.BindingBlock([relax.VarBinding(result, value)])
-    body = typed(relax.SeqExpr([block], result), call.ty)
+    body = with_type(relax.SeqExpr([block], result), call.ty)
     return relax.Function(list(params.values()), body, call.ty)
 
 
@@ -204,7 +170,7 @@ Value = Callable[[relax.Var, relax.Expr, Emit], relax.Expr | None]
 
 
 def on_values(mod: tvm.IRModule, change: Value) -> tvm.IRModule:
-    """A new module where `change` says what each variable is bound to instead.
+    """A new module with the result of `change` as the value of each variable.
 
     It is given the variable, its value and an `Emit`; None leaves the binding as it is. So does a
     value whose type is not the variable's: types stay. MatchCasts are not asked about.
@@ -256,7 +222,12 @@ def until_stable(transform: Transform) -> Transform:
 def in_public_functions(
     mod: tvm.IRModule, builder: relax.BlockBuilder, name: Any, operands: Any, *ops: str
 ) -> tvm.IRModule:
-    """Calls of these operators become calls of private functions, named and made as told."""
+    """Calls of these operators become calls of private functions.
+
+    Args:
+        name: from a call, the name of its function.
+        operands: from the variables among the arguments, the parameters of the function.
+    """
 
     def change(call: relax.Call) -> relax.Expr | None:
         variables = [arg for arg in call.args if not isinstance(arg, GenericConst)]

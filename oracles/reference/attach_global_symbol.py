@@ -23,6 +23,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
+from ...generators.rewrite.nodes import global_var, with_functions
 from ..inspect import attr, nodes
 
 
@@ -44,7 +45,7 @@ def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.P
             if renamed:
                 func = _with_names(func, renamed)
             functions[renamed.get(gvar, gvar)] = func
-        return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+        return with_functions(mod, functions)
 
     return tvm.transform.module_pass(transform, opt_level=0, name="AttachGlobalSymbol")
 
@@ -74,9 +75,7 @@ def _renamed(symbols: dict[GlobalVar, str]) -> dict[GlobalVar, GlobalVar]:
     renamed = {}
     for gvar, symbol in symbols.items():
         if symbol != gvar.name_hint:
-            new = renamed[gvar] = GlobalVar(symbol)
-            # The type is that of the function, which stays.
-            relax.expr._update_type(new, gvar.ty)
+            renamed[gvar] = global_var(symbol, gvar.ty)
     return renamed
 
 

@@ -1,4 +1,4 @@
-"""LegalizeOps: every call of an operator becomes one of a PrimFunc, or the pass says which cannot.
+"""LegalizeOps: every call of an operator becomes one of a PrimFunc, or the pass names it.
 
 What is promised, and where:
 
@@ -8,7 +8,7 @@ What is promised, and where:
 - An operator with the attribute FCallPacked is a packed function of that name
   (tvm/relax/op_attr_types.h).
 - What has no side effects may stand in a dataflow block, and so has what comes of it
-  (tvm/relax/expr.h, DataflowBlock): call_pure_packed says so of a packed function.
+  (tvm/relax/expr.h, DataflowBlock): call_pure_packed calls a packed function as a pure one.
 - A PrimFunc whose results lie on a virtual device is built for the target of that device
   (tvm/relax/type.h, VDevice).
 - What is left is for a later pass (`lowering_gaps`). If there is none, the build fails: this pass
@@ -25,6 +25,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import Op
 
+from ...generators.rewrite.nodes import with_functions
 from ..inspect import (
     attr,
     global_vars,
@@ -142,7 +143,7 @@ def _legalization(call: relax.Call, name: str) -> Legalize | None:
 
 
 def _as_pure_as(call: relax.Call, result: relax.Expr) -> relax.Expr:
-    """The result, said to be pure where the operator is."""
+    """The result, as a pure call where the operator is pure."""
     if not isinstance(result, relax.Call) or not _pure(call) or _pure(result):
         return result
     return relax.op.call_pure_packed(result.op, *result.args, ty_args=list(result.ty_args))
@@ -161,4 +162,4 @@ def _without_unused(mod: tvm.IRModule, before: tvm.IRModule) -> tvm.IRModule:
     old = {gvar.name_hint for gvar in before.get_global_vars()}
     made = {gvar.name_hint for gvar, _ in prim_funcs(mod)} - old
     functions = {g: f for g, f in mod.functions_items() if g.name_hint not in made - used}
-    return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
+    return with_functions(mod, functions)

@@ -65,10 +65,13 @@ def closed(target: Target) -> Target:
     if not checks:
         return target
     left = {*defined_by([*target.inputs, *taken]), *target.func.params}
-    lost = [var for var in variables(*(param.ty for param in target.inputs)) if var not in left]
-    if lost:
+    undefined = [
+        var for var in variables(*(param.ty for param in target.inputs)) if var not in left
+    ]
+    if undefined:
         raise NoAnswer(
-            f"{target.gvar.name_hint}: inputs and weights define each other's dimensions ({lost})"
+            f"{target.gvar.name_hint}: inputs and weights define each other's dimensions "
+            f"({undefined})"
         )
     body = target.func.body
     body = sequence([relax.BindingBlock(checks), *body.blocks], body.body)
@@ -93,7 +96,7 @@ class Liftable:
                 continue
             for binding in block.bindings:
                 used = {*variables(binding)} - {binding.var}
-                # A dimension that a match_cast defines cannot be told in the transform's type.
+                # A dimension that a match_cast defines cannot stand in the type of the transform.
                 if used <= known and dims.issuperset(_dims(binding)) and _computes(binding):
                     known.add(binding.var)
                     self.bindings.append(binding)

@@ -24,8 +24,17 @@ from tvm import relax
 from tvm.error import InternalError
 from tvm.ir import BaseFunc, GenericConst, GlobalVar
 
-from ...generators.rewrite.nodes import variables, with_functions, with_type
-from ...generators.rewrite.rewriter import Rewriter
+from ...generators.rewrite.nodes import (
+    all_same,
+    block_like,
+    global_var,
+    sequence,
+    unused_name,
+    variables,
+    with_functions,
+    with_parts,
+    with_type,
+)
 from ..inspect import attr, blocks_of, global_vars, relax_functions
 from .grouping import Group, groups_of, in_order
 from .offloading import offloaded
@@ -60,56 +69,88 @@ def merge_composite_functions(
                     groups |= groups_of(mod, block)
                 elif not isinstance(block, relax.DataflowBlock):
                     groups |= {binding.var: Group(None) for binding in block.bindings}
-        called = _Caller(mod, {gvar.name_hint for gvar in callers}, groups).rewritten()
-        functions = dict(called.functions_items())
+        functions = dict(mod.functions_items())
+        for gvar, func in callers.items():
+            functions[gvar] = _Caller(mod, gvar.name_hint, groups, functions).rewritten(func)
         _drop_uncalled(functions)
         return with_functions(mod, functions)
 
     return tvm.transform.module_pass(transform, opt_level=0, name="MergeCompositeFunctions")
 
 
-class _Caller(Rewriter):
-    """The functions in which groups become calls; the functions that they call are added."""
+class _Caller:
+    """A function in which groups become calls; the functions that they call are added."""
 
     def __init__(
         self,
         mod: tvm.IRModule,
-        callers: set[str],
+        name: str,
         groups: dict[relax.Var, Group],
+        functions: dict[GlobalVar, BaseFunc],
     ) -> None:
-        super().__init__(mod)
-        self._callers = callers
+        self._mod = mod
+        self._name = name
         self._groups = groups
+        self._functions = functions
 
-    def rewrites(self, name: str) -> bool:
-        return name in self._callers
+    def rewritten(self, func: relax.Function) -> relax.Function:
+        """The function with the groups' calls; the same object where it has no group."""
+        body = self._sequence(func.body)
+        return func if body.same_as(func.body) else with_parts(func, body=body)
 
-    def block(self, block: relax.BindingBlock) -> None:
-        self.blocks.append((isinstance(block, relax.DataflowBlock), []))
+    def _sequence(self, seq: relax.SeqExpr) -> relax.SeqExpr:
+        blocks = [self._block(block) for block in seq.blocks]
+        if all_same(blocks, seq.blocks):
+            return seq
+        return sequence(blocks, seq.body)
+
+    def _block(self, block: relax.BindingBlock) -> relax.BindingBlock:
+        new: list[relax.Binding] = []
         for members in in_order(block, self._groups):
             compiler = self._groups[members[0].var].compiler
             if compiler is None:
-                for binding in members:
-                    self.binding(binding)
+                new += map(self._binding, members)
             else:
-                self._call_of_group(compiler, members, block)
+                new += self._call(compiler, members, block)
+        return block if all_same(new, block.bindings) else block_like(block, new)
 
-    def _call_of_group(
+    def _binding(self, binding: relax.Binding) -> relax.Binding:
+        """The same, with groups inside of a branch or a local function called."""
+        old = binding.value
+        if isinstance(old, relax.If):
+            branches = [self._sequence(seq) for seq in (old.true_branch, old.false_branch)]
+            if all_same(branches, (old.true_branch, old.false_branch)):
+                return binding
+            new = with_type(relax.If(old.cond, *branches), old.ty)
+        elif isinstance(old, relax.Function):
+            new = self.rewritten(old)
+            if new.same_as(old):
+                return binding
+        else:
+            return binding
+        return relax.VarBinding(binding.var, new)
+
+    def _call(
         self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock
-    ) -> None:
+    ) -> list[relax.Binding]:
         outputs = _outputs(members, block)
-        name = self.unused_name(f"{self.name}_{compiler}")
+        taken = {gvar.name_hint for gvar in self._functions}
+        name = unused_name(f"{self._name}_{compiler}", taken)
         attrs = {"Codegen": compiler, "global_symbol": name}
-        function, arguments = offloaded(self.mod, members, outputs, attrs)
-        call = relax.Call(self.add_function(name, function), arguments)
+        function, arguments = offloaded(self._mod, members, outputs, attrs)
+        gvar = global_var(name, function.ty)
+        self._functions[gvar] = function
         if len(outputs) == 1:
             (output,) = outputs
-            self.write(relax.VarBinding(output, with_type(call, output.ty)))
-            return
+            call = with_type(relax.Call(gvar, arguments), output.ty)
+            return [relax.VarBinding(output, call)]
         together = relax.DataflowVar(name, relax.Tuple(list(outputs)).ty)
-        self.write(relax.VarBinding(together, with_type(call, together.ty)))
-        for index, output in enumerate(outputs):
-            self.write(relax.VarBinding(output, relax.TupleGetItem(together, index)))
+        call = with_type(relax.Call(gvar, arguments), together.ty)
+        fields = (
+            relax.VarBinding(output, relax.TupleGetItem(together, index))
+            for index, output in enumerate(outputs)
+        )
+        return [relax.VarBinding(together, call), *fields]
 
 
 def _outputs(members: list[relax.Binding], block: relax.BindingBlock) -> list[relax.Var]:

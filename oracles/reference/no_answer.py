@@ -1,4 +1,4 @@
-"""Where a reference pass does not say what is right."""
+"""The exception of a reference pass that defines no result."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import tvm_ffi
 
 
 class NoAnswer(ValueError):
-    """The reference gives no result, and says why: nothing follows for the pass under test.
+    """The reference defines no result, for the reason in the message: nothing is compared.
 
-    It is raised where the pass may refuse, and where no document tells which result is right.
+    It is raised where the pass may refuse, and where no document defines which result is right.
     """
 
 

@@ -1,22 +1,22 @@
-"""RealizeVDevice: hints where values live become types and copies.
+"""RealizeVDevice: hints for the device of a value become types and copies.
 
 What is promised, and where:
 
 - "Propagate virtual device information": the docstring. Values that meet in one operator live on
   one device, as do a value and its second names; `to_vdevice` and `hint_on_device` are where a
   value may move (tests/python/relax/test_transform_realize_vdevice.py, all of it).
-- What a type says holds: of parameters, of variables, of the result of a function (test_func_ret,
-  test_tuple_func_ret).
+- A device in a type is binding: for parameters, variables, and the result of a function
+  (test_func_ret, test_tuple_func_ret).
 - The result of a hint lives on the device of the hint. So does its argument, unless something else
-  says where that lives (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
+  determines its device (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
   else a second name.
 - A call of a function is well-formed: the arguments live where the function wants them. A
   parameter that is handed on lives there, other arguments are copied.
 - The input is not changed (apache/tvm#17205).
 - Types that the author wrote, of `match_cast` and of results of `call_tir`, stay as they are.
 
-No document tells what follows for the fields of a tuple, for what is handed to a function, and for
-what meets through a shape or a condition.
+No document defines the devices of the fields of a tuple, of what is passed to a function, and of
+values that are related only by a shape or a condition.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 from tvm import relax
+from tvm.ir import GlobalVar
 
-from ...generators.rewrite.rewriter import Rewriter
+from ...generators.rewrite.nodes import global_var, with_functions
 from ..inspect import bindings_of, global_vars, nodes, op_name, ops_used, relax_functions
 from .no_answer import NoAnswer
 
@@ -51,33 +52,33 @@ def realize_vdevice(
         mutates_input: the fault that TVM had until apache/tvm#17213: the types with devices are
             written into the input, too, and a hint on a value whose type has the device stays. So a
             second run on the same module leaves hints.
-        documented_only: raise NoAnswer where no document tells which device a parameter gets.
+        documented_only: raise NoAnswer where no document defines the device of a parameter.
     """
 
     def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
-        if not _speaks_of_devices(mod):
+        if not _names_devices(mod):
             return mod
         facts = _facts(mod)
         places = facts.places()
         if documented_only:
             facts.refuse_what_is_open()
         if not mutates_input:
-            result = _Realizer(mod, places, _realized).rewritten()
+            result = _rewritten(mod, places, _realized)
             if documented_only:
                 _refuse_new_types_of_called(mod, result)
             return result
-        result = _Realizer(mod, places, _left_where_known).rewritten()
-        for gvar, func in _Realizer(mod, places, _left_for_a_name).rewritten().functions_items():
+        result = _rewritten(mod, places, _left_where_known)
+        for gvar, func in _rewritten(mod, places, _left_for_a_name).functions_items():
             mod.update_func(mod.get_global_var(gvar.name_hint), func)
         return result
 
     return tvm.transform.module_pass(transform, opt_level=0, name="RealizeVDevice")
 
 
-# What the module says
+# The facts in a module
 
 
-def _speaks_of_devices(mod: tvm.IRModule) -> bool:
+def _names_devices(mod: tvm.IRModule) -> bool:
     """Most modules do not, and need no further look."""
     types = nodes(mod, relax.TensorType)
     return HINT in ops_used(mod) or any(ty.vdevice is not None for ty in types)
@@ -98,7 +99,7 @@ class _Facts:
     """Whether they live together is open."""
 
     def places(self) -> Devices:
-        """Where parameters live whose types do not say; what two devices claim stays without."""
+        """The devices of parameters whose types name none; where two devices compete, none."""
         found = self._spread(_edges(both_ways=self.together, one_way=self.flows))
         unplaced = [param for param in self.params if _device(param) is None]
         return {p: found[p][0] for p in unplaced if len(found.get(p, [])) == 1}
@@ -115,7 +116,7 @@ class _Facts:
             here, others = sure.get(param, []), possible.get(param, [])
             clear = len(here) == len(others) < 2 and all(map(_same, here, others))
             if _device(param) is None and not clear:
-                raise NoAnswer(f"No document tells where parameter {param.name!r} lives")
+                raise NoAnswer(f"No document defines the device of parameter {param.name!r}")
 
     def _spread(self, edges: Edges) -> dict[relax.Var, list[relax.VDevice]]:
         """All devices that reach a value; those of hints' arguments only where no other does."""
@@ -151,7 +152,7 @@ def _refuse_new_types_of_called(before: tvm.IRModule, after: tvm.IRModule) -> No
     for func in after.functions.values():
         for gvar in global_vars(func):
             if not before.get_global_var(gvar.name_hint).same_as(gvar):
-                raise NoAnswer(f"No document tells what follows for callers of {gvar.name_hint!r}")
+                raise NoAnswer(f"No document defines the types in callers of {gvar.name_hint!r}")
 
 
 def _edges(
@@ -187,7 +188,7 @@ def _facts(mod: tvm.IRModule) -> _Facts:
 def _note(
     facts: _Facts, mod: tvm.IRModule, var: relax.Var, value: relax.Expr, defined: dict[Any, Any]
 ) -> None:
-    """What one binding tells."""
+    """Add the facts in one binding."""
     if isinstance(value, relax.Call):
         if op_name(value) == COPY:
             return
@@ -245,7 +246,7 @@ def _element(value: relax.Expr, defined: dict[Any, Any]) -> relax.Expr:
 def _returned(
     expr: relax.Expr, ty: relax.Type, bound: dict[relax.Var, relax.Expr]
 ) -> Iterator[tuple[relax.Var, relax.VDevice]]:
-    """The variables that a function returns and whose device its type tells."""
+    """The variables that a function returns and whose device its type names."""
     if isinstance(ty, relax.TensorType) and ty.vdevice is not None and isinstance(expr, relax.Var):
         yield expr, ty.vdevice
     elif isinstance(ty, relax.TupleType):
@@ -306,37 +307,90 @@ def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevic
     return hint if known else _realized(before, hint, device)
 
 
-class _Realizer(Rewriter):
-    """A module in which these parameters have devices; all other types follow."""
+def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRModule:
+    """A new module in which these parameters have devices; all other types follow."""
+    renewed: dict[GlobalVar, GlobalVar] = {}
+    functions = {}
+    for gvar in _callees_first(mod):
+        old = new = mod[gvar]
+        if isinstance(old, relax.Function):
+            new = _Rewriter(mod, places, on_hint, renewed).visit_expr(old)
+            if not tvm_ffi.structural_equal(old.ty, new.ty, map_free_vars=True):
+                # Its type is another now, and the GlobalVar is the input's.
+                renewed[gvar] = global_var(gvar.name_hint, new.ty)
+        functions[gvar] = new
+    if renewed:
+        # Calls of functions that come later, in circles.
+        callback = (GlobalVar, lambda g: renewed.get(g, g))
+        functions = {g: tvm_ffi.structural_map(f, callback) for g, f in functions.items()}
+    return with_functions(mod, {renewed.get(g, g): functions[g] for g in mod.functions})
 
-    def __init__(self, mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> None:
+
+def _callees_first(mod: tvm.IRModule) -> list[GlobalVar]:
+    order: dict[GlobalVar, None] = {}
+    begun: set[GlobalVar] = set()
+
+    def visit(gvar: GlobalVar) -> None:
+        if gvar not in begun:
+            begun.add(gvar)
+            for callee in global_vars(mod[gvar]):
+                visit(callee)
+            order[gvar] = None
+
+    for gvar in mod.functions:
+        visit(gvar)
+    return list(order)
+
+
+def _there(arg: relax.Expr, ty: relax.Type) -> relax.Expr:
+    """The argument where a parameter of this type lives."""
+    if not isinstance(ty, relax.TensorType) or ty.vdevice is None or _lives_on(arg, ty.vdevice):
+        return arg
+    return relax.op.to_vdevice(arg, ty.vdevice)
+
+
+@relax.expr_functor.mutator
+class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        places: Devices,
+        on_hint: OnHint,
+        renewed: dict[GlobalVar, GlobalVar],
+    ) -> None:
         super().__init__(mod)
-        self._places = places
-        self._on_hint = on_hint
+        self.mod = mod
+        self.places = places
+        self.on_hint = on_hint
+        self.renewed = renewed
 
-    def defined(self, var: relax.Var, ty: Any = None) -> relax.Var:
-        if var not in self._places:
-            return super().defined(var, ty)
-        old, device = var.ty, self._places[var]
-        ndim = -1 if old.shape is not None else old.ndim
-        return super().defined(var, relax.TensorType(old.shape, old.dtype, device, ndim))
+    def visit_var_def_(self, var: relax.Var) -> relax.Var:
+        if var not in self.places:
+            # Nothing that a type may use changes. The default calls this again, without end.
+            return var
+        ty, device = var.ty, self.places[var]
+        if ty.shape is not None:
+            return relax.Var(var.name, relax.TensorType(ty.shape, ty.dtype, device))
+        return relax.Var(var.name, relax.TensorType(None, ty.dtype, device, ty.ndim))
 
-    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
-        return self.type(old) if now.same_as(before) else now
+    def visit_global_var_(self, gvar: GlobalVar) -> GlobalVar:
+        return self.renewed.get(gvar, gvar)
 
-    def call(self, call: relax.Call, args: list[Any]) -> Any:
-        ty = call.op.ty
-        if isinstance(ty, relax.FuncType) and ty.params is not None:
-            # Arguments that could not be placed, such as constants, are copied.
-            args = [self._there(arg, ty) for arg, ty in zip(args, ty.params, strict=True)]
-            return super().call(call, args)
-        new = super().call(call, args)
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        if isinstance(call.op.ty, relax.FuncType) and call.op.ty.params is not None:
+            return self._call_of_function(call)
+        new = super().visit_call_(call)
         if op_name(call) != HINT:
             return new
-        return self._on_hint(call, self.inferred(new), _wanted(self.mod, call))
+        return self.on_hint(call, new, _wanted(self.mod, call))
 
-    def _there(self, arg: relax.Expr, ty: relax.Type) -> relax.Expr:
-        """The argument where a parameter of this type lives."""
-        if not isinstance(ty, relax.TensorType) or ty.vdevice is None or _lives_on(arg, ty.vdevice):
-            return arg
-        return self.emit(relax.op.to_vdevice(arg, ty.vdevice), "copied")
+    def _call_of_function(self, call: relax.Call) -> relax.Expr:
+        """Arguments that could not be placed, such as constants, are copied."""
+        op = self.visit_expr(call.op)
+        args = [
+            _there(self.visit_expr(arg), ty)
+            for arg, ty in zip(call.args, op.ty.params, strict=True)
+        ]
+        if op.same_as(call.op) and all(map(tvm_ffi.Object.same_as, args, call.args)):
+            return call
+        return relax.Call(op, args, call.attrs, call.ty_args)

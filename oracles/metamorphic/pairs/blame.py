@@ -23,7 +23,7 @@ from .pair import Difference, Pair
 
 
 def guilty_pass(pair: Pair, found: Difference, pipeline: str) -> str | None:
-    """The step of the pipeline after which the twin means something else, as NumPy says.
+    """The step of the pipeline after which NumPy evaluates the twin to something else.
 
     None where the evaluator does not know the module before or after that step.
     """

@@ -93,7 +93,9 @@ def _static(mod: tvm.IRModule) -> Pair | None:
     if twin is None:
         return None
     changed = {
-        str(gv.name_hint) for gv, func in mod.functions_items() if not twin[gv].same_as(func)
+        name
+        for gvar, func in mod.functions_items()
+        if not twin[name := str(gvar.name_hint)].same_as(func)
     }
     asked = [q for q in questions(mod, _sound(twin)) if q.function in changed]
     return Pair(mod, twin, tuple(asked)) if asked else None
@@ -193,7 +195,7 @@ BATCH = Oracle(
     name="batch-permutation",
     tier=4,
     looks_at=Aspect.RESULT,
-    cost=3.0,  # 130 for a pipeline, if a rule tells how a result follows
+    cost=3.0,  # 130 for a pipeline, if a rule gives the permutation of the result
     promise="What is computed for one element of a batch does not depend on its place in it.",
     source="docstrings of the operators in tvm.relax.op",
     snippet=_snippet("batch-permutation"),

@@ -35,7 +35,7 @@ trunc unique
 
 FRAGILE = frozenset(f"relax.{name}" for name in _FRAGILE.split())
 """Operators with operands for which nothing is defined, or that make leaps of rounding errors:
-where no evaluation has shown that neither happens, the pair says nothing."""
+where no evaluation has shown that neither happens, the pair is not compared."""
 
 PACKED = frozenset(
     f"relax.{name}" for name in ("call_packed", "call_pure_packed", "call_dps_packed", "print")
@@ -55,7 +55,7 @@ class Question:
     args: list[Any]
     twin_args: list[Any]
     known: Expectation | None
-    """What the evaluator says of the module's side; None where it does not know the function."""
+    """The evaluated result of the module's side; None where the evaluator lacks something."""
     along: Along = None
     order: Sequence[int] | None = None
     """Given: the twin's result follows the module's in this order, see `batch.followed`."""
@@ -127,7 +127,7 @@ def questions(mod: tvm.IRModule, drawn_for: tvm.IRModule | None = None) -> Itera
             if own is not None:
                 yield Question(name, e.args, e.args, own)
         if not known and _robust(mod, every, name):
-            of = func if drawn_for is None else drawn_for[gvar]
+            of = func if drawn_for is None else drawn_for[name]
             for seed, kind in enumerate(BLIND):
                 try:
                     args = drawn(of, Draw(kind, seed))
@@ -161,7 +161,7 @@ def verify(pair: Pair) -> None:
     """Ask the evaluator whether the sides agree.
 
     Raises:
-        PairFault: it says that they do not.
+        PairFault: they do not.
     """
     for q in pair.questions:
         if q.known is None:
@@ -210,7 +210,7 @@ def compare(pair: Pair, pipeline: str) -> Difference | None:
 
 
 def _shaking(q: Question) -> list[Plan]:
-    """Calls with arguments that are slightly off, where only the VM can tell what comes of it."""
+    """Calls with arguments that are slightly off, where only the VM can compute the results."""
     if q.known is not None:
         return []
     return [_call(q.function, [perturbed(arg, phase) for arg in q.args]) for phase in PHASES]

@@ -55,6 +55,6 @@ def test_what_is_no_state_is_refused(tmp_path: Path, text: str) -> None:
 def test_another_format_is_refused(tmp_path: Path) -> None:
     CHECKPOINT.write(tmp_path / "out.state")
     data = json.loads((tmp_path / "out.state").read_text())
-    (tmp_path / "out.state").write_text(json.dumps({**data, "format": 2}))
-    with pytest.raises(BadCheckpoint, match="has format 2, this relaxfuzz reads 1"):
+    (tmp_path / "out.state").write_text(json.dumps({**data, "format": 1}))
+    with pytest.raises(BadCheckpoint, match="has format 1, this relaxfuzz reads 2"):
         read(tmp_path / "out.state", REQUEST)
