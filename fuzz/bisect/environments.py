@@ -218,7 +218,7 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, report: Rep
             [uv, "pip", "install", "--python", python, *wanted],
         ]
     for command in commands:
-        ended = subprocesses.run(command, variables=variables(ours=True), tell=report)
+        ended = subprocesses.run(command, variables=variables(ours=True), report=report)
         if ended.code != 0:
             why = _last_lines(ended.stderr, 3)
             raise Unusable(f"cannot install TVM {version}: {why}")

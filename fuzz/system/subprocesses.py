@@ -47,14 +47,14 @@ class Subprocesses:
         *,
         seconds: float = math.inf,
         variables: Mapping[str, str] | None = None,
-        tell: Callable[[str], None] = lambda line: None,
+        report: Callable[[str], None] = lambda line: None,
     ) -> Ended:
         """Run a program in an empty folder, which is removed.
 
         Args:
             seconds: after that it is killed.
             variables: its environment; None: ours.
-            tell: told the last line of its output, when there is a new one.
+            report: called with the last line of its output, when there is a new one.
 
         Raises:
             Stopped: the event was set; the program is dead.
@@ -79,7 +79,7 @@ class Subprocesses:
                 return Ended(127, "", f"{command[0]}: {error.strerror or error}")
             with process:
                 try:
-                    code = self._wait(process, time.monotonic() + seconds, stdout.fileno(), tell)
+                    code = self._wait(process, time.monotonic() + seconds, stdout.fileno(), report)
                 finally:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.killpg(process.pid, signal.SIGKILL)
@@ -99,7 +99,7 @@ class Subprocesses:
         process: subprocess.Popen[bytes],
         deadline: float,
         output: int,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> int:
         latest = ""
         while True:
@@ -112,7 +112,7 @@ class Subprocesses:
             line = _last_line(output)
             if line not in ("", latest):
                 latest = line
-                tell(line)
+                report(line)
 
 
 def _text(file: IO[bytes]) -> str:

@@ -260,12 +260,12 @@ def test_who_is_stopped_takes_its_children_along(sleeper: list[str | Path]) -> N
     stop = threading.Event()
     told: list[str] = []
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         told.append(line)
         stop.set()
 
     with pytest.raises(Stopped):
-        Subprocesses(stop).run(sleeper, tell=tell)
+        Subprocesses(stop).run(sleeper, report=report)
     assert told == ["asleep"]
 
 

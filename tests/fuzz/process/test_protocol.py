@@ -46,6 +46,7 @@ from relaxfuzz.fuzz.process.protocol import (
     decode_reply,
     decode_request,
     encode,
+    identity,
     result_type,
 )
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
@@ -83,7 +84,7 @@ BLOCK = Block(
     banned=("Foo",),
 )
 CHECK = Check(module="{}", calls=(CALL,), oracles=("crash",))
-REDUCE = Reduce(check=CHECK, wanted=("crash", "Foo", ("a", "b")), anchor=EditId(1, 2))
+REDUCE = Reduce(check=CHECK, wanted=identity(VIOLATION), anchor=EditId(1, 2))
 EXPLANATION = Explanation(
     "zero",
     ("LegalizeOps",),
