@@ -21,8 +21,8 @@ def read_text(path: Path, most: int = LONGEST, *, errors: str = "strict") -> str
         errors: how bytes that are not UTF-8 are handled, as for `open`.
 
     Raises:
-        OSError: it cannot be opened, is no ordinary file (reading a pipe could block forever), or has
-            more bytes than `most`; `strerror` says which.
+        OSError: it cannot be opened, is no ordinary file (reading a pipe could block forever), or
+            has more bytes than `most`; `strerror` says which.
         ValueError: it is not UTF-8 and `errors` is strict, or the path is not valid.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -3,8 +3,8 @@
     fails on 0.17.dev0, 0.25.0.post1; fixed in 0.27.0.post1
 
 `fails on` names every version on which the reproducer was seen to fail in the same way, `fixed in`
-the oldest one on which it was seen to pass. A version on which it was not run, or cannot run, is not
-named: it is expected to behave like the versions before it.
+the oldest one on which it was seen to pass. A version on which it was not run, or cannot run, is
+not named: it is expected to behave like the versions before it.
 """
 
 from __future__ import annotations
