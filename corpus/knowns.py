@@ -239,7 +239,7 @@ def _text(name: str, value: object) -> str:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name that is too long, or can be none
+    except (OSError, ValueError):  # a name that is too long or not valid
         return False
 
 

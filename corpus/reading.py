@@ -1,4 +1,4 @@
-"""Files that may come from anybody, read so that they can neither block nor fill the memory."""
+"""Untrusted files, read so that they can neither block nor fill the memory."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import stat
 from pathlib import Path
 
 LONGEST = 4_000_000
-"""Bytes of a file that people write, generously."""
+"""Bytes of a file written by hand, generously."""
 
 LONGEST_GENERATED = 100_000_000
-"""Bytes of a file that we write: modules with constants are long."""
+"""Bytes of a generated file: modules with constants are long."""
 
 
 def read_text(path: Path, most: int = LONGEST, *, errors: str = "strict") -> str:
     """The text of an ordinary file.
 
     Args:
-        errors: what becomes of bytes that are not UTF-8, as for `open`.
+        errors: how bytes that are not UTF-8 are handled, as for `open`.
 
     Raises:
-        OSError: it cannot be opened, is no ordinary file (a pipe would be waited for without end),
-            or has more bytes than `most`; `strerror` says which.
-        ValueError: it is not UTF-8 and `errors` is strict, or the path can be none.
+        OSError: it cannot be opened, is no ordinary file (reading a pipe could block forever), or
+            has more bytes than `most`; `strerror` says which.
+        ValueError: it is not UTF-8 and `errors` is strict, or the path is not valid.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, encoding="utf-8", errors=errors) as file:

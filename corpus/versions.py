@@ -1,10 +1,10 @@
-"""What a file of the corpus says of versions of TVM.
+"""On which versions of TVM a bug shows, as records and headers of the corpus state it.
 
     fails on 0.17.dev0, 0.25.0.post1; fixed in 0.27.0.post1
 
-`fails on` names every version on which the file was seen to fail in the same way, `fixed in` the
-oldest one on which it was seen to pass. Nothing is said of a version on which it was not run, or
-cannot be: there, what was seen on the versions before it is expected.
+`fails on` names every version on which the reproducer was seen to fail in the same way, `fixed in`
+the oldest one on which it was seen to pass. A version on which it was not run, or cannot run, is
+not named: it is expected to behave like the versions before it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Order = tuple[tuple[int, ...], tuple[str, int], int, float]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """On which versions a file fails."""
+    """The versions on which a reproducer fails."""
 
     fails_on: tuple[str, ...]
     fixed_in: str | None = None
 
     def expects_failure(self, version: str) -> bool:
-        """A file that was never seen to pass fails on; one that passed still passes later.
+        """Whether it is expected to fail: until it was seen to pass, and not after.
 
         Raises:
-            ValueError: that is no version.
+            ValueError: `version` is not a version.
         """
         if self.fixed_in is None or order(version) in map(order, self.fails_on):
             return True
@@ -57,10 +57,10 @@ def claim(text: str) -> Claim:
 
 
 def order(version: str) -> Order:
-    """Something that compares as versions do: 0.27.dev1 < 0.27.0rc1 < 0.27.0 < 0.27.0.post1.
+    """A key that sorts as versions do: 0.27.dev1 < 0.27.0rc1 < 0.27.0 < 0.27.0.post1.
 
     Raises:
-        ValueError: that is no version.
+        ValueError: `version` is not a version.
     """
     match = _VERSION.fullmatch(version)
     if match is None:
@@ -70,6 +70,6 @@ def order(version: str) -> Order:
         release.pop()
     post = -1 if match["post"] is None else int(match["post"] or 0)
     dev = math.inf if match["dev"] is None else int(match["dev"] or 0)
-    # The empty text sorts before "a", "b" and "rc": what is developed comes before them all.
+    # The empty text sorts before "a", "b" and "rc": development versions come before them.
     final = "" if post < 0 and dev < math.inf else "release"
     return tuple(release), (match["pre"] or final, int(match["of"] or 0)), post, dev
