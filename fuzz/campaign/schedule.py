@@ -33,7 +33,7 @@ CHECKS_AT_LATER = 6
 """Checks of one module at one stage, which share the cost of the module. The first stage has the
 most passes."""
 
-DEAR = 4.0
+EXPENSIVE = 4.0
 """A pass that costs more than so many times the median gets the least share."""
 LEAST = 0.012
 """A little over 1 %, for what rounding takes in each block."""
@@ -70,11 +70,11 @@ class Item:
     kind: Kind
     share: float
     stages: frozenset[Stage]
-    dear: bool = False
+    expensive: bool = False
 
     def at(self, stage: Stage, checked: Mapping[str, int]) -> bool:
         """It takes modules of this stage, and is not expensive with its share used up."""
-        affordable = not self.dear or checked.get(self.name, 0) <= self.share * sum(
+        affordable = not self.expensive or checked.get(self.name, 0) <= self.share * sum(
             checked.values()
         )
         return affordable and stage in self.stages
@@ -95,18 +95,18 @@ def items(
         yields: by item, see `plateau`.
     """
     costs = [contracts[target.label].cost for target in targets]
-    dear = [cost > DEAR * statistics.median(costs) for cost in costs]
+    expensive = [cost > EXPENSIVE * statistics.median(costs) for cost in costs]
     composed = SEQUENCES + PIPELINE * len(PIPELINES) if compositions else 0.0
-    cheap = (1 - composed - LEAST * sum(dear)) / max(1, len(dear) - sum(dear))
+    cheap = (1 - composed - LEAST * sum(expensive)) / max(1, len(expensive) - sum(expensive))
     chosen = [
         Item(
             target.label,
             Kind.PASS,
-            LEAST if is_dear else cheap,
+            LEAST if is_expensive else cheap,
             frozenset(target.stages or contracts[target.label].stages),
-            is_dear,
+            is_expensive,
         )
-        for target, is_dear in zip(targets, dear, strict=True)
+        for target, is_expensive in zip(targets, expensive, strict=True)
     ]
     if compositions:
         everywhere = frozenset().union(*(item.stages for item in chosen))

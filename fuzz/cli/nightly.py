@@ -57,13 +57,12 @@ def nightly(
         typer.Option("--init", help="Write all settings with their defaults to CONFIG.toml, end."),
     ] = False,
 ) -> None:
-    """One run for cron or CI, which goes on where it was interrupted.
+    """One run for cron or CI, resumed where it was interrupted.
 
-    Sees corpora and known bugs again, fuzzes for the budget, minimizes what it finds, puts
-    findings of one bug together, bisects what is new, and writes reports. Options win over the
-    file.
+    Runs corpora and known bugs again, fuzzes for the budget, minimizes findings, groups those of
+    one bug, bisects new ones, and writes reports. Options win over the file.
 
-    Exit codes: 0 nothing new, 1 new findings, 2 your mistake, 3 a fault of relaxfuzz.
+    Exit codes: 0 nothing new, 1 new findings, 2 user error, 3 relaxfuzz itself failed.
     """
 
     def command() -> int:

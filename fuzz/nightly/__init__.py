@@ -1,1 +1,1 @@
-"""A run for cron or for CI: what it is asked, what it remembers, and its phases around fuzzing."""
+"""A nightly run: its settings, its state, and its phases around fuzzing."""

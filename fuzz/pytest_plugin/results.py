@@ -104,7 +104,7 @@ def text(finding: Finding, store: Store, claim: Claim, claims: Claims) -> str:
         hints.append(f"Same bug as:  {claim.row}")
     others = {each.item for each in claims.all() if each.row == claim.row} - {claim.item}
     if others:
-        hints.append(f"Also met by:  {', '.join(sorted(others))}")
+        hints.append(f"Also found by: {', '.join(sorted(others))}")
     return failure_text.whole(finding, hints)
 
 

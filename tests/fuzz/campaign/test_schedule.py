@@ -66,7 +66,7 @@ def test_dear_passes_get_no_more_than_their_share() -> None:
 
 def test_one_pass_gets_all() -> None:
     (item,) = schedule.items(SUBJECTS[-1:], CONTRACTS, False)
-    assert (item.share, item.dear) == (1.0, False)
+    assert (item.share, item.expensive) == (1.0, False)
 
 
 def test_modules_go_where_the_neediest_item_is_at_home() -> None:
