@@ -23,7 +23,7 @@ from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.pass_runs import PassRuns
 
 from .clock import Clock
-from .forks import Tell, in_fork
+from .forks import Report, in_fork
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Throughput:
     wall: float = 0.0
     by_item: Counter[str] = field(default_factory=Counter)
     executions: list[tuple[float, float]] = field(default_factory=list)
-    """CPU seconds of executions in the VM, at first and again, where they are watched."""
+    """CPU seconds of executions in the VM, cold and warm, where they are watched."""
 
     @property
     def rate(self) -> float:
@@ -63,7 +63,7 @@ def measure(seed: int, modules: int) -> tuple[Throughput, Throughput, Costs]:
     for number, (start, count) in enumerate(schedule.blocks(modules)):
         block = block_of(seed, number, start, count)
         run_block(block, _no_samples, alone)
-        run_block(block, lambda tell: None, sampled)
+        run_block(block, lambda report: None, sampled)
         run_block(block, _watch, Throughput(), costs)
     return alone, sampled, costs
 
@@ -79,14 +79,14 @@ def block_of(seed: int, number: int, start: int, count: int) -> Block:
     )
 
 
-Prepare = Callable[[Tell], None]
+Prepare = Callable[[Report], None]
 
 
 def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None = None) -> None:
     """Run a block in forks; where one dies, another goes on with the next module.
 
     Args:
-        prepare: changes the process in which the block runs, and may tell of more.
+        prepare: changes the process in which the block runs, and may report more.
     """
     checked: Counter[str] = Counter()
     start, end = block.start, block.start + block.count
@@ -94,10 +94,10 @@ def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | N
         part = dataclasses.replace(block, start=start, count=end - start, checked=dict(checked))
         journal = Journal()
         begin = time.perf_counter()
-        said, cpu = in_fork(_run, part, journal, prepare)
+        reported, cpu = in_fork(_run, part, journal, prepare)
         into.wall += time.perf_counter() - begin
         into.cpu += cpu
-        for kind, value in said:
+        for kind, value in reported:
             if kind == "stage":
                 checked.update(value)
                 into.by_item.update(value)
@@ -119,29 +119,29 @@ def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | N
         journal.close()
 
 
-def _run(tell: Tell, part: Block, journal: Journal, prepare: Prepare) -> None:
+def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> None:
     journal.adopt()
-    prepare(tell)
+    prepare(report)
 
     def send(reply: FromChild) -> None:
         match reply:
             case Result(value=StageDone(stats=stats)):
-                tell(("stage", {name: each.checks for name, each in stats.items()}))
+                report(("stage", {name: each.checks for name, each in stats.items()}))
             case Result(value=ModuleDone()):
-                tell(("module", None))
+                report(("module", None))
 
     worker.run(part, Context(0, journal, send))
     journal.finish()
 
 
-def _no_samples(tell: Tell) -> None:
+def _no_samples(report: Report) -> None:
     # The sample is the last thing that a check draws: without it all else stays as it is.
     replace(schedule, "oracles", lambda original: lambda random: ())
 
 
-def _watch(tell: Tell) -> None:
+def _watch(report: Report) -> None:
     """Put clocks around the parts of a check. The process ends with its block: none is undone."""
-    _no_samples(tell)
+    _no_samples(report)
     clock = Clock()
     bare: list[float] = []
     attempt, check, module = PassRuns.attempt, blocks._Run._check, blocks._Run._module
@@ -158,12 +158,12 @@ def _watch(tell: Tell) -> None:
         begin = time.process_time()
         found = clock.watch("rest of a check", check)(self, item, *rest)
         if item.kind is schedule.Kind.PASS and bare:
-            tell(("check", (item.name, time.process_time() - begin, bare[0])))
+            report(("check", (item.name, time.process_time() - begin, bare[0])))
         return found
 
     def watched_module(self: Any, *args: Any) -> None:
         clock.watch("rest of the harness", module)(self, *args)
-        tell(("costs", {"spent": dict(clock.spent), "calls": dict(clock.calls)}))
+        report(("costs", {"spent": dict(clock.spent), "calls": dict(clock.calls)}))
         clock.spent.clear()
         clock.calls.clear()
 

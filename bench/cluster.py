@@ -2,7 +2,7 @@
 
 Efficiency: the same campaign on the local pool with N workers and on N Dask workers of one thread,
 whose scheduler and workers are processes of their own on this machine; in turn, several times, so
-that what else the machine does disturbs both. Start-up is told, not counted. Both must find the
+that what else the machine does disturbs both. Start-up is shown, not counted. Both must find the
 same.
 
 A task is a block, or what is left of one after a process died on it. Saturation, on paper: with c
@@ -99,7 +99,7 @@ def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
 
 
 def task_seconds(each: Round) -> float:
-    """That a task takes a worker: on the local pool, which tells when it begins."""
+    """That a task takes a worker: on the local pool, which reports when it begins."""
     assert each.local.task_seconds is not None
     return each.local.task_seconds
 
@@ -164,7 +164,7 @@ def _spent(processes: Processes) -> tuple[float, float]:
 
 
 def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]:
-    """Of one size of blocks, as JSON would hold them."""
+    """Of one size of blocks, as in JSON."""
     ratios = {
         unit: [
             (getattr(each.dask, unit) / each.dask.seconds)

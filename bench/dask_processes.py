@@ -34,7 +34,7 @@ class Processes:
         """Wait until the scheduler is there.
 
         Raises:
-            RuntimeError: it does not come up; with what it said.
+            RuntimeError: it does not start; with its log.
         """
         self.folder = folder
         self.file = folder / "scheduler.json"
@@ -113,8 +113,8 @@ class Processes:
             if process.poll() is not None or time.monotonic() > until:
                 process.kill()
                 process.wait()
-                said = self.log.read_text(errors="replace")
-                raise RuntimeError(f"No scheduler came up:\n{said}")
+                log = self.log.read_text(errors="replace")
+                raise RuntimeError(f"No scheduler started:\n{log}")
             time.sleep(0.1)
         return process
 

@@ -14,7 +14,7 @@ from relaxfuzz.oracles.execute.kernels import folder
 from relaxfuzz.oracles.values import executed as tier_4
 
 from .checks import Throughput, block_of, replace, run_block
-from .forks import Tell, cpu_of_all
+from .forks import Report, cpu_of_all
 from .values import Rates
 
 ORACLES = (tier_4.ORACLE.name,)
@@ -40,7 +40,7 @@ def executed(seed: int, modules: int) -> Rates:
     return Rates(count, count / cold if cold else 0.0, count / warm if warm else 0.0)
 
 
-def _executing_some(tell: Tell) -> None:
+def _executing_some(report: Report) -> None:
     """Execute a sample. The process ends with its block: nothing is undone."""
     random, done = Random(), False
 
@@ -66,7 +66,7 @@ def _executing_some(tell: Tell) -> None:
                 results.append(execute(*args))
                 seconds.append(cpu_of_all() - start)
             if all(isinstance(result, list) for result in results):
-                tell(("executed", seconds))
+                report(("executed", seconds))
             return results[0]
 
         return watched

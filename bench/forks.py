@@ -1,4 +1,4 @@
-"""Work in forks that tell what they have done, since passes kill processes."""
+"""Work in forks that report what they have done, since passes kill processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-Tell = Callable[[Any], None]
+Report = Callable[[Any], None]
 
 
 def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
-    """What the work told before its process ended, and the CPU seconds that it took."""
+    """What the work reported before its process ended, and the CPU seconds that it took."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -26,11 +26,11 @@ def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
             signal.alarm(120)
             with os.fdopen(write, "w") as pipe:
 
-                def tell(what: Any) -> None:
+                def report(what: Any) -> None:
                     pipe.write(json.dumps(what) + "\n")
                     pipe.flush()
 
-                work(tell, *args)
+                work(report, *args)
         finally:
             os._exit(0)
     os.close(write)
@@ -40,11 +40,11 @@ def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
     return [json.loads(line) for line in lines], usage.ru_utime + usage.ru_stime
 
 
-def until(work: Callable[[Tell, int], None], seconds: float) -> tuple[list[Any], float]:
+def until(work: Callable[[Report, int], None], seconds: float) -> tuple[list[Any], float]:
     """Work until the time is used up, behind the module that killed the process if need be.
 
     Args:
-        work: begins with the module of a number and tells ("module", number) before each one and
+        work: begins with the module of a number and reports ("module", number) before each one and
             ("check", figures) after each check.
 
     Returns:
@@ -53,10 +53,10 @@ def until(work: Callable[[Tell, int], None], seconds: float) -> tuple[list[Any],
     figures: list[Any] = []
     spent, start = 0.0, 0
     while spent < seconds:
-        said, cpu = in_fork(work, start)
-        figures += [value for kind, value in said if kind == "check"]
+        reported, cpu = in_fork(work, start)
+        figures += [value for kind, value in reported if kind == "check"]
         spent += cpu
-        start = 1 + max((value for kind, value in said if kind == "module"), default=start)
+        start = 1 + max((value for kind, value in reported if kind == "module"), default=start)
     return figures, spent
 
 

@@ -25,7 +25,7 @@ from relaxfuzz.oracles.inspect import public_functions
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values.inputs import arguments
 
-from .forks import Tell, until
+from .forks import Report, until
 
 NAIVE_PASSES = 3
 """Passes of each module that are looked at."""
@@ -40,16 +40,16 @@ def naive(seed: int, seconds: float) -> tuple[int, float]:
     them in the VM on the same arguments, compare the results. What raises ends that check.
     """
 
-    def work(tell: Tell, start: int) -> None:
+    def work(report: Report, start: int) -> None:
         strategy = ir_modules()
         begin = time.process_time()
         for index in itertools.count(start):
-            tell(("module", index))
+            report(("module", index))
             mod = example(strategy, seed, index)
             for call in some_calls(mod, Random(entropy("naive", seed, index))):
                 with contextlib.suppress(Exception):
                     _naive(mod, call.build())
-                tell(("check", index))
+                report(("check", index))
                 if time.process_time() - begin > seconds:
                     return
 

@@ -42,7 +42,7 @@ PARSE_SECONDS = 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fed:
-    """Does a module hold a call of `consumer` with a result of `producer`?"""
+    """Does a module contain a call of `consumer` with a result of `producer`?"""
 
     producer: str
     consumer: str
@@ -189,7 +189,7 @@ def script(mod: tvm.IRModule) -> str:
 
 
 def parsed(text: str) -> tvm.IRModule | None:
-    """The well-formed module that a text says, or None."""
+    """The well-formed module that a text describes, or None."""
     try:
         mod = tvm.script.from_source(text)
         save_json(mod)  # some of what parses has parts that are not there

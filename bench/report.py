@@ -25,7 +25,7 @@ first ones find nothing compiled, and a campaign is longer."""
 
 
 def report(seed: int, modules: int) -> dict[str, Any]:
-    """All figures of one run, as JSON would hold them; times in milliseconds."""
+    """All figures of one run, as in JSON; times in milliseconds."""
     alone, sampled, costs = measure(seed, modules)
     seconds = max(1.0, alone.cpu)
     naive_checks, naive_cpu = naive(seed, seconds)

@@ -21,7 +21,7 @@ from relaxfuzz.oracles.values.evaluated import evaluated as tier_3
 from relaxfuzz.oracles.values.inputs import arguments
 from relaxfuzz.oracles.values.sides import sides
 
-from .forks import Tell, cpu_of_all, until
+from .forks import Report, cpu_of_all, until
 from .naive import compare, machine, some_calls
 
 
@@ -48,7 +48,7 @@ def evaluated(seed: int, seconds: float) -> Rates:
                 if runs.direct.mod is None or not runs.changed:
                     break
                 seconds.append(_cpu(functools.partial(tier_3, runs)))
-            # Of other results nothing can be said, which costs nothing.
+            # Other results cannot be compared, which costs nothing.
             if len(seconds) == 2 and next(sides(runs), None) is not None:
                 yield seconds[0] / 2, seconds[1] / 2
 
@@ -77,17 +77,17 @@ def _rates(
     seconds: float,
     per_check: int = 1,
 ) -> Rates:
-    """Of what the function yields for each module: CPU seconds for one, at first and again."""
+    """Of what the function yields for each module: CPU seconds for one, cold and warm."""
 
-    def work(tell: Tell, start: int) -> None:
+    def work(report: Report, start: int) -> None:
         strategy = ir_modules()
         begin = cpu_of_all()
         for index in itertools.count(start):
-            tell(("module", index))
+            report(("module", index))
             mod = example(strategy, seed, index)
             with contextlib.suppress(Exception):
                 for pair in each(mod, index):
-                    tell(("check", pair))
+                    report(("check", pair))
             if cpu_of_all() - begin > seconds:
                 return
 

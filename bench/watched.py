@@ -55,7 +55,7 @@ class Trip:
 
 
 class Watched:
-    """An executor that remembers what was said."""
+    """An executor that records all replies."""
 
     def __init__(self, executor: Executor) -> None:
         self.trips: list[Trip] = []
@@ -132,7 +132,7 @@ class Measured:
     tasks: int
     """More than blocks: one whose process died makes several."""
     task_seconds: float | None
-    """Mean, from the fork to the end; None: only the local pool tells when it forks."""
+    """Mean, from the fork to the end; None: only the local pool reports when it forks."""
     driver: float
     """CPU seconds of this process: sending, decoding, committing, writing."""
     scheduler: float

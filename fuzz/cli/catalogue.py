@@ -255,11 +255,10 @@ def _verify(listed: Sequence[Known], workers: int) -> dict[Known, Outcome]:
 
     from ..findings.known import verify
     from ..output.terminal import display
-    from ..reproducer import Here
 
     outcomes: dict[Known, Outcome] = {}
     with closing(display(Console(stderr=True))) as progress:
-        for each, outcome in verify(listed, Here(workers), threading.Event()):
+        for each, outcome in verify(listed, workers, threading.Event()):
             outcomes[each] = outcome
             progress.progress(f"{len(outcomes)} of {len(listed)}  {each.name}")
     return outcomes

@@ -96,7 +96,7 @@ class Code:
 
 
 def _own_folders() -> tuple[Path, ...]:
-    """The current folder, and those of PYTHONPATH that hold modules of the user's."""
+    """The current folder, and those of PYTHONPATH that contain the user's modules."""
     named = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     folders = (Path.cwd(), *(Path(os.path.abspath(name)) for name in named))
     return tuple(

@@ -40,7 +40,7 @@ class Connection:
         self.client = self._connect()
 
     def renew(self) -> bool:
-        """Connect again to a scheduler that went; true if one answers.
+        """Connect to the scheduler that came back, or to a new one; true if one answers.
 
         Tasks of the old scheduler are lost.
         """

@@ -57,11 +57,11 @@ UNFIT = 5.0
 RETURN = 120.0
 """Seconds that a scheduler that is gone has to come back, or another one to take its place."""
 
-NOBODY = 600.0
+EMPTY = 600.0
 """Seconds that a campaign waits for a worker after the last one has left."""
 
 RETRIES = 3
-"""A job whose workers died is given to Dask again at most so often."""
+"""How often a job whose workers died is given to Dask again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -206,8 +206,8 @@ class ClusterExecutor:
                 return
             if not self._refreshed() and not self._reconnected():
                 return
-            if not self._workers.threads and time.monotonic() - self._workers.empty_since > NOBODY:
-                self._break(self._no_workers(NOBODY))
+            if not self._workers.threads and time.monotonic() - self._workers.empty_since > EMPTY:
+                self._break(self._no_workers(EMPTY))
                 return
             with self._lock:
                 here = self._workers.addresses

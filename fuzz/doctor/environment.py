@@ -42,7 +42,7 @@ class Verdict(enum.StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """relaxfuzz works, but slower, or with less, or under conditions that nobody has tested."""
+    """relaxfuzz works, but slower, or with less, or under untested conditions."""
     PROBLEM = "problem"
     """Some of it does not work, or its reports cannot be trusted."""
 

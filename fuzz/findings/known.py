@@ -23,7 +23,6 @@ from ...oracles.passcall import PassCall, public_passes
 from ..campaign.events import Finished
 from ..process.protocol import Identity
 from ..process.targets import Target
-from ..reproducer import Scripts
 from ..system.files import write_whole
 from ..user_input.mistake import Mistake
 from .finding import Finding
@@ -197,7 +196,7 @@ def is_certain(known: Known, version: str) -> bool:
 
 
 def verify(
-    todo: Sequence[Known], scripts: Scripts, stop: threading.Event
+    todo: Sequence[Known], workers: int, stop: threading.Event
 ) -> Iterator[tuple[Known, Outcome]]:
     """Run the reproducers of knowns, until all are done or `stop` is set.
 
@@ -206,9 +205,9 @@ def verify(
     Raises:
         ExecutorError: the harness failed.
     """
-    with ThreadPoolExecutor(scripts.workers) as threads:
+    with ThreadPoolExecutor(workers) as threads:
         futures = {
-            threads.submit(_replay, item, scripts, stop): known
+            threads.submit(_replay, item, stop): known
             for known in todo
             if known.reproducer is not None
             for item in items(known.reproducer)
@@ -219,8 +218,8 @@ def verify(
                 yield futures[future], outcome
 
 
-def _replay(item: Item, scripts: Scripts, stop: threading.Event) -> Outcome | None:
-    return None if stop.is_set() else replay(item, None, scripts)
+def _replay(item: Item, stop: threading.Event) -> Outcome | None:
+    return None if stop.is_set() else replay(item, None)
 
 
 def prune(known: Known, version: str) -> str:

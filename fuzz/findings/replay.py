@@ -132,21 +132,17 @@ def _file(path: Path) -> Item:
         raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
 
 
-_HERE = reproducer.Here()
-
-
-def replay(item: Item, executor: Executor | None, scripts: reproducer.Scripts = _HERE) -> Outcome:
+def replay(item: Item, executor: Executor | None) -> Outcome:
     """Run one item again, in a process of its own.
 
     Args:
         executor: runs findings of a store; files are run without it.
-        scripts: runs files.
 
     Raises:
         ExecutorError: the harness failed.
     """
     if item.finding is None:
-        return _script(item, scripts)
+        return _script(item)
     assert executor is not None, f"{item.path}: a finding needs an executor"
     if (reason := unknown(item.finding)) is not None:
         return Outcome(item, Status.BROKEN, reason)
@@ -211,9 +207,9 @@ def loaded(
         return load(path, executor, well_formed=well_formed)
 
 
-def _script(item: Item, scripts: reproducer.Scripts) -> Outcome:
+def _script(item: Item) -> Outcome:
     path = item.path.resolve()  # as tracebacks name it
-    code, stderr = scripts.run(path)
+    code, stderr = reproducer.run(path)
     seen = failure(code, stderr)
     if code > 0 and seen != HANG and not reproducer.prepared(path, stderr):
         last = stderr.strip().splitlines()[-1] if stderr.strip() else f"exit code {code}"

@@ -198,7 +198,7 @@ class _Phases:
         todo = [each for each in everything if each.key not in self._night.replayed]
         if todo:
             self._print(f"{counted(len(todo), 'old bug')} to run again")
-        for each, outcome in replay_all(todo, made.pool, made.scripts, made.interrupt.stop):
+        for each, outcome in replay_all(todo, made.pool, made.interrupt.stop):
             back = is_back(outcome, self._night.before.get(each.key), made.expected.version)
             self._update(
                 replayed={**self._night.replayed, each.key: str(outcome.status)},

@@ -13,7 +13,6 @@ from ..findings.known import Expected, is_certain
 from ..findings.replay import Item, Outcome, Status, items, replay
 from ..findings.store import Store
 from ..process.executor import Executor
-from ..reproducer import Scripts
 
 FIXED = frozenset({Status.FIXED, Status.GONE})
 UNEXPECTED = frozenset({Status.CHANGED, Status.BROKEN})
@@ -76,13 +75,12 @@ def old_bugs(
 
 
 def replay_all(
-    todo: Iterable[OldBug], executor: Executor, scripts: Scripts, stop: threading.Event
+    todo: Iterable[OldBug], executor: Executor, stop: threading.Event
 ) -> Iterator[tuple[OldBug, Outcome]]:
     """The outcome of each, as it comes, until `stop` is set.
 
     Args:
         executor: checks findings of a store.
-        scripts: runs files.
 
     Raises:
         ExecutorError: the harness failed.
@@ -91,13 +89,13 @@ def replay_all(
     def one(old: OldBug) -> Outcome | None:
         if stop.is_set():
             return None
-        outcome = replay(old.item, executor, scripts)
+        outcome = replay(old.item, executor)
         if old.known is not None and outcome.status is Status.PASSES:
             # By its header the file passes here; by its record it fails.
             return Outcome(outcome.item, Status.FIXED, outcome.said)
         return outcome
 
-    with ThreadPoolExecutor(max(executor.workers, scripts.workers)) as threads:
+    with ThreadPoolExecutor(executor.workers) as threads:
         futures = {threads.submit(one, each): each for each in todo}
         for future in as_completed(futures):
             if (outcome := future.result()) is not None:

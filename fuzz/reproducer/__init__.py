@@ -17,14 +17,12 @@ from ..process.executor import Executor
 from ..system.scratch import scratch
 from .checks import FailingCheck, failing_checks
 from .description import NOT_TVMSCRIPT, header, issue_text
-from .execution import Here, Scripts, as_found, prepared, raised, run
+from .execution import as_found, prepared, raised, run
 from .file import file_text
 from .module_text import ModuleText, as_script, as_source, source_of
 
 __all__ = [
     "Form",
-    "Here",
-    "Scripts",
     "failing",
     "fails",
     "is_reproducer",

@@ -6,9 +6,7 @@ import atexit
 import functools
 import re
 import signal
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ...oracles import keys
 from ...oracles.check import ORACLES
@@ -35,32 +33,6 @@ _NAMES = re.compile(
 module has no meaning."""
 
 _TRACEBACK = "Traceback (most recent call last):\n"
-
-
-class Scripts(Protocol):
-    """Whoever executes Python files, each in a fresh process."""
-
-    @property
-    def workers(self) -> int:
-        """Files that are executed at the same time."""
-
-    def run(self, path: Path) -> tuple[int, str]:
-        """Exit code and stderr, as `run` has them.
-
-        Raises:
-            ExecutorError: the harness failed.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Here:
-    """This machine executes them."""
-
-    workers: int = 1
-
-    def run(self, path: Path) -> tuple[int, str]:
-        """See `Scripts`."""
-        return run(path)
 
 
 def run(path: Path) -> tuple[int, str]:

@@ -37,7 +37,6 @@ from ..findings.store import Store
 from ..output.terminal import counted, duration, findings_table
 from ..process.executor import Executor, ExecutorError
 from ..process.local_pool import LocalPool
-from ..reproducer import Here, Scripts
 from ..system.files import sweep
 from ..system.lock import alone
 from .interrupt import Interrupt
@@ -59,8 +58,6 @@ class Session:
         """The processes of this machine that confirm and reduce."""
         self.executor: Executor = pool
         """Runs campaigns."""
-        self.scripts: Scripts = Here(pool.workers)
-        """Runs the reproducers of old bugs."""
         self.lost: str | None = None
         """Why the workers of the campaign could not be kept alive."""
         self.roster = Roster()
@@ -142,7 +139,7 @@ class Session:
         timer.daemon = True
         timer.start()
         try:
-            for done, (known, outcome) in enumerate(verify(todo, self.scripts, stop), 1):
+            for done, (known, outcome) in enumerate(verify(todo, self.pool.workers, stop), 1):
                 self.display.progress(f"{done} of {len(todo)} known bugs checked  {known.name}")
                 if outcome.status in NO_LONGER:
                     fixed.append(known.name)

@@ -55,25 +55,25 @@ def test_a_clock_stops_when_the_function_raises() -> None:
     assert clock.spent["fail"] < 0.05
 
 
-def test_what_a_fork_told_survives_its_death() -> None:
-    def work(tell: Callable[[Any], None], number: int) -> None:
-        tell(["before", number])
+def test_what_a_fork_reported_survives_its_death() -> None:
+    def work(report: Callable[[Any], None], number: int) -> None:
+        report(["before", number])
         os.kill(os.getpid(), signal.SIGKILL)
-        tell(["after", number])
+        report(["after", number])
 
-    said, cpu = in_fork(work, 7)
-    assert said == [["before", 7]]
+    reported, cpu = in_fork(work, 7)
+    assert reported == [["before", 7]]
     assert cpu > 0
 
 
 def test_work_goes_on_behind_the_module_that_killed_it() -> None:
-    def work(tell: Callable[[Any], None], start: int) -> None:
+    def work(report: Callable[[Any], None], start: int) -> None:
         for number in range(start, 4):
-            tell(["module", number])
+            report(["module", number])
             if number == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
             burn(0.02)
-            tell(["check", number])
+            report(["check", number])
 
     figures, cpu = until(work, 0.05)
     assert figures == [0, 2, 3]

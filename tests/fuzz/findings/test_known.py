@@ -26,7 +26,6 @@ from relaxfuzz.fuzz.findings.known import (
 )
 from relaxfuzz.fuzz.findings.replay import Status
 from relaxfuzz.fuzz.process.targets import PassStats, Target
-from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.fuzz.user_input.mistake import Mistake
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.passcall import PassCall
@@ -132,7 +131,7 @@ def test_what_is_certain_is_not_verified(tmp_path: Path) -> None:
 def test_verify_and_prune(tmp_path: Path) -> None:
     still = made(tmp_path, "still", reproducer=FAILS)
     gone = made(tmp_path, "gone", "0.26.0", reproducer=PASSES)
-    outcomes = dict(verify([still, gone, made(tmp_path, "unseen")], Here(), threading.Event()))
+    outcomes = dict(verify([still, gone, made(tmp_path, "unseen")], 1, threading.Event()))
     assert {each.name: outcome.status for each, outcome in outcomes.items()} == {
         "still": Status.FAILS,
         "gone": Status.GONE,

@@ -16,7 +16,6 @@ from relaxfuzz.fuzz.findings.replay import Item, Outcome, Status
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.old_bugs import is_back, known_key, old_bugs, replay_all
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.reproducer import Here
 from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
@@ -71,8 +70,7 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
     # What is known to fail on this very TVM is no known to ask, but still a file of the corpus.
     assert len(todo) == 7
     outcomes = {
-        each.name: (each, outcome)
-        for each, outcome in replay_all(todo, pool, Here(2), threading.Event())
+        each.name: (each, outcome) for each, outcome in replay_all(todo, pool, threading.Event())
     }
     assert {name: outcome.status for name, (_, outcome) in outcomes.items()} == {
         "a/as_it_says.py": Status.AS_EXPECTED,
@@ -110,7 +108,7 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
     stop = threading.Event()
     stop.set()
     assert len(todo) == 1
-    assert list(replay_all(todo, pool, Here(), stop)) == []
+    assert list(replay_all(todo, pool, stop)) == []
 
 
 @pytest.mark.parametrize(
