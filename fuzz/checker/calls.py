@@ -13,7 +13,7 @@ from typing import Any
 import tvm
 
 from ...oracles.passcall import PassCall, public_passes
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 
 TENSOR_IR = ("tirx.", "s_tir.")
 """Prefixes of the names of passes over PrimFuncs, as `tirx.StorageRewrite`."""
@@ -40,7 +40,7 @@ def inferred_call(
     home = next(_homes(name), None)
     if home is not None:
         return PassCall(f"{name}()", plain, factory=home)
-    return Held(f"{name}()", plain, held=made)
+    return UnnamedPass(f"{name}()", plain, instance=made)
 
 
 def _is_users(made: tvm.transform.Pass | None) -> bool:

@@ -19,7 +19,7 @@ from ...oracles.catalogue import catalogue
 from ...oracles.contract import PassContract
 from ...oracles.passcall import PassCall
 from ..property_tests.check_pass import PassViolation
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 from . import judge
 from .occurrence import Occurrence
 from .running import Running, Stack
@@ -190,4 +190,4 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
 
 def _call(running: Running) -> PassCall:
     """The pass for the oracles, which cannot see its arguments and do not run it."""
-    return Held(f"{running.name.rpartition('.')[2]}()", running.config)
+    return UnnamedPass(f"{running.name.rpartition('.')[2]}()", running.config)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...oracles.passcall import PassCall
 from ..findings.finding import Finding
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 from .calls import inferred_call
 from .instrument import Observer
 from .occurrence import Occurrence
@@ -188,5 +188,5 @@ def _plain(call: PassCall) -> dict[str, Any]:
 
 def _made(plain: dict[str, Any]) -> PassCall:
     """The call; a pass that existed only in the watched process is gone."""
-    kind = {PassCall.__name__: PassCall, Held.__name__: Held}[plain.pop("kind")]
+    kind = {PassCall.__name__: PassCall, UnnamedPass.__name__: UnnamedPass}[plain.pop("kind")]
     return kind(**plain)

@@ -19,7 +19,7 @@ from ..findings.finding import Finding
 from ..findings.store import Store, file_name
 from ..reproducer.description import error_lines
 from ..system.files import write_whole
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 from .calls import inferred_call
 from .running import Running
 from .state import mark
@@ -90,13 +90,13 @@ def save(finding: Finding, folder: Path) -> SavedFinding:
         return SavedFinding(finding, None, False)
     finding = dataclasses.replace(finding, source=reproducer.source_of(finding.module))
     (call,) = finding.calls
-    text = None if isinstance(call, Held) else reproducer.failing(finding)
+    text = None if isinstance(call, UnnamedPass) else reproducer.failing(finding)
     with Store(folder) as store:
         if text is not None:
             published = store.publish(dataclasses.replace(finding, confirmed=True), text)
             return SavedFinding(published, store.reproducer(published), True)
         with contextlib.suppress(Exception):  # some checks cannot be written without the pass
-            gap = dataclasses.replace(finding, calls=(Held(call.expr, call.config),))
+            gap = dataclasses.replace(finding, calls=(UnnamedPass(call.expr, call.config),))
             file = store.folder / "reproducers" / file_name(finding)
             write_whole(file, next(reproducer.texts(gap)))
             return SavedFinding(finding, file, False)

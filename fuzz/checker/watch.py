@@ -25,7 +25,7 @@ from ..process.jobs import Check
 from ..process.protocol import Death, Died
 from ..session.session import Session, session
 from ..user_input.mistake import Mistake
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 from .child import LAST_WORDS
 from .log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
 from .occurrence import save
@@ -135,7 +135,7 @@ def _row(
 
 def _is_portable(finding: Finding) -> bool:
     """Whether another process can build the pass and the module."""
-    return bool(finding.module) and not any(isinstance(call, Held) for call in finding.calls)
+    return bool(finding.module) and not any(isinstance(call, UnnamedPass) for call in finding.calls)
 
 
 def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:

@@ -228,8 +228,8 @@ def _list_known(
         for each in listed:
             event = _known_event(each)
             if verified:
-                said = outcomes[each].said if each in outcomes else ""
-                event |= {"status": status[each], "said": said}
+                message = outcomes[each].said if each in outcomes else ""
+                event |= {"status": status[each], "message": message}
             print(jsonlib.dumps(event))
     else:
         _print_known(status, verified=verified)

@@ -118,7 +118,7 @@ def _event(outcome: Outcome) -> dict[str, object]:
         "oracle": None if about is None else about.oracle,
         "title": None if finding is None else finding.title,
         "status": outcome.status.name.lower(),
-        "said": outcome.said,
+        "message": outcome.said,
     }
 
 

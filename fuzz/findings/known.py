@@ -44,7 +44,6 @@ class Choice:
     """The user's; none: `USERS`, if that is there."""
     shipped: bool = True
     update: bool = False
-    prune: bool = False
 
     @property
     def own(self) -> tuple[Path, ...]:

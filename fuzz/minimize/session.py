@@ -144,7 +144,7 @@ class _Session:
         }
         self._began = time.monotonic()
         self._used = 0.0
-        self._held = 0
+        self._accepted = 0
 
     # By oracles
 
@@ -341,7 +341,11 @@ class _Session:
             loaded(former.state.module, "state.json", executor)
         except BadModule as error:
             raise Mistake(f"the module in '{self._checkpoint}' does not load: {error}") from None
-        self._used, self._flaky, self._held = former.seconds, former.flaky, former.state.accepted
+        self._used, self._flaky, self._accepted = (
+            former.seconds,
+            former.flaky,
+            former.state.accepted,
+        )
         self._size = bindings, functions = _size(former.state.module)
         self._display.line(f"going on from {_counts(bindings, functions)}")
         return former
@@ -359,8 +363,8 @@ class _Session:
 
     def _progress(self, state: State, finding: Finding | None) -> None:
         """Show progress, and keep each smaller module."""
-        if state.accepted != self._held:
-            self._held = state.accepted
+        if state.accepted != self._accepted:
+            self._accepted = state.accepted
             self._keep(state, finding)
             self._size = _size(state.module)
             if self._request.json:
@@ -368,7 +372,7 @@ class _Session:
         bindings, functions = self._size
         self._display.progress(
             f"{bindings} bindings  {functions} functions  {state.tried} tried  "
-            f"{state.accepted} held  {duration(self._seconds())}"
+            f"{state.accepted} accepted  {duration(self._seconds())}"
         )
 
     def _report_passes(self, finding: Finding) -> None:
@@ -389,7 +393,7 @@ class _Session:
             "bindings": bindings,
             "functions": functions,
             "tried": state.tried,
-            "held": state.accepted,
+            "accepted": state.accepted,
             "seconds": round(self._seconds(), 1),
         }
 
@@ -444,7 +448,7 @@ class _Session:
                 yield f"Pass: {'; '.join(map(str, finding.calls))}"
         yield (
             f"{_counts(*self._before)} before, {_counts(*_size(state.module))} now; "
-            f"{counted(state.tried, 'candidate')} tried, {state.accepted} held, "
+            f"{counted(state.tried, 'candidate')} tried, {state.accepted} accepted, "
             f"{duration(self._seconds())}."
         )
         if self._flaky:

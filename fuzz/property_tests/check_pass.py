@@ -20,7 +20,7 @@ from ..findings.finding import Finding
 from ..process.executor import check
 from ..process.jobs import Check
 from ..process.protocol import Death
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 from .pass_violation import FOLDER, PassViolation, pool
 from .under_hypothesis import fail, searching, untimed
 
@@ -74,7 +74,7 @@ def check_pass(
     call, silent = called(pass_), tuple(exempt)
     module = save_json(mod)  # before a pass may change it
     with untimed():
-        if isinstance(call, Held):
+        if isinstance(call, UnnamedPass):
             violations = _in_process(call, mod, module, _relaxed(call, contract, silent), chosen)
         else:
             silent += _exempt(contract)
@@ -94,7 +94,7 @@ def called(pass_: tvm.transform.Pass | PassCall | str) -> PassCall:
         BadSpelling: the text spells no pass.
     """
     if isinstance(pass_, tvm.transform.Pass):
-        return Held(f"{pass_.info.name}()", held=pass_)
+        return UnnamedPass(f"{pass_.info.name}()", instance=pass_)
     return parse(pass_) if isinstance(pass_, str) else pass_
 
 

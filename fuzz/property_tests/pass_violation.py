@@ -26,7 +26,7 @@ from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..system.files import write_whole
 from ..user_input.mistake import Mistake
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 
 FOLDER = Path(".relaxfuzz")
 """Where reproducers go, in the working directory."""
@@ -74,7 +74,7 @@ class PassViolation(AssertionError):
         source = reproducer.source_of(self._finding.module)
         finding = dataclasses.replace(self._finding, source=source)
         (call,) = finding.calls
-        if not isinstance(call, Held):
+        if not isinstance(call, UnnamedPass):
             return _in_workers(finding)
         if (named := call.named()) is not None:
             elsewhere = dataclasses.replace(finding, calls=(named,))
@@ -101,7 +101,7 @@ class PassViolation(AssertionError):
         path = self._folder / file_name(finding)
         write_whole(path, text)
         shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-        if isinstance(finding.calls[0], Held):
+        if isinstance(finding.calls[0], UnnamedPass):
             return [f"Reproducer, with a gap for the pass, which has no import path: {shown}"]
         return [f"Reproducer:   {shown}", f"See it again: relaxfuzz replay {shown}"]
 

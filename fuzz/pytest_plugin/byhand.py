@@ -25,7 +25,7 @@ from ..user_input.mistake import Mistake, near, parse_budget
 from ..user_input.options import EXEMPT_INSTEAD, Relaxations
 from ..user_input.settings import read
 from ..user_input.targets import check_names, oracles_of, targets
-from ..user_input.unnamed_pass import Held
+from ..user_input.unnamed_pass import UnnamedPass
 from .options import Settings
 
 RESERVE = 0.25
@@ -83,7 +83,7 @@ def check(
     call = called(pass_)
     relaxations = _relaxations(options, promises)
     if relaxations != Relaxations():
-        if call.factory is None and not isinstance(call, Held):
+        if call.factory is None and not isinstance(call, UnnamedPass):
             raise Mistake(
                 f"{pass_!r} is a pass of TVM, whose contract is in the catalogue: no option but "
                 "oracles can be given for it"

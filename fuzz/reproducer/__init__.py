@@ -77,7 +77,7 @@ def length(text: str) -> int:
 
 
 def fails(text: str, finding: Finding) -> bool:
-    """Execute a reproducer, in any form, in a fresh process: does it fail as the finding says?"""
+    """Run a reproducer in any form in a fresh process: does it fail as the finding does?"""
     report = _REPORT.search(text)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path = Path(folder) / "reproducer.py"

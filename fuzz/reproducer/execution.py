@@ -1,4 +1,4 @@
-"""Executing reproducers in fresh processes, and judging what came out."""
+"""Runs reproducers in fresh processes, and compares their failures with the findings."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ..system.sandbox import HUNG
 from ..system.script_runner import Runners
 
 SECONDS = 60.0
-"""For one execution, on a busy machine."""
+"""The time limit of one execution, for a busy machine."""
 
 MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
-"""A check that does not fit raises these; so does a finding only if it says so itself."""
+"""A check with a mistake raises these; a finding raises them only if its detail names them."""
 
 _NAMES = re.compile(
     r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning)|Mismatch|Undefined)(?::|$)", re.M
@@ -48,7 +48,7 @@ def _runners() -> Runners:
 
 
 def prepared(path: Path, stderr: str) -> bool:
-    """The exception comes from the check, not from building the module before it."""
+    """Whether the exception comes from the check, not from building the module before it."""
     line = _line(path, stderr)
     text = path.read_text(encoding="utf-8", errors="replace")
     before, found, _ = text.partition(f"\n{MAIN}\n")
@@ -66,7 +66,7 @@ def raised(stderr: str) -> tuple[str, str] | None:
 
 
 def as_found(path: Path, finding: Finding) -> bool:
-    """Execute a reproducer: does it fail as the finding says, and not for another reason?"""
+    """Run a reproducer: does it fail as the finding does, and not for another reason?"""
     code, stderr = run(path)
     match finding.oracle:
         case Death.SEGFAULT:
@@ -86,27 +86,27 @@ def as_found(path: Path, finding: Finding) -> bool:
     kinds = _NAMES.findall(stderr)
     if not kinds or any(kind in MISTAKES and kind not in finding.detail for kind in kinds):
         return False
-    return says(stderr, finding)
+    return _is_same(stderr, finding)
 
 
 def _line(path: Path, stderr: str) -> int | None:
-    """The line of the file's own top level that the first traceback tells."""
+    """The line of the file's top level in the first traceback."""
     found = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
     return None if found is None else int(found[1])
 
 
 _RAISES = re.compile(r"\b(?:raises?|refuses|fails|kills|no meaning)\b")
-"""What findings of values say where there are none to compare."""
+"""In the title of a finding of values: there are no values to compare."""
 
 _COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"')
 """Frames of a pass that is run, or of a build."""
 
 
-def says(stderr: str, finding: Finding) -> bool:
-    """What was raised is what the finding tells.
+def _is_same(stderr: str, finding: Finding) -> bool:
+    """Whether the exception is that of the finding.
 
-    It is the exception that the finding tells of; else it comes from the check, not from a pass or
-    a build that fails before there is anything to check.
+    Where the finding has none, the exception must come from the check, not from a pass or a build
+    that fails before there is anything to check.
     """
     seen = raised(stderr)
     if seen is None:

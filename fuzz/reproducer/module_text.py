@@ -80,7 +80,7 @@ def _scripts(module: str) -> Iterator[ModuleText]:
         yield _script(distinct, text)
     except Exception:  # an unusual module need not be printed
         return
-    # A PrimFunc with blocks that does not say that it has some.
+    # A PrimFunc that has blocks without the attribute that announces them.
     yield _script(distinct, text.replace("@I.ir_module", _UNCHECKED, 1))
 
 

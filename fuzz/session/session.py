@@ -30,7 +30,6 @@ from ..findings.known import (
     Share,
     add,
     is_certain,
-    prune,
     verify,
 )
 from ..findings.store import Store
@@ -129,11 +128,7 @@ class Session:
         """
         fixed: list[str] = []
         version = self.expected.version
-        todo = [
-            known
-            for known in self.expected.unseen(passes)
-            if self._choice.prune or not is_certain(known, version)
-        ]
+        todo = [each for each in self.expected.unseen(passes) if not is_certain(each, version)]
         stop = self.interrupt.stop
         timer = threading.Timer(seconds, stop.set)
         timer.daemon = True
@@ -150,13 +145,10 @@ class Session:
         return tuple(fixed)
 
     def _print_fixed(self, known: Known) -> None:
-        version, done = self.expected.version, ""
-        if self._choice.prune and known in self.expected.own:
-            done = f" ({prune(known, version)})"
         event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
         self.output.line(
-            f"no longer fails: {known.name}: {known.what}{done}",
-            {**event, "what": known.what, "tvm": version},
+            f"no longer fails: {known.name}: {known.what}",
+            {**event, "what": known.what, "tvm": self.expected.version},
         )
 
     def print_shares(self, shares: Mapping[str, Share]) -> None:

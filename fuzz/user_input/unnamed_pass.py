@@ -11,14 +11,14 @@ from ...oracles.passcall import PassCall
 
 
 @dataclass(frozen=True, slots=True)
-class Held(PassCall):
+class UnnamedPass(PassCall):
     """A pass object that only this process has."""
 
-    held: tvm.transform.Pass | None = None
+    instance: tvm.transform.Pass | None = None
 
     def build(self) -> tvm.transform.Pass:
         """The object itself."""
-        return self.held
+        return self.instance
 
     def source(self) -> tuple[tuple[str, ...], str]:
         """A placeholder: no source builds the object."""
@@ -31,6 +31,6 @@ class Held(PassCall):
             if getattr(module, "__file__", None) is None or module.__name__ == "__main__":
                 continue
             for name, value in list(vars(module).items()):
-                if value is self.held:
+                if value is self.instance:
                     return PassCall(self.expr, self.config, factory=f"{module.__name__}:{name}")
         return None

@@ -292,7 +292,7 @@ def test_updates_in_place(make: Any) -> None:
 
 
 @I.ir_module
-class Held:
+class UnnamedPass:
     @R.function
     def main(x: R.Tensor((2, 3), "float32")) -> R.Tuple(
         R.Tuple(R.Tensor((2, 3), "float32")), R.Tensor((2, 3), "float32")
@@ -330,7 +330,7 @@ class Dead:
 
 
 def test_memory() -> None:
-    held, viewed, dead = (advance(mod, Stage.REWRITTEN) for mod in (Held, Viewed, Dead))
+    held, viewed, dead = (advance(mod, Stage.REWRITTEN) for mod in (UnnamedPass, Viewed, Dead))
     assert not same(held, applied(C.reuses_tensors_in_tuples, held), X)
     assert same(held, applied(C.reuses_viewed_tensors, held), X)
     assert not same(viewed, applied(C.reuses_viewed_tensors, viewed), X)

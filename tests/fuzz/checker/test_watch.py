@@ -13,7 +13,7 @@ import pytest
 
 from relaxfuzz.fuzz.checker import log
 from relaxfuzz.fuzz.checker.watch import run
-from relaxfuzz.fuzz.user_input.unnamed_pass import Held
+from relaxfuzz.fuzz.user_input.unnamed_pass import UnnamedPass
 from relaxfuzz.oracles.passcall import PassCall
 
 FAULTS = Path(__file__).with_name("build_faults.py")
@@ -155,7 +155,7 @@ def test_a_death_outside_of_passes_is_the_programs_own(
 
 def test_a_log_tells_which_passes_were_running(tmp_path: Path) -> None:
     written = log.Log(tmp_path)
-    written.begins("outer", "outer", Held("outer()"), "{}")
+    written.begins("outer", "outer", UnnamedPass("outer()"), "{}")
     written.begins("inner", "inner (in outer)", PassCall("ToNonDataflow()", {"a": 1}), "{1}")
     assert log.running(tmp_path) == [
         log.LoggedPass("inner", "inner (in outer)", PassCall("ToNonDataflow()", {"a": 1}), "{1}")
@@ -163,7 +163,7 @@ def test_a_log_tells_which_passes_were_running(tmp_path: Path) -> None:
     written.ends()
     written.begins("other", "other (in outer)", PassCall("other()", factory="m:other"), "")
     written.ends()
-    assert log.running(tmp_path) == [log.LoggedPass("outer", "outer", Held("outer()"), "{}")]
+    assert log.running(tmp_path) == [log.LoggedPass("outer", "outer", UnnamedPass("outer()"), "{}")]
     written.ends()
     assert log.running(tmp_path) == []
     assert (tmp_path / log.PASSES).stat().st_size == 0
@@ -171,7 +171,7 @@ def test_a_log_tells_which_passes_were_running(tmp_path: Path) -> None:
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     written = log.Log(tmp_path)
-    written.begins("outer", "outer", Held("outer()"), "")
+    written.begins("outer", "outer", UnnamedPass("outer()"), "")
     with (tmp_path / log.PASSES).open("a") as file:
         file.write('[1, "inn')
     assert [last.name for last in log.running(tmp_path)] == ["outer"]

@@ -187,7 +187,7 @@ def test_a_module_and_passes() -> None:
     assert (last["bindings"], last["functions"]) == (1, 1)
     assert (last["ended"], last["flaky"]) == (True, False)
     assert last["calls"] == ["two_faults()"]
-    assert steps[-1]["held"] == last["held"] > 0
+    assert steps[-1]["accepted"] == last["accepted"] > 0
     assert ops("model-minimized.py") == (1, {"relax.add"})
     assert fails("model-minimized.py")
     (other,) = last["others"]
@@ -253,8 +253,8 @@ def test_a_predicate() -> None:
 # What ends it before its time
 
 
-def begin(*arguments: str, held: int) -> subprocess.Popen[str]:
-    """Run the command until so many candidates have held."""
+def begin(*arguments: str, accepted: int) -> subprocess.Popen[str]:
+    """Run the command until so many candidates were accepted."""
     process = subprocess.Popen(
         [*COMMAND, *arguments, "--json", "--budget", "5m"],
         stdout=subprocess.PIPE,
@@ -264,7 +264,7 @@ def begin(*arguments: str, held: int) -> subprocess.Popen[str]:
     )
     assert process.stdout is not None
     for line in process.stdout:
-        if json.loads(line)["held"] >= held:
+        if json.loads(line)["accepted"] >= accepted:
             break
     return process
 
@@ -277,7 +277,7 @@ def test_a_killed_search_goes_on_where_it_was() -> None:
     process.kill()
     process.communicate()
     state = json.loads(Path("model-minimized.py.state").read_text())["state"]
-    assert state["held"] >= 2
+    assert state["accepted"] >= 2
     assert ops_used(load_json(state["module"])) >= {"relax.add"}
     left = len(bindings_of(load_json(state["module"])))
     assert left < 5
@@ -288,7 +288,7 @@ def test_a_killed_search_goes_on_where_it_was() -> None:
     assert f"going on from {left} binding" in result.stderr
     steps = [json.loads(line) for line in result.stdout.splitlines()]
     assert all(step["bindings"] <= left for step in steps)
-    assert steps[-1]["held"] > state["held"]
+    assert steps[-1]["accepted"] > state["accepted"]
     assert (steps[-1]["event"], steps[-1]["ended"]) == ("minimized", True)
     assert ops("model-minimized.py") == (1, {"relax.add"})
     assert not Path("model-minimized.py.state").exists()
