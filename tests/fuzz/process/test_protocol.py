@@ -118,9 +118,9 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (Narrow(VIOLATION, "{}", (CALL,), "zero"), [Narrowed("{}", (CALL,), None)]),
     (
         Show("{}", VIOLATION, (CALL,), "zero"),
-        WriteChecks("{}", VIOLATION, (CALL,), "zero", False),
         [Exhibit("module", "before", "a", "after", "b")],
     ),
+    (WriteChecks("{}", VIOLATION, (CALL,), "zero", False), [("the_pass(mod)",), ()]),
     (Read("/a/b.py", "/a"), ["it is empty", None]),
     (
         Examine("{}", True),
