@@ -196,7 +196,7 @@ def test_what_was_told_before_its_process_died_is_told_once(
 def test_a_full_disk_ends_it_and_leaves_what_is_pending(
     pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*arguments: object) -> None:
+    def full(*arguments: object, executor: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "/tmp/reproducer.py")
 
     monkeypatch.setattr(triage.reproducer, "failing", full)
