@@ -244,7 +244,7 @@ def test_where_the_vm_has_no_say_only_what_is_certain_is_told(
     unbuilt = Failure("build", "InternalError", "no code", Violation.titled("no code"))
     monkeypatch.setattr(votes, "execute", lambda mod, plans: unbuilt)
     (violation,) = check(case("truncates"), oracles=["evaluated"])
-    assert "The VM has no say: it cannot build the result" in violation.detail
+    assert "The VM cannot confirm it: it cannot build the result" in violation.detail
     with pytest.raises(AssertionError):
         run_snippet("evaluated", case("truncates"), ours=True)
     assert check(case("commutes"), oracles=["evaluated"]) == []
