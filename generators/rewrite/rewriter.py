@@ -166,7 +166,8 @@ class Rewriter:
         if equal_types(kept, now):
             return now  # one node for both, as is usual
         known = self.type(before)
-        weaker = not equal_types(kept, known) and kept.is_base_of(now)
+        # Where all is inferred anew, the old value had no better type than its annotation.
+        weaker = kept.is_base_of(now) and (self.infers_all or not equal_types(kept, known))
         return kept if weaker or equal_types(now, known) else now
 
     # What hooks use

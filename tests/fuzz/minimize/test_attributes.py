@@ -1,9 +1,11 @@
-"""Attributes go, or get their defaults, where nothing needs them."""
+"""Attributes and constants become default ones where nothing needs them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import pytest
 import tvm
 from tvm import relax
 
@@ -12,6 +14,7 @@ from relaxfuzz.fuzz.minimize.attributes import (
     drop_attributes,
     make_private,
     make_pure,
+    plain_constants,
 )
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import calls_of, is_public, local_functions
@@ -119,3 +122,43 @@ def test_a_default_for_all_entries_of_an_attribute_is_no_change() -> None:
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.op.nn.max_pool2d(x)))
     assert list(default_attributes(builder.get())) == []
+
+
+CONSTANTS = """
+@R.function
+def main(x: R.Tensor((3,), "float32")):
+    lv = R.add(x, R.const([5, 0, 0.5], "float32"))
+    lv1 = R.multiply(lv, R.const([9, 8, 7], "float32"))
+    return lv1
+"""
+
+
+def data(mod: tvm.IRModule) -> list[list[float]]:
+    return [
+        calls_of(mod, op)[0].args[1].value.numpy().tolist()
+        for op in ("relax.add", "relax.multiply")
+    ]
+
+
+def test_all_become_ones(written: Written) -> None:
+    small = minimize(written(CONSTANTS), lambda mod: True, reductions=(plain_constants,))
+    assert data(small) == [[1, 1, 1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("needed", "left"),
+    [
+        (lambda values: values.any(), [1, 1, 1]),
+        (lambda values: 0 in values, [0, 0, 0]),
+        (lambda values: len(set(values)) == 3, [0, 1, 2]),
+        (lambda values: 5 in values, [5, 0, 0.5]),
+    ],
+)
+def test_what_is_needed_of_one_stays(
+    written: Written, needed: Callable[[np.ndarray], bool], left: list[float]
+) -> None:
+    def holds(mod: tvm.IRModule) -> bool:
+        return needed(np.array(data(mod)[0]))
+
+    small = minimize(written(CONSTANTS), holds, reductions=(plain_constants,))
+    assert data(small) == [left, [1, 1, 1]]

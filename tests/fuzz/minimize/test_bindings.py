@@ -1,4 +1,4 @@
-"""Bindings go one by one or in runs, from branches and local functions too."""
+"""Bindings are dropped, passed by, or use something earlier."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from relaxfuzz.fuzz.minimize.bindings import (
     drop_bindings,
     drop_dead,
     drop_many_bindings,
+    merge_params,
     shorten_chains,
+    take_shortcuts,
+    use_earlier,
 )
 from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
 from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.fuzz.minimize.signatures import drop_tuple_fields
 from relaxfuzz.generators.modules import BINDING, FUNCTION_HEADER, HEADER, SPECIAL, build
 from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, op_name, ops_used
@@ -315,3 +319,131 @@ def _large(count: int, choices: random.Random) -> tvm.IRModule:
             values.append(builder.emit(made))
         builder.emit_func_output(relax.Tuple(values[-5:]))
     return builder.get()
+
+
+PASSING = """
+@R.function
+def main(x: R.Tensor((2,), "float32"), y: R.Tensor(ndim=1)):
+    with R.dataflow():
+        a = R.exp(x)
+        b = a
+        t = (b, x)
+        c = t[0]
+        d = R.match_cast(y, R.Tensor((2,), "float32"))
+        gv = R.add(c, d)
+        R.output(gv)
+    e = gv
+    f = R.sin(e)
+    return f
+"""
+
+
+def test_all_shortcuts_are_taken(written: Written) -> None:
+    small = minimize(written(PASSING), lambda m: True, reductions=(take_shortcuts,))
+    values = [binding.value for binding in bindings_of(small)]
+    assert all(isinstance(value, tvm.ir.Call) for value in values)
+    assert ops_used(small) == {"relax.exp", "relax.add", "relax.sin"}
+
+
+def test_a_cast_that_is_needed_stays(written: Written) -> None:
+    def casts(mod: tvm.IRModule) -> bool:
+        return "match_cast" in mod.script()
+
+    small = minimize(written(PASSING), casts, reductions=(take_shortcuts,))
+    assert len(bindings_of(small)) == 4
+
+
+def test_an_alias_out_of_a_dataflow_block_goes(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            gv = a
+            R.output(gv)
+        return gv
+    """)
+    small = minimize(mod, lambda m: True, reductions=(take_shortcuts,))
+    assert len(bindings_of(small)) == 1
+
+
+def test_fields_of_tuples_go(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((3,), "float32")):
+        t = (x, y, x)
+        a = t[2]
+        b = R.concat((a, y, y), axis=0)
+        c = R.exp(b)
+        return c
+    """)
+    small = minimize(mod, lambda m: "relax.exp" in ops_used(m), reductions=(drop_tuple_fields,))
+    whole, _, _, _ = (binding.value for binding in bindings_of(small))
+    assert len(whole.fields) == 1
+    (concat,) = calls_of(small, "relax.concat")
+    assert len(concat.args[0].fields) == 1
+
+
+def test_arguments_of_kernels_stay(written: Written) -> None:
+    mod = written("""
+    @T.prim_func(private=True)
+    def kernel(
+        a: T.Buffer((2,), "float32"), b: T.Buffer((2,), "float32"), c: T.Buffer((2,), "float32")
+    ):
+        for i in range(2):
+            c[i] = a[i] + b[i]
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+        y = R.call_tir(cls.kernel, (x, x), out_ty=R.Tensor((2,), "float32"))
+        return y
+    """)
+    assert list(drop_tuple_fields(mod)) == []
+
+
+USES = """
+@R.function
+def main(
+    x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32"), z: R.Tensor((3,), "float32")
+):
+    with R.dataflow():
+        a = R.exp(x)
+        b = R.sin(a)
+        c = R.add(b, y)
+        R.output(b, c)
+    return (b, c)
+"""
+
+
+def test_one_parameter_is_used_for_all_of_its_type(written: Written) -> None:
+    small = minimize(written(USES), lambda m: True, reductions=(merge_params,))
+    (add,) = calls_of(small, "relax.add")
+    assert add.args[1].same_as(small["main"].params[0])
+
+
+def test_parameters_that_must_differ_stay(written: Written) -> None:
+    mod = written(USES)
+
+    def differ(candidate: tvm.IRModule) -> bool:
+        (add,) = calls_of(candidate, "relax.add")
+        return not add.args[1].same_as(candidate["main"].params[0])
+
+    assert minimize(mod, differ, reductions=(merge_params,)).script() == mod.script()
+
+
+def test_each_operand_comes_from_as_far_up_as_possible(written: Written) -> None:
+    small = minimize(written(USES), lambda m: True, reductions=(use_earlier,))
+    x, y = small["main"].params[:2]
+    assert [list(call.args) for call in calls_of(small)] == [[x], [x], [x, y]]
+
+
+def test_an_operand_that_is_needed_stays(written: Written) -> None:
+    def chained(candidate: tvm.IRModule) -> bool:
+        exp, sin, _ = bindings_of(candidate)
+        return bool(sin.value.args[0].same_as(exp.var))
+
+    small = minimize(written(USES), chained, reductions=(use_earlier,))
+    (add,) = calls_of(small, "relax.add")
+    assert add.args[0].same_as(small["main"].params[0])
+    assert ops_used(small) == {"relax.exp", "relax.sin", "relax.add"}

@@ -1,15 +1,22 @@
-"""Dataflow blocks become plain, and blocks in a row one."""
+"""Blocks, branches and results of sequences become fewer and plainer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.blocks import flatten_branches, plain_blocks
+from relaxfuzz.fuzz.minimize.blocks import (
+    flatten_branches,
+    plain_blocks,
+    return_less,
+    settle_conditions,
+    shorten_branches,
+)
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.oracles.inspect import blocks_of, has_dataflow, nodes
+from relaxfuzz.oracles.inspect import bindings_of, blocks_of, has_dataflow, nodes, ops_used
 
 Written = Callable[[str], tvm.IRModule]
 
@@ -55,3 +62,144 @@ def test_blocks_that_are_needed_stay_as_they_are(written: Written) -> None:
 def test_what_comes_out_of_a_branch_joins_what_is_around(written: Written) -> None:
     small = minimize(written(BLOCKS), lambda m: True, reductions=(flatten_branches, plain_blocks))
     assert len(blocks_of(small)) == 1
+
+
+BRANCHES = """
+@R.function
+def main(x: R.Tensor((2,), "float32"), k: R.Tensor((), "bool")) -> R.Tensor((2,), "float32"):
+    s = R.sum(x)
+    c = R.greater(s, R.const(0.0, "float32"))
+    if c:
+        a = R.exp(x)
+        if c:
+            z = R.sin(a)
+        else:
+            z = R.cos(a)
+        r = R.abs(z)
+    else:
+        r = R.tanh(x)
+    y = R.negative(r)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "left"),
+    [("cos", {"exp", "cos", "abs"}), ("sin", {"exp", "sin", "abs"}), ("tanh", {"tanh"})],
+)
+def test_branches_go_in_line(written: Written, op: str, left: set[str]) -> None:
+    small = minimize(
+        written(BRANCHES), lambda m: f"relax.{op}" in ops_used(m), reductions=(flatten_branches,)
+    )
+    assert nodes(small, relax.If) == []
+    assert ops_used(small) == {f"relax.{name}" for name in left | {"sum", "greater", "negative"}}
+
+
+def test_an_if_that_is_needed_stays(written: Written) -> None:
+    mod = written(BRANCHES)
+    small = minimize(
+        mod,
+        lambda m: len(nodes(m, relax.If)) == 1 and "relax.tanh" in ops_used(m),
+        reductions=(flatten_branches,),
+    )
+    assert {"relax.exp", "relax.tanh"} <= ops_used(small)
+
+
+def test_a_condition_becomes_a_parameter_or_a_constant(written: Written) -> None:
+    mod = written(BRANCHES)
+    small = minimize(mod, lambda m: True, reductions=(settle_conditions,))
+    assert all(cond.cond.same_as(small["main"].params[1]) for cond in nodes(small, relax.If))
+    constant = minimize(
+        mod,
+        lambda m: any(isinstance(i.cond, tvm.ir.GenericConst) for i in nodes(m, relax.If)),
+        reductions=(settle_conditions,),
+    )
+    kinds = {type(i.cond) for i in nodes(constant, relax.If)}
+    assert tvm.ir.GenericConst in kinds
+
+
+RESULTS = """
+@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    with R.dataflow():
+        a = R.exp(x)
+        b = R.sin(a)
+        c = R.permute_dims(b)
+        R.output(c, a)
+    d = R.tanh(c)
+    return (a, d, c)
+"""
+
+
+def uses(*ops: str) -> Callable[[tvm.IRModule], bool]:
+    return lambda mod: {f"relax.{op}" for op in ops} <= ops_used(mod)
+
+
+def test_what_comes_later_goes(written: Written) -> None:
+    small = minimize(written(RESULTS), uses("sin"), reductions=(return_less,))
+    assert ops_used(small) == {"relax.exp", "relax.sin"}
+    assert small["main"].body.body.same_as(bindings_of(small)[-1].var)
+
+
+def test_fields_that_are_not_needed_go(written: Written) -> None:
+    def holds(mod: tvm.IRModule) -> bool:
+        body = mod["main"].body.body
+        return isinstance(body, relax.Tuple) and uses("tanh")(mod)
+
+    small = minimize(written(RESULTS), holds, reductions=(return_less,))
+    assert len(small["main"].body.body.fields) == 2
+
+
+def test_callers_get_the_other_type(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def helper(x: R.Tensor((2, 3), "float32")) -> R.Tensor((3, 2), "float32"):
+        a = R.exp(x)
+        b = R.permute_dims(a)
+        return b
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((3, 2), "float32"):
+        cls = Module
+        y = cls.helper(x)
+        z = R.sin(y)
+        return z
+    """)
+    small = minimize(mod, uses("exp", "sin"), reductions=(return_less,))
+    assert ops_used(small) == {"relax.exp", "relax.sin"}
+    assert [int(dim) for dim in small["main"].ret_ty.shape] == [2, 3]
+
+
+def test_what_is_there_for_its_effect_stays_with_what_follows(written: Written) -> None:
+    mod = written("""
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        R.func_attr({"relax.force_pure": False})
+        _ = R.print(x, format="{}")
+        a = R.exp(x)
+        b = R.sin(a)
+        return b
+    """)
+    small = minimize(mod, uses("print", "exp"), reductions=(return_less,))
+    assert ops_used(small) == {"relax.print", "relax.exp"}
+
+
+def test_a_branch_returns_what_was_there_before(written: Written) -> None:
+    mod = written("""
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        if c:
+            a = R.exp(x)
+            b = R.sin(a)
+            z = R.subtract(b, a)
+        else:
+            d = R.tanh(x)
+            z = R.multiply(d, d)
+        return z
+    """)
+
+    def holds(candidate: tvm.IRModule) -> bool:
+        return bool(nodes(candidate, relax.If)) and uses("exp")(candidate)
+
+    small = minimize(mod, holds, reductions=(shorten_branches,))
+    assert ops_used(small) == {"relax.exp"}

@@ -195,7 +195,7 @@ def broken(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def test_an_edit_that_raises_is_told_and_the_search_goes_on(mod: tvm.IRModule) -> None:
     told: list[str] = []
-    where = Search(reductions=(broken, *REDUCTIONS), fault=told.append)
+    where = Search(reductions=(broken, *REDUCTIONS), report_fault=told.append)
     last = list(search(mod, lambda c: "relax.sin" in ops_used(c.mod), where))[-1]
     assert len(bindings_of(tvm.ir.load_json(last.module))) == 1
     assert any("edit 0 of broken" in text and "ZeroDivisionError" in text for text in told)

@@ -1,4 +1,4 @@
-"""Modules built again are the same; edits of generated ones give mostly well-formed modules."""
+"""All reductions over Relax on generated modules: no edit raises, most are well-formed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,43 @@ from relaxfuzz.fuzz.minimize.attributes import (
     make_pure,
     plain_constants,
 )
+from relaxfuzz.fuzz.minimize.bindings import (
+    drop_bindings,
+    drop_dead,
+    merge_params,
+    shorten_chains,
+    take_shortcuts,
+    use_earlier,
+)
+from relaxfuzz.fuzz.minimize.blocks import (
+    flatten_branches,
+    plain_blocks,
+    return_less,
+    settle_conditions,
+    shorten_branches,
+)
+from relaxfuzz.fuzz.minimize.functions import (
+    drop_functions,
+    inline_functions,
+    inline_local_functions,
+    keep_one_function,
+    lift_local_functions,
+)
 from relaxfuzz.fuzz.minimize.names import plain_names, unshare
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
-from relaxfuzz.fuzz.minimize.signatures import drop_params, drop_result_fields, split_tuples
+from relaxfuzz.fuzz.minimize.signatures import (
+    drop_params,
+    drop_result_fields,
+    drop_tuple_fields,
+    split_tuples,
+)
 from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known_types, plain_dtypes
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.rewrite.rewriter import Rewriter
 from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.structural.checkers import flaw
 
 ALL: tuple[Reduction, ...] = (
@@ -98,3 +126,43 @@ def test_it_comes_to_an_end_and_nothing_special_is_left(mods: list[tvm.IRModule]
                     or flaw(candidate) is not None
                     or tvm_ffi.structural_equal(candidate, small)
                 ), reduction.__name__
+
+
+REDUCTIONS = (
+    *(keep_one_function, drop_functions, return_less, shorten_branches, drop_dead, drop_bindings),
+    *(shorten_chains, take_shortcuts, flatten_branches, settle_conditions, inline_functions),
+    *(
+        inline_local_functions,
+        lift_local_functions,
+        merge_params,
+        use_earlier,
+        drop_tuple_fields,
+        plain_blocks,
+    ),
+)
+
+
+def _check(mods: list[tvm.IRModule], step: int) -> None:
+    """Every so many edits: they do not raise, spare their input, and are well-formed mostly."""
+    good = all = 0
+    for mod in mods:
+        before = digest(mod), tvm.ir.save_json(mod)
+        for reduction in REDUCTIONS:
+            for edit in list(reduction(mod))[::step]:
+                candidate = edit()
+                if candidate is not None:
+                    all += 1
+                    good += flaw(candidate) is None
+                    assert not tvm_ffi.structural_equal(candidate, mod), reduction
+        assert (digest(mod), tvm.ir.save_json(mod)) == before
+    assert all > 50
+    assert good >= all * 0.9, f"{good} of {all}"
+
+
+def test_generated_modules() -> None:
+    _check([example(ir_modules(), 23, index) for index in range(8)], 2)
+
+
+@pytest.mark.parametrize("stage", [Stage.LEGALIZED, Stage.FUSED, Stage.REWRITTEN, Stage.KILLED])
+def test_modules_of_later_stages(stage: Stage) -> None:
+    _check([advance(example(ir_modules(), 5, index), stage) for index in (4, 9)], 5)
