@@ -357,10 +357,10 @@ def test_nothing_is_wrong_but_relaxfuzz_itself(tmp_path: Path) -> None:
     copy = tmp_path / "relaxfuzz"
     copy.mkdir()
     for entry in package.iterdir():
-        if entry.name != "oracles":
+        if entry.name != "corpus":
             (copy / entry.name).symlink_to(entry.resolve())
-    shutil.copytree(package / "oracles", copy / "oracles")
-    crash = copy / "oracles" / "zoo" / "crash.py"
+    shutil.copytree(package / "corpus", copy / "corpus")
+    crash = copy / "corpus" / "zoo" / "crash.py"
     before = "        return sum(\n            tvm_ffi.structural_equal(relax.get_shape_of(var), "
     text = crash.read_text()
     assert text.count(before) == 1
