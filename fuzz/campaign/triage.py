@@ -244,6 +244,9 @@ class Triage:
         known = self.store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
             if known.reduced and self.store.reproducer(known) is not None:
+                if known.exhibit is None:  # it could not be made at the time
+                    known = self._shown(known)
+                    self.store.put(known)
                 self._on_confirmed(known)
                 self._publish_once(known)
             else:  # an earlier run had no time to reduce it
