@@ -18,7 +18,7 @@ from .. import reproducer
 from ..findings.replay import HANG, Item, failure, items
 from ..findings.store import Store
 from ..system.subprocesses import Ended, Subprocesses
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .environments import Choice, Environment, Report, Unusable, environment, variables
 
 SECONDS = 120.0
@@ -147,18 +147,18 @@ def item(path: Path) -> tuple[Item, Path]:
     """The one finding that a path names, and the file that reproduces it.
 
     Raises:
-        Mistake: it names none or several, or the finding has no reproducer.
+        UserError: it names none or several, or the finding has no reproducer.
     """
     found = list(items(path))
     if len(found) != 1:
-        raise Mistake(f"expected one finding, as in '{path}/ID', but '{path}' has {len(found)}")
+        raise UserError(f"expected one finding, as in '{path}/ID', but '{path}' has {len(found)}")
     (one,) = found
     if one.finding is None:
         return one, one.path.resolve()  # as tracebacks name it
     with Store(one.path, create=False) as store:
         script = store.reproducer(one.finding)
     if script is None:
-        raise Mistake(f"finding {one.finding.id} has no reproducer to run on another TVM")
+        raise UserError(f"finding {one.finding.id} has no reproducer to run on another TVM")
     return one, script.resolve()
 
 
@@ -249,7 +249,7 @@ class Bisection:
             return Trial(choice, {}, error="it needs relaxfuzz: give a Python that has that, too")
         try:
             made = environment(choice, self._subprocesses, report, recreate=self._recreate)
-        except (Unusable, Mistake) as error:
+        except (Unusable, UserError) as error:
             return Trial(choice, {}, error=str(error))
         if self._needs_relaxfuzz and not made.has_relaxfuzz:
             return Trial(choice, made.about, error="it needs relaxfuzz, which is not there")

@@ -23,7 +23,7 @@ from ...corpus.versions import order
 from ..process.serialize import parse, typed
 from ..system.lock import alone
 from ..system.subprocesses import Subprocesses
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 
 FFI = {
     "0.25.0.post1": "0.1.12",
@@ -87,18 +87,18 @@ def choices(texts: Sequence[str], setting: str = "--tvm") -> tuple[Choice, ...]:
         setting: where the user wrote it.
 
     Raises:
-        Mistake: one is neither a version nor a Python; or one comes twice.
+        UserError: one is neither a version nor a Python; or one comes twice.
     """
     words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
     if not words:
-        raise Mistake("expected versions of TVM or paths of Python environments but got none")
+        raise UserError("expected versions of TVM or paths of Python environments but got none")
     made = [_choice(word, setting) for word in words]
     versions = [one for one in made if isinstance(one, str)]
     if len(versions) == len(made):
         made = [*sorted(versions, key=order)]
     twice = [one for one in made if made.count(one) > 1]
     if twice:
-        raise Mistake(f"{setting} names '{twice[0]}' twice")
+        raise UserError(f"{setting} names '{twice[0]}' twice")
     return tuple(made)
 
 
@@ -110,7 +110,7 @@ def _choice(word: str, setting: str) -> Choice:
         python = path / "bin" / "python" if path.is_dir() else path
         if python.is_file() and os.access(python, os.X_OK):
             return python
-        raise Mistake(
+        raise UserError(
             f"expected a version of TVM such as {', '.join(FFI)}, a Python environment (a folder "
             f"with bin/python) or a Python interpreter but got {setting} {word!r}"
         ) from None
@@ -128,7 +128,7 @@ def environment(
 
     Raises:
         Unusable: TVM cannot be installed or imported there.
-        Mistake: the cache folder cannot be written to.
+        UserError: the cache folder cannot be written to.
         Stopped: the subprocesses were stopped.
     """
     if isinstance(choice, Path):

@@ -32,7 +32,7 @@ from ..process.protocol import (
     mark,
 )
 from ..process.targets import Origin, Target
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from . import focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
 from .focus import horizon
@@ -133,11 +133,11 @@ class _Campaign:
     def run(self) -> Generator[Event, None, None]:
         names = tuple(target.name for target in self._config.targets)
         yield Started(self._config.seed, self._executor.workers, names)
-        failure: ExecutorError | Mistake | None = None
+        failure: ExecutorError | UserError | None = None
         try:
             try:
                 yield from self._blocks()
-            except (ExecutorError, Mistake) as error:
+            except (ExecutorError, UserError) as error:
                 failure = error
             self._cancel()
             self._tally = copy.deepcopy(self._state)
@@ -166,8 +166,8 @@ class _Campaign:
             with contextlib.suppress(queue.Empty):
                 block, reply = self._replies.get(timeout=TICK)
                 self._receive(block, reply)
-                if isinstance(reply, Failed) and reply.mistake:
-                    raise Mistake(reply.traceback)
+                if isinstance(reply, Failed) and reply.user_error:
+                    raise UserError(reply.traceback)
             while self._in_flight and self._in_flight[0].done:
                 yield from self._commit(self._in_flight.popleft())
             self._submit()
@@ -266,7 +266,7 @@ class _Campaign:
                     if self._tally.is_new(identity(violation), item):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
-                case Failed(mistake=False):
+                case Failed(user_error=False):
                     yield from self._fault(reply.traceback, reply.position)
                 case Died():
                     yield from self._death(block, reply)

@@ -17,7 +17,7 @@ from ..findings.finding import Finding, id_of
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import Identity
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .campaign import CampaignConfig
 from .campaign import run as campaign
 from .events import BlockDone, Event, Fault, Finished, Found
@@ -35,7 +35,7 @@ class CampaignResult:
     """The violations that are known bugs."""
     faults: tuple[str, ...]
     """Errors of the harness itself."""
-    mistakes: tuple[str, ...]
+    user_errors: tuple[str, ...]
     """Why passes of the user's could no longer be loaded."""
     lost: str | None
     """Why the workers of the campaign could not be kept alive."""
@@ -146,7 +146,7 @@ class CampaignRunner:
                     self._listen(event)
             except ExecutorError as error:
                 self._lost = str(error)
-            except Mistake as error:
+            except UserError as error:
                 self._mistakes[str(error)] = None
         if self.recorder is not None:
             self.recorder.checkpoint(self.state)
@@ -174,7 +174,7 @@ class CampaignRunner:
             finished=finished,
             known=frozenset(each for each in finished.occurrences if id_of(each) in self.known),
             faults=(*self.faults, *self._triage.faults),
-            mistakes=tuple({**self._mistakes, **self._triage.mistakes}),
+            user_errors=tuple({**self._mistakes, **self._triage.user_errors}),
             lost=self._lost,
         )
 

@@ -25,7 +25,7 @@ from ..minimize.parallel import State
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_failure, watched
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 
 REDUCE_SECONDS = 3.0
 """To reduce one finding while the campaign runs; one that needs more is deferred to the end."""
@@ -72,7 +72,7 @@ class Triage:
         """Those that did not fail again."""
         self.faults: list[str] = []
         """Errors of the harness itself."""
-        self.mistakes: dict[str, None] = {}
+        self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded; their findings stay pending."""
         self._executor = executor
         self.publishers = [publish]
@@ -226,8 +226,8 @@ class Triage:
                 self._confirm(finding)
             else:
                 self._finish(finding)
-        except (Mistake, BadPass) as error:
-            self.mistakes[str(error)] = None
+        except (UserError, BadPass) as error:
+            self.user_errors[str(error)] = None
             if finding.confirmed:
                 self._publish_once(finding)
         except Exception as error:
@@ -295,8 +295,8 @@ class Triage:
             evidence = take_evidence(self._executor, finding)
             finding = dataclasses.replace(finding, evidence=evidence)
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
-        except Mistake as error:
-            self.mistakes[str(error)] = None
+        except UserError as error:
+            self.user_errors[str(error)] = None
             return finding
         except Exception as error:  # the finding is valid without it
             if is_failure(error):
@@ -345,8 +345,8 @@ class Triage:
         """Publish each bug once, however many findings show it."""
         try:
             row = place(self.store, finding, self._executor)
-        except Mistake as error:
-            self.mistakes[str(error)] = None
+        except UserError as error:
+            self.user_errors[str(error)] = None
             row = finding.id
         except Exception as error:
             if is_failure(error):

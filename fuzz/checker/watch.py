@@ -24,7 +24,7 @@ from ..process.executor import ExecutorError, check
 from ..process.jobs import Check
 from ..process.protocol import Death, Died
 from ..session.session import Session, session
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
 from .child import LAST_WORDS
 from .log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
@@ -44,11 +44,11 @@ def run(
         semantics: also evaluate the modules in NumPy.
 
     Raises:
-        Mistake: there is no such program, or the folder cannot serve as a store.
+        UserError: there is no such program, or the folder cannot serve as a store.
         ExecutorError: the workers do not come up, which only findings need.
     """
     if not as_module and not Path(program).exists():
-        raise Mistake(f"no program '{program}'")
+        raise UserError(f"no program '{program}'")
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-watch-") as name:
         folder = Path(name)
         kind = "module" if as_module else "file"
@@ -145,7 +145,7 @@ def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
     job = Check(module=found.finding.module, calls=found.finding.calls)
     try:
         violations = check(made.pool, job)
-    except (ExecutorError, Mistake):  # the pass cannot be imported there
+    except (ExecutorError, UserError):  # the pass cannot be imported there
         return None
     for violation in violations:
         if violation.oracle in DEATHS:

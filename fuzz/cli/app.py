@@ -14,7 +14,7 @@ import typer.core
 
 from ..output.readable import message
 from ..system.disk_failure import watched
-from ..user_input.mistake import Mistake, Told
+from ..user_input.errors import RelaxfuzzError, UserError
 from ..user_input.options import EXEMPT_INSTEAD
 
 REPLACED = {
@@ -72,7 +72,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
             print(f"warning: {warning.message}", file=sys.stderr)
         with watched():  # for a full disk
             code = command()
-    except (Mistake, TVMUnsupported) as error:
+    except (UserError, TVMUnsupported) as error:
         print(f"error: {message(str(error))}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
@@ -82,7 +82,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         # The reader of our output has closed it (`relaxfuzz passes | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except Told as error:
+    except RelaxfuzzError as error:
         print(f"error: {message(str(error))}", file=sys.stderr)
         code = 3
     except Exception:

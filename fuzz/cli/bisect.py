@@ -69,7 +69,7 @@ def _run(
         1 if the finding fails on any version, else 2 if any version is inconclusive, else 0.
 
     Raises:
-        Mistake: there is no finding, or `versions` are none.
+        UserError: there is no finding, or `versions` are none.
         KeyboardInterrupt: the user interrupted it.
     """
     import dataclasses

@@ -210,17 +210,17 @@ def _list_known(
     """List the bugs that are expected on this TVM; 1 if a reproducer no longer fails.
 
     Raises:
-        Mistake: a folder has no records of known bugs, or none has this name.
+        UserError: a folder has no records of known bugs, or none has this name.
     """
     from ...generators.tvm_api import versions
     from ..findings import known as knowns
-    from ..user_input.mistake import Mistake, near
+    from ..user_input.errors import UserError, near
 
     expected = knowns.Choice(folders=folders, shipped=shipped).load(versions()["tvm"])
     blamed = {name for each in expected.knowns for name in each.passes}
     for name in names:
         if name not in blamed:
-            raise Mistake(f"no bug of {name!r} is known{near(name, sorted(blamed))}")
+            raise UserError(f"no bug of {name!r} is known{near(name, sorted(blamed))}")
     listed = expected.unseen(names or None)
     outcomes = _verify(listed, workers) if verified else {}
     status = {each: _status(outcomes.get(each)) for each in listed}

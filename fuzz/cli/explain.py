@@ -56,7 +56,7 @@ def run(module: Path, pipeline: str, *, json: bool) -> int:
     """Explain; the exit code: 0 nothing is wrong, 1 something is.
 
     Raises:
-        Mistake: there is no such pipeline, or the file has no module.
+        UserError: there is no such pipeline, or the file has no module.
         ExecutorError: the worker processes failed.
     """
     from ...oracles.explain import Explanation
@@ -99,20 +99,20 @@ def _pipeline(name: str) -> str:
     """The spelling of the pipeline in the worker process."""
     from ...oracles.explain import PIPELINES
     from ...oracles.passcall import BadSpelling, parse
-    from ..user_input.mistake import Mistake, near
+    from ..user_input.errors import UserError, near
     from ..user_input.probe import probe
 
     if name in PIPELINES:
         return name
     if ":" not in name:
-        raise Mistake(
+        raise UserError(
             f"no pipeline {name!r}{near(name, PIPELINES)} "
             "(your own is spelled path/to/file.py:factory)"
         )
     try:
         call = parse(name)
     except BadSpelling as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
     probe([name])
     assert call.factory is not None, "a spelling with a colon is a factory"
     return call.factory

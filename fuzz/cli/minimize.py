@@ -92,7 +92,7 @@ def minimize(
 
     def command() -> int:
         from ..minimize.session import Request, run
-        from ..user_input.mistake import parse_budget
+        from ..user_input.errors import parse_budget
 
         return run(
             Request(

@@ -57,7 +57,7 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
         anything cannot be run, else 0.
 
     Raises:
-        Mistake: a path names no finding.
+        UserError: a path names no finding.
         ExecutorError: the workers cannot be kept alive.
     """
     import sys

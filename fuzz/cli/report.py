@@ -54,7 +54,7 @@ def run(folder: Path, files: Mapping[str, Path]) -> int:
         files: by form; none: a page in the folder.
 
     Raises:
-        Mistake: no store, an extra that is not installed, or a file that cannot be written.
+        UserError: no store, an extra that is not installed, or a file that cannot be written.
     """
     from ...generators.tvm_api import versions
     from ..findings.finding import UnknownFormat
@@ -63,7 +63,7 @@ def run(folder: Path, files: Mapping[str, Path]) -> int:
     from ..report import PAGE, writer
     from ..report.data import gather
     from ..system.files import write_whole
-    from ..user_input.mistake import Mistake
+    from ..user_input.errors import UserError
 
     files = files or {"html": folder / PAGE}
     writers = {form: writer(form) for form in files}
@@ -71,11 +71,11 @@ def run(folder: Path, files: Mapping[str, Path]) -> int:
         with Store(folder, create=False) as store:
             report = gather(store, Choice().load(versions()["tvm"]))
     except (BadStore, UnknownFormat) as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
     for form, path in files.items():
         try:
             write_whole(path, writers[form](report))
         except OSError as error:
-            raise Mistake(f"cannot write --{form} '{path}': {error.strerror or error}") from None
+            raise UserError(f"cannot write --{form} '{path}': {error.strerror or error}") from None
         print(f"{form}: {path}")
     return 0

@@ -42,11 +42,11 @@ def watch(
 
     def command() -> int:
         from ..checker.watch import run
-        from ..user_input.mistake import Mistake
+        from ..user_input.errors import UserError
 
         words = [*([] if module is None else [module]), *(script or ())]
         if not words:
-            raise Mistake("expected a script, or a module after -m")
+            raise UserError("expected a script, or a module after -m")
         program, *args = words
         return run(program, args, as_module=module is not None, semantics=semantics, out=out)
 

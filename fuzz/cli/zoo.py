@@ -44,7 +44,7 @@ def zoo(
     def command() -> int:
         from ..campaign.zoo import Budget
         from ..session.zoo import hunt_all
-        from ..user_input.mistake import parse_budget
+        from ..user_input.errors import parse_budget
 
         limits = Budget(seed=seed, seconds=parse_budget(budget), modules=modules)
         return hunt_all(names or (), limits, workers=workers or cores(), out=out, as_json=json)

@@ -26,7 +26,7 @@ from pathlib import Path
 from ...oracles.passcall import PassCall
 from ...oracles.text.paths import VARIABLE
 from ..system.environment import Environment
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 
 LIMIT = 64_000_000
 """Bytes that are sent to each worker at most."""
@@ -55,7 +55,7 @@ class Code:
         """What it takes to run these passes on another machine.
 
         Raises:
-            Mistake: a file cannot be read, or all of them are too large.
+            UserError: a file cannot be read, or all of them are too large.
         """
         folders = _own_folders()
         places = {call.factory.rpartition(":")[0] for call in calls if call.factory is not None}
@@ -64,7 +64,9 @@ class Code:
             _check_size(files)
             contents = {path: path.read_bytes() for path in files}
         except OSError as error:
-            raise Mistake(f"cannot send {error.filename!r} to workers: {error.strerror}") from None
+            raise UserError(
+                f"cannot send {error.filename!r} to workers: {error.strerror}"
+            ) from None
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
             for path, content in contents.items():
@@ -171,13 +173,13 @@ def _installed(texts: Iterable[bytes], sent: set[str]) -> tuple[str, ...]:
 def _check_size(files: Iterable[Path]) -> None:
     """
     Raises:
-        Mistake: they are too large.
+        UserError: they are too large.
     """
     sizes = sorted(((path.stat().st_size, path) for path in files), reverse=True)
     total = sum(size for size, _ in sizes)
     if total > LIMIT:
         largest = ", ".join(f"'{path}' ({size / 1e6:.1f} MB)" for size, path in sizes[:3])
-        raise Mistake(
+        raise UserError(
             f"the passes need {total / 1e6:.0f} MB in {len(sizes)} files, but at most "
             f"{LIMIT / 1e6:.0f} MB are sent to workers; the largest: {largest}. Install the "
             "package on the workers, or move these files out of it"

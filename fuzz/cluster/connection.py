@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .where import Where
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         workers: number of processes of a cluster on this machine.
 
     Raises:
-        Mistake: Dask is not installed, or nothing answers at that address.
+        UserError: Dask is not installed, or nothing answers at that address.
     """
     try:
         import distributed
     except ImportError as error:
-        raise Mistake(f"{where} needs Dask ({error}): {EXTRA}") from None
+        raise UserError(f"{where} needs Dask ({error}): {EXTRA}") from None
     _silence()
     with contextlib.ExitStack() as stack:
         if where.scheduler is None:
@@ -102,7 +102,7 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         try:
             connection = Connection(address, str(where))
         except (OSError, ValueError) as error:
-            raise Mistake(
+            raise UserError(
                 f"no Dask scheduler answers at {where} ({_first_line(error)}): start one with "
                 "`dask scheduler`, and workers with `dask worker ADDRESS`"
             ) from None

@@ -35,7 +35,7 @@ from ..process.protocol import (
     encode,
     result_type,
 )
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from . import remote
 from .code import Code
 from .connection import Connection, wait_for
@@ -103,7 +103,7 @@ class ClusterExecutor:
                 goes or comes back, in a thread of the executor.
 
         Raises:
-            Mistake: no worker is there in time, or none that is fit to work with this process.
+            UserError: no worker is there in time, or none that is fit to work with this process.
         """
         self._connection = connection
         self._report = report
@@ -124,7 +124,7 @@ class ClusterExecutor:
             and wait_for(self._decided, WORKERS)
             and self._workers.threads
         ):
-            raise Mistake(self._no_workers(WORKERS))
+            raise UserError(self._no_workers(WORKERS))
         self._threads = [
             threading.Thread(target=work, name=f"cluster {work.__name__}", daemon=True)
             for work in (self._monitor, self._collect)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 
 LOCAL = "local"
 """The kind of cluster that relaxfuzz starts itself."""
@@ -26,28 +26,28 @@ class Where:
     def __post_init__(self) -> None:
         """
         Raises:
-            Mistake: both are given, or neither, or it is not an address.
+            UserError: both are given, or neither, or it is not an address.
         """
         if self.scheduler is not None and self.kind is not None:
-            raise Mistake(
+            raise UserError(
                 f"scheduler {self.scheduler!r} and cluster {self.kind!r} exclude each other: "
                 "give one of them"
             )
         if self.kind is not None and self.kind != LOCAL:
-            raise Mistake(
+            raise UserError(
                 f"expected cluster {LOCAL!r} but got {self.kind!r}; a cluster that runs "
                 "already is given by --scheduler tcp://host:port"
             )
         address = self.scheduler
         if address is None:
             if self.kind is None:
-                raise Mistake("expected a scheduler, or cluster 'local', but got neither")
+                raise UserError("expected a scheduler, or cluster 'local', but got neither")
             return
         if not _ADDRESS.fullmatch(address) and not Path(address).is_file():
             hint = "it is neither a file nor an address"
             if re.fullmatch(r"[\w.-]+:\d+", address):
                 hint = f"did you mean 'tcp://{address}'?"
-            raise Mistake(
+            raise UserError(
                 "expected tcp://host:port, tls://host:port or a scheduler file but got scheduler "
                 f"{address!r}: {hint}"
             )
@@ -67,6 +67,6 @@ def asked(scheduler: str | None, kind: str | None) -> Where | None:
     """The cluster that the options name; None if there is none.
 
     Raises:
-        Mistake: both are given, or it is not an address.
+        UserError: both are given, or it is not an address.
     """
     return None if scheduler is None and kind is None else Where(scheduler, kind)

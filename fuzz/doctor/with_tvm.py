@@ -206,7 +206,7 @@ def _compiler() -> Iterator[Line]:
 def _zygote_and_self_test(workers: int, scheduler: str, kind: str) -> Iterator[Line]:
     from ..process.executor import ExecutorError
     from ..process.local_pool import LocalPool
-    from ..user_input.mistake import Mistake
+    from ..user_input.errors import UserError
 
     began = time.monotonic()
     try:
@@ -221,14 +221,14 @@ def _zygote_and_self_test(workers: int, scheduler: str, kind: str) -> Iterator[L
         return
     try:
         yield from _on_cluster(scheduler, kind, workers)
-    except Mistake as error:
+    except UserError as error:
         yield problem("cluster", str(error), START)
 
 
 def _on_cluster(scheduler: str, kind: str, workers: int) -> Iterator[Line]:
     """
     Raises:
-        Mistake: nothing answers there, or no worker is fit.
+        UserError: nothing answers there, or no worker is fit.
     """
     from ..cluster.connection import connect, wait_for
     from ..cluster.where import Where

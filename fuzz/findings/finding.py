@@ -14,7 +14,7 @@ from ...oracles.violation import KEY_FORMAT, Violation
 from ..process.protocol import Identity, identity
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import Origin
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .evidence import Evidence
 
 FORMAT = 2
@@ -25,7 +25,7 @@ FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
 """What a reproducer may be called: it lies in one folder of the store, and nowhere else."""
 
 
-class BadFinding(Mistake):
+class BadFinding(UserError):
     """A text that should be a stored finding is none, for the reason in the message."""
 
 

@@ -24,7 +24,7 @@ from ..campaign.events import Finished
 from ..process.protocol import Identity
 from ..process.targets import Target
 from ..system.files import write_whole
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .finding import Finding
 from .replay import Item, Outcome, Status, items, replay
 from .store import file_name
@@ -53,19 +53,19 @@ class Choice:
     def load(self, version: str) -> Expected:
         """
         Raises:
-            Mistake: a folder that is none, or holds a file that is no known.
+            UserError: a folder that is none, or holds a file that is no known.
         """
         try:
             shipped = knowns(SHIPPED) if self.shipped else ()
             own = [known for folder in self.own for known in knowns(_folder(folder, self.update))]
             return Expected(shipped, own, version)
         except ValueError as error:
-            raise Mistake(str(error)) from None
+            raise UserError(str(error)) from None
 
 
 def _folder(path: Path, update: bool) -> Path:
     if not path.is_dir() and not update:
-        raise Mistake(f"expected a folder of knowns but got --known '{path}'")
+        raise UserError(f"expected a folder of knowns but got --known '{path}'")
     return path
 
 

@@ -25,7 +25,7 @@ from ..output.readable import sentence
 from ..process.executor import Executor, JobFailed
 from ..system.files import write_whole
 from ..system.sandbox import HUNG
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from ..user_input.read_module import BadModule, load
 from .confirm import DEATHS, again
 from .finding import Finding
@@ -87,11 +87,13 @@ def items(path: Path, warn: Callable[[str], None] = lambda message: None) -> Ite
         warn: is given a sentence on what cannot be read among others that can.
 
     Raises:
-        Mistake: it names nothing of that, or a file of a corpus has a header that cannot be read.
+        UserError: it names nothing of that, or a file of a corpus has a header that cannot be read.
     """
     if path.is_file():
         if path.suffix != ".py":
-            raise Mistake(f"expected a folder of findings or a reproducer (*.py) but got '{path}'")
+            raise UserError(
+                f"expected a folder of findings or a reproducer (*.py) but got '{path}'"
+            )
         yield _file(path)
         return
     if (path / DATABASE).is_file():
@@ -107,19 +109,19 @@ def items(path: Path, warn: Callable[[str], None] = lambda message: None) -> Ite
             found = [f for f in store.findings() if f.id.startswith(path.name)]
             unseen = store.get(path.name)
             if path.name in store.unread:
-                raise Mistake(f"'{path}' cannot be read: {store.unread[path.name]}")
+                raise UserError(f"'{path}' cannot be read: {store.unread[path.name]}")
         if not found and unseen is not None:
             found = [unseen]
         if len(found) != 1:
             what = "several findings begin with" if found else "no finding"
-            raise Mistake(f"{what} {path.name!r} in '{path.parent}'")
+            raise UserError(f"{what} {path.name!r} in '{path.parent}'")
         yield Item(path.parent, found[0])
         return
     if not path.exists():
-        raise Mistake(f"nothing is at '{path}'")
+        raise UserError(f"nothing is at '{path}'")
     files = [file for file in sorted(path.rglob("*.py")) if reproducer.is_reproducer(file)]
     if not files:
-        raise Mistake(f"no findings in '{path}': neither {DATABASE} nor reproducers")
+        raise UserError(f"no findings in '{path}': neither {DATABASE} nor reproducers")
     yield from map(_file, files)
 
 
@@ -127,9 +129,9 @@ def _file(path: Path) -> Item:
     try:
         return Item(path, entry=corpus.entry(path))
     except ValueError as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
     except OSError as error:
-        raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
+        raise UserError(f"cannot read '{path}': {error.strerror or error}") from None
 
 
 def replay(item: Item, executor: Executor | None) -> Outcome:
@@ -151,7 +153,7 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
         violation = again(executor, item.finding, module)
     except BadModule as error:
         return Outcome(item, Status.BROKEN, f"its module does not load: {error}")
-    except (JobFailed, Mistake) as error:
+    except (JobFailed, UserError) as error:
         # A finding may come from anybody, and name what no oracle can check.
         last = str(error).strip().splitlines()[-1:] or ["there is no message"]
         return Outcome(item, Status.BROKEN, sentence(f"it cannot be asked: {last[0]}"))

@@ -14,7 +14,7 @@ from ..output.readable import sentence
 from ..system.database import BadDatabase, check, readable, tables, writable
 from ..system.disk_failure import transaction, watched
 from ..system.files import write_whole
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from . import rows, runs
 from .finding import BadFinding, Finding
 from .rows import Rows
@@ -60,7 +60,7 @@ _TABLES = {
 """By name: what makes a table in the memory."""
 
 
-class BadStore(Mistake):
+class BadStore(UserError):
     """The folder cannot serve as a store, for the reason in the message."""
 
 

@@ -12,7 +12,7 @@ from ...corpus.reading import read_text
 from ..findings.finding import Finding
 from ..process.serialize import counted, parse, typed
 from ..system.files import write_whole
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .parallel import State
 
 FORMAT = 2
@@ -83,5 +83,5 @@ def read(path: Path, request: Mapping[str, Any]) -> Checkpoint:
             seconds=typed(counted(data["seconds"]), float),
             flaky=typed(data["flaky"], bool),
         )
-    except (ValueError, KeyError, Mistake) as error:
+    except (ValueError, KeyError, UserError) as error:
         raise BadCheckpoint(f"'{path}' is damaged: {error}") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..findings.finding import Finding
 from ..findings.replay import items, module_of, unknown
 from ..findings.store import DATABASE
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from ..user_input.read_module import BadModule, load
 
 
@@ -42,11 +42,11 @@ def read_input(path: Path, *, well_formed: bool = True) -> Input:
         well_formed: refuse a module that is not.
 
     Raises:
-        Mistake: there is no module, or none that this TVM can load.
+        UserError: there is no module, or none that this TVM can load.
     """
     folder = path.parent
     if (path / DATABASE).is_file():
-        raise Mistake(f"'{path}' is a folder of findings; name one of them: '{path}/ID'")
+        raise UserError(f"'{path}' is a folder of findings; name one of them: '{path}/ID'")
     if path.is_file() and (folder.parent / DATABASE).is_file():
         # A reproducer or a module in a folder of findings bears the id of its finding.
         place = folder.parent / path.name.split(".")[0].rpartition("-")[2]
@@ -61,9 +61,9 @@ def _finding(path: Path, place: Path, well_formed: bool) -> Input:
     (item,) = items(place)
     assert item.finding is not None
     if (reason := unknown(item.finding)) is not None:
-        raise Mistake(f"'{path}' cannot be minimized: {reason}")
+        raise UserError(f"'{path}' cannot be minimized: {reason}")
     try:
         module = module_of(item.finding, None, well_formed=well_formed)
     except BadModule as error:
-        raise Mistake(f"the module of '{path}' does not load: {error}") from None
+        raise UserError(f"the module of '{path}' does not load: {error}") from None
     return Input(path, module, item.finding.id, item.finding, item.path)

@@ -28,7 +28,7 @@ from ..process.protocol import (
     Result,
     identity,
 )
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .child import MAKING, OtherViolation, Reduce, Shrunk, Tried
 from .reduction import FIRST, EditId
 from .reductions import REDUCTIONS
@@ -196,8 +196,8 @@ class _ParallelSearch:
                     self.state = replace(self.state, ended=ended)
             case Result(value=OtherViolation(violation, module)):
                 self._add_other(violation, module)
-            case Failed(traceback=text, mistake=True):
-                raise Mistake(text)
+            case Failed(traceback=text, user_error=True):
+                raise UserError(text)
             case Failed(traceback=text):
                 self.faults[text] = None
             case Broken(reason=reason):

@@ -97,9 +97,9 @@ class Search:
     """What is wrong with the module that was given, and may be with those that it becomes: the key
     of `checkers.flaw`. Whoever has an ill-formed module wants to know where it is."""
     before: Callable[[EditId], None] = quiet
-    """Told of each edit before it is made."""
+    """RelaxfuzzError of each edit before it is made."""
     report_fault: Report = raising
-    """Told of an edit or reduction that raises."""
+    """RelaxfuzzError of an edit or reduction that raises."""
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
         """What the edits make of a module, without what is ill-formed or was there before."""

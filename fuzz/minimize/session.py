@@ -33,7 +33,7 @@ from ..reproducer import Form
 from ..reproducer.module_text import as_script, as_source
 from ..session.interrupt import Interrupt
 from ..system.files import write_whole
-from ..user_input.mistake import Mistake, near
+from ..user_input.errors import UserError, near
 from ..user_input.read_module import BadModule
 from ..user_input.targets import calls_of, oracles_of
 from .checkpoint import BadCheckpoint, Checkpoint, read
@@ -70,7 +70,7 @@ def run(request: Request) -> int:
     """Minimize; the exit code.
 
     Raises:
-        Mistake: the request cannot be met.
+        UserError: the request cannot be met.
         ExecutorError: the workers cannot be kept alive.
     """
     calls, target = _checked(request)
@@ -85,25 +85,25 @@ def run(request: Request) -> int:
 def _checked(request: Request) -> tuple[tuple[PassCall, ...], Input]:
     """The passes, and what is minimized; the options are checked first."""
     if request.form not in list(Form):
-        raise Mistake(f"no format {request.form!r}{near(request.form, map(str, Form))}")
+        raise UserError(f"no format {request.form!r}{near(request.form, map(str, Form))}")
     if request.predicate is not None and (request.passes or request.pipeline or request.oracle):
-        raise Mistake("--predicate goes without --pass, --pipeline and --oracle")
+        raise UserError("--predicate goes without --pass, --pipeline and --oracle")
     if request.passes and request.pipeline is not None:
-        raise Mistake("expected --pass or --pipeline but got both")
+        raise UserError("expected --pass or --pipeline but got both")
     if request.pipeline is not None and request.pipeline not in PIPELINES:
-        raise Mistake(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
+        raise UserError(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
     if request.predicate is not None and request.form == Form.ISSUE:
-        raise Mistake("--format issue reports a bug of a pass: it goes without --predicate")
+        raise UserError("--format issue reports a bug of a pass: it goes without --predicate")
     oracles_of((request.oracle,) if request.oracle else None)
     calls = calls_of(request.passes)
     target = read_input(request.module, well_formed=request.predicate is None)
     if target.finding is not None and (request.passes or request.pipeline or request.oracle):
-        raise Mistake(f"'{target}' is a finding, which has its own passes and oracle")
+        raise UserError(f"'{target}' is a finding, which has its own passes and oracle")
     if target.finding is None and not (request.passes or request.pipeline or request.predicate):
-        raise Mistake(f"expected --pass, --pipeline or --predicate for the module '{target}'")
+        raise UserError(f"expected --pass, --pipeline or --predicate for the module '{target}'")
     out = _out(request, target)
     if not out.parent.is_dir():
-        raise Mistake(f"no folder '{out.parent}' for --out '{out}'")
+        raise UserError(f"no folder '{out.parent}' for --out '{out}'")
     return tuple(calls[spelling] for spelling in request.passes), target
 
 
@@ -152,14 +152,14 @@ class _Session:
         """Minimize the module of a finding, or one on which an oracle fails; the exit code.
 
         Raises:
-            Mistake: the pass does not apply to the module.
+            UserError: the pass does not apply to the module.
         """
         request = self._request
         with LocalPool(request.workers) as pool:
             former = self._former(pool)
             if former is not None:
                 if former.finding is None:
-                    raise Mistake(f"'{self._checkpoint}' is damaged: it has no finding")
+                    raise UserError(f"'{self._checkpoint}' is damaged: it has no finding")
                 finding, state = former.finding, former.state
             else:
                 chosen = self._violation(pool)
@@ -214,7 +214,7 @@ class _Session:
             if self._target.finding is None:
                 raise
             # The finding may come from anybody, and need not be one that can be checked.
-            raise Mistake(f"cannot check '{self._target}': {str(error).strip()[-200:]}") from None
+            raise UserError(f"cannot check '{self._target}': {str(error).strip()[-200:]}") from None
         if self._target.finding is not None and not any(seen):
             return None
         if None in seen:
@@ -226,7 +226,7 @@ class _Session:
     def _violations(self, pool: LocalPool) -> list[Finding]:
         request, module, calls = self._request, self._target.module, self._calls
         if len(calls) == 1 and (reason := contract_of(calls[0]).requires(load_json(module))):
-            raise Mistake(f"{calls[0].name} does not apply to this module: {reason}")
+            raise UserError(f"{calls[0].name} does not apply to this module: {reason}")
         oracles = None if request.oracle is None else (request.oracle,)
         job = Check(module=module, calls=calls, pipeline=request.pipeline, oracles=oracles)
         source = reproducer.source_of(module)
@@ -267,12 +267,12 @@ class _Session:
         """Minimize the module as long as the predicate holds; the exit code.
 
         Raises:
-            Mistake: the predicate cannot be started, or does not hold for the unreduced module.
+            UserError: the predicate cannot be started, or does not hold for the unreduced module.
         """
         try:
             command = Command(self._request.predicate or "")
         except ValueError as error:
-            raise Mistake(f"--predicate: {error}") from None
+            raise UserError(f"--predicate: {error}") from None
         former = self._former()
         state = State(module=self._target.module) if former is None else former.state
         if former is None:
@@ -305,12 +305,12 @@ class _Session:
         try:
             answers = [command.ask(self._target.module) for _ in range(1 + REPEATS)]
         except OSError as error:
-            raise Mistake(f"--predicate cannot be started: {error}") from None
+            raise UserError(f"--predicate cannot be started: {error}") from None
         failed = sum(code != 0 for code, _ in answers)
         if failed == len(answers):
             code, output = answers[0]
             last = output.strip().splitlines()[-1:] or ["no message"]
-            raise Mistake(
+            raise UserError(
                 f"the predicate does not hold for '{self._target}': exit code {code}, {last[0]}"
             )
         if failed:
@@ -326,7 +326,7 @@ class _Session:
             executor: loads the checkpoint's module first; None: one is started for it.
 
         Raises:
-            Mistake: it belongs to another request, or cannot be read.
+            UserError: it belongs to another request, or cannot be read.
         """
         if not self._request.resume:
             return None
@@ -336,11 +336,11 @@ class _Session:
         try:
             former = read(self._checkpoint, self._question)
         except BadCheckpoint as error:
-            raise Mistake(str(error)) from None
+            raise UserError(str(error)) from None
         try:
             loaded(former.state.module, "state.json", executor)
         except BadModule as error:
-            raise Mistake(f"the module in '{self._checkpoint}' does not load: {error}") from None
+            raise UserError(f"the module in '{self._checkpoint}' does not load: {error}") from None
         self._used, self._flaky, self._accepted = (
             former.seconds,
             former.flaky,

@@ -18,7 +18,7 @@ from ..cluster.where import Where, asked
 from ..findings.replay import items
 from ..process.targets import Target
 from ..system.disk import parse_size
-from ..user_input.mistake import Mistake, parse_budget
+from ..user_input.errors import UserError, parse_budget
 from ..user_input.options import CampaignOptions, Relaxations
 from ..user_input.settings import read
 from ..user_input.targets import oracles_of, targets
@@ -99,16 +99,16 @@ def load(path: Path) -> Nightly:
     """The settings of a file.
 
     Raises:
-        Mistake: there is no such file, it is no TOML, or a key or a value is wrong.
+        UserError: there is no such file, it is no TOML, or a key or a value is wrong.
     """
     try:
         table = tomllib.loads(read_text(path))
     except OSError as error:
-        raise Mistake(f"cannot read '{path}': {error.strerror or error}") from None
+        raise UserError(f"cannot read '{path}': {error.strerror or error}") from None
     except ValueError as error:  # no TOML, or no text
-        raise Mistake(f"{path}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
     except RecursionError:
-        raise Mistake(f"{path}: nested too deeply") from None
+        raise UserError(f"{path}: nested too deeply") from None
     return read(table, Nightly, str(path))
 
 
@@ -135,7 +135,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
         where: the file, for messages.
 
     Raises:
-        Mistake: a value is wrong; the text names its place and what is expected.
+        UserError: a value is wrong; the text names its place and what is expected.
     """
     given = {
         each.name: value
@@ -159,7 +159,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
     with _at(f"{where}, promises"):
         for spelling in settings.promises:
             if spelling not in settings.passes:
-                raise Mistake(f"{spelling!r} is none of the passes {list(settings.passes)}")
+                raise UserError(f"{spelling!r} is none of the passes {list(settings.passes)}")
     with _at(f"{where}, passes"):
         passes = targets(settings.passes, Relaxations(), settings.promises)
     with _at(f"{where}, oracles"):
@@ -170,7 +170,7 @@ def plan(written: Nightly, options: Options, where: str) -> Plan:
                 pass
     for path in settings.known:
         if not path.is_dir():
-            raise Mistake(f"{where}, known: expected a folder of knowns but got '{path}'")
+            raise UserError(f"{where}, known: expected a folder of knowns but got '{path}'")
     with _at(where):
         return Plan(
             settings=settings,
@@ -189,5 +189,5 @@ def _at(place: str) -> Iterator[None]:
     """Prefix the place to a mistake inside."""
     try:
         yield
-    except Mistake as error:
-        raise Mistake(f"{place}: {error}") from None
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None

@@ -30,7 +30,7 @@ from ..session.session import Session, session
 from ..system.disk import prune
 from ..system.files import write_whole
 from ..system.subprocesses import Stopped, Subprocesses
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from . import state
 from .config import EXAMPLE, Nightly, Options, Plan, load, plan, within
 from .old_bugs import FIXED, UNEXPECTED, is_back, known_key, old_bugs, replay_all
@@ -45,15 +45,15 @@ def init(path: Path | None) -> int:
     """Write the example of a settings file.
 
     Raises:
-        Mistake: the file exists, or cannot be written.
+        UserError: the file exists, or cannot be written.
     """
     path = path or INIT
     if path.exists():
-        raise Mistake(f"'{path}' exists: name another file, as in --init other.toml")
+        raise UserError(f"'{path}' exists: name another file, as in --init other.toml")
     try:
         write_whole(path, EXAMPLE.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+        raise UserError(f"cannot write '{path}': {error.strerror or error}") from None
     print(f"wrote {path}; now: relaxfuzz nightly {path}")
     return 0
 
@@ -65,7 +65,7 @@ def run(config: Path | None, options: Options, *, workers: int, json: bool) -> i
         workers: the default.
 
     Raises:
-        Mistake: a setting is wrong, or another campaign runs in the folder.
+        UserError: a setting is wrong, or another campaign runs in the folder.
         ExecutorError: the workers cannot be kept alive.
     """
     settings = Nightly() if config is None else load(config)
@@ -111,7 +111,7 @@ def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
     files = {"html": chosen.settings.out / PAGE} if reports is None else reports.named
     try:
         writers = [(path, writer(form)) for form, path in files.items()]
-    except Mistake:
+    except UserError:
         if reports is not None:
             raise
         writers = []  # the page is a default
@@ -119,7 +119,7 @@ def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+            raise UserError(f"cannot write '{path}': {error.strerror or error}") from None
     return writers
 
 
@@ -371,7 +371,7 @@ class _Phases:
             console.print(self._sentence(new, seen, run), soft_wrap=True)
         if run.faults or made.faults or made.lost is not None:
             return 3
-        if made.mistakes:
+        if made.user_errors:
             return 2
         return 1 if new or self._night.back else 0
 

@@ -53,7 +53,7 @@ def old_bugs(
     Known bugs that are recorded to fail on exactly this TVM are left out, and findings of it.
 
     Raises:
-        Mistake: a path has no findings.
+        UserError: a path has no findings.
     """
     by_path: dict[Path, OldBug] = {}
     for known in expected.knowns:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from ...oracles.violation import Violation
-from ..user_input.mistake import Mistake, Told
+from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
 from .jobs import Check
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
@@ -20,7 +20,7 @@ Sink = Callable[[Reply | None], None]
 starts again, and the replies so far are void. Called in a thread of the executor: do not block."""
 
 
-class ExecutorError(Told):
+class ExecutorError(RelaxfuzzError):
     """The workers cannot be started or kept alive, or the harness failed in one; says why."""
 
 
@@ -87,7 +87,7 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
     """The result of a job that has one; or how its process died.
 
     Raises:
-        Mistake: the user's own pass cannot be loaded any more.
+        UserError: the user's own pass cannot be loaded any more.
         JobFailed: the harness failed in this job.
         ExecutorError: the executor is broken or closed.
     """
@@ -102,8 +102,8 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
                 results.append(value)
             case Died() as died:
                 return died
-            case Failed(traceback=text, mistake=True):
-                raise Mistake(text)
+            case Failed(traceback=text, user_error=True):
+                raise UserError(text)
             case Failed(traceback=text):
                 raise JobFailed(text)
             case Broken(reason=reason):
@@ -118,7 +118,7 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
     """The violations of one module, checked in a fresh process; its death is one, too.
 
     Raises:
-        Mistake, ExecutorError: see `ask`.
+        UserError, ExecutorError: see `ask`.
     """
     answer = ask(executor, job, limits=limits)
     return [death.violation(answer)] if isinstance(answer, Died) else list(answer)

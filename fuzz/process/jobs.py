@@ -52,10 +52,10 @@ class Context(Generic[R]):
 
     def fail(self, error: Exception | str) -> None:
         """Report an exception that no pass has raised."""
-        mistake = isinstance(error, BadPass)  # the pass could be built when the session began
+        user_error = isinstance(error, BadPass)  # the pass could be built when the session began
         if isinstance(error, Exception):
-            error = str(error) if mistake else "".join(traceback.format_exception(error))
-        self.send(Failed(self.id, visible(error), self.journal.last(), mistake))
+            error = str(error) if user_error else "".join(traceback.format_exception(error))
+        self.send(Failed(self.id, visible(error), self.journal.last(), user_error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,7 +135,7 @@ class Failed:
     id: int
     traceback: str
     position: Position | None = None
-    mistake: bool = False
+    user_error: bool = False
     """The user's own pass cannot be loaded; `traceback` is one sentence."""
 
 

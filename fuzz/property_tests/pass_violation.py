@@ -25,7 +25,7 @@ from ..output.failure_text import headed, whole
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..system.files import write_whole
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
 
 FOLDER = Path(".relaxfuzz")
@@ -79,7 +79,7 @@ class PassViolation(AssertionError):
         if (named := call.named()) is not None:
             elsewhere = dataclasses.replace(finding, calls=(named,))
             # In another process the pass may be in another state, or cannot be imported.
-            with contextlib.suppress(ExecutorError, Mistake):
+            with contextlib.suppress(ExecutorError, UserError):
                 if again(pool(), elsewhere, finding.module) is not None:
                     return _in_workers(elsewhere)
         return _in_process(finding)

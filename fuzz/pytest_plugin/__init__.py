@@ -42,7 +42,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """The controller of xdist reports mistakes before it starts workers."""
+    """The controller of xdist reports user_errors before it starts workers."""
     config = session.config
     if plan.PLAN in config.stash and config.pluginmanager.hasplugin("dsession"):
         from .session import prepare

@@ -21,7 +21,7 @@ from ..output.terminal import counted
 from ..process.executor import ExecutorError
 from ..property_tests.check_pass import called, check_pass
 from ..property_tests.pass_violation import pool
-from ..user_input.mistake import Mistake, near, parse_budget
+from ..user_input.errors import UserError, near, parse_budget
 from ..user_input.options import EXEMPT_INSTEAD, Relaxations
 from ..user_input.settings import read
 from ..user_input.targets import check_names, oracles_of, targets
@@ -53,14 +53,14 @@ def options(given: Mapping[str, Any]) -> Options:
     """Read the options of a marker.
 
     Raises:
-        Mistake: there is no such option, oracle, stage or pass, or a value has another type.
+        UserError: there is no such option, oracle, stage or pass, or a value has another type.
     """
     names = [field.name for field in dataclasses.fields(_Marker)]
     for name in given:
         if (instead := EXEMPT_INSTEAD.get(name.replace("_", "-"))) is not None:
-            raise Mistake(f"{name} is now exempt=[{instead!r}]")
+            raise UserError(f"{name} is now exempt=[{instead!r}]")
         if name not in names:
-            raise Mistake(f"no option {name!r}{near(name, names)}")
+            raise UserError(f"no option {name!r}{near(name, names)}")
     table = {
         name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
         for name, value in given.items()
@@ -84,7 +84,7 @@ def check(
     relaxations = _relaxations(options, promises)
     if relaxations != Relaxations():
         if call.factory is None and not isinstance(call, UnnamedPass):
-            raise Mistake(
+            raise UserError(
                 f"{pass_!r} is a pass of TVM, whose contract is in the catalogue: no option but "
                 "oracles can be given for it"
             )
@@ -118,14 +118,14 @@ def fuzz(
     """See `RelaxFuzz.fuzz`."""
     __tracebackhide__ = True
     if not isinstance(pass_, str):
-        raise Mistake(
+        raise UserError(
             f"expected the name of a pass, as 'package.module:Name', but got {pass_!r}: it goes to "
             "another process"
         )
     if budget is None and modules is None:
-        raise Mistake("expected a budget: relaxfuzz.fuzz(..., budget='10s') or modules=200")
+        raise UserError("expected a budget: relaxfuzz.fuzz(..., budget='10s') or modules=200")
     if modules is not None and modules < 1:
-        raise Mistake(f"expected at least one module but got modules={modules!r}")
+        raise UserError(f"expected at least one module but got modules={modules!r}")
     seconds = None if budget is None else parse_budget(budget, "budget =")
     relaxations = _relaxations(options, promises)
     own = {} if relaxations == Relaxations() else {pass_: relaxations}
@@ -154,12 +154,12 @@ def fuzz(
         raise PassViolations(f"{head}\n\n" + "\n\n\n".join(texts), tuple(found))
     if result.lost is not None:
         raise ExecutorError(result.lost)
-    if result.mistakes:
-        raise Mistake("\n".join(result.mistakes))
+    if result.user_errors:
+        raise UserError("\n".join(result.user_errors))
     if result.faults:
         raise RuntimeError("\n\n".join(["relaxfuzz itself failed:", *result.faults]))
     if not finished.checks:
-        raise Mistake(f"{target.name} did not apply to any of {tried}: nothing was checked")
+        raise UserError(f"{target.name} did not apply to any of {tried}: nothing was checked")
 
 
 def _relaxations(options: Options | None, promises: Relaxations | None) -> Relaxations:

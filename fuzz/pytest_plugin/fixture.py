@@ -46,7 +46,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _read(item: pytest.Item, markers: list[pytest.Mark]) -> str | None:
     """Store the options of the markers; or what is wrong with them."""
-    from ..user_input.mistake import Mistake
+    from ..user_input.errors import UserError
     from .byhand import options
 
     given: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def _read(item: pytest.Item, markers: list[pytest.Mark]) -> str | None:
         given |= marker.kwargs
     try:
         item.stash[_OPTIONS] = options(given)
-    except Mistake as error:
+    except UserError as error:
         return str(error)
     return None
 
@@ -76,7 +76,7 @@ class RelaxFuzz:
 
         Raises:
             PassViolation: it broke a promise.
-            Mistake: there is no such pass, or an option does not apply.
+            UserError: there is no such pass, or an option does not apply.
         """
         __tracebackhide__ = True
         from .byhand import check
@@ -103,7 +103,7 @@ class RelaxFuzz:
 
         Raises:
             PassViolations: the pass broke promises; the message has all bugs, minimized.
-            Mistake: there is no such pass, an option does not apply, or no module was checked.
+            UserError: there is no such pass, an option does not apply, or no module was checked.
         """
         __tracebackhide__ = True
         from .byhand import fuzz

@@ -28,7 +28,7 @@ from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..process.serialize import typed
 from ..process.targets import PassStats, Target
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from . import results
 from .failure import Failure
 from .options import SETTINGS
@@ -117,7 +117,7 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
 
     Raises:
         Failure: relaxfuzz itself failed.
-        Mistake: the pass can no longer be loaded.
+        UserError: the pass can no longer be loaded.
         ExecutorError: the workers cannot be kept alive.
     """
     resources = Resources.of(item.config)
@@ -150,8 +150,8 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
                 pass
     if result.lost is not None:
         raise ExecutorError(result.lost)
-    if result.mistakes:
-        raise Mistake("\n".join(result.mistakes))
+    if result.user_errors:
+        raise UserError("\n".join(result.user_errors))
     if result.faults:
         raise Failure("\n\n".join(["relaxfuzz itself failed:", *result.faults]))
 

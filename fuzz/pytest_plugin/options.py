@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from ..user_input.options import CampaignOptions
 from ..user_input.settings import read
 
@@ -104,7 +104,7 @@ def settings(config: pytest.Config) -> Settings:
         given = _command_line(config)
         chosen = dataclasses.replace(_pyproject(config.rootpath), **given)
         _check(chosen)
-    except Mistake as error:
+    except UserError as error:
         raise pytest.UsageError(f"relaxfuzz: {error}") from None
     if "passes" not in given and in_part(config):
         chosen = dataclasses.replace(chosen, passes=())
@@ -129,10 +129,10 @@ def _pyproject(root: Path) -> Settings:
     try:
         table = tomllib.loads(text).get("tool", {}).get("relaxfuzz", {})
     except tomllib.TOMLDecodeError as error:
-        raise Mistake(f"{path}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
     where = f"{path}, {TABLE}"
     if not isinstance(table, Mapping):
-        raise Mistake(f"{path}: expected {TABLE} to be a table but got {table!r}")
+        raise UserError(f"{path}: expected {TABLE} to be a table but got {table!r}")
     found = read(table, Settings, where)
     return dataclasses.replace(
         found,

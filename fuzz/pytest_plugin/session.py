@@ -27,7 +27,7 @@ from ..process.local_pool import LocalPool
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
 from ..system.scratch import scratch
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from ..user_input.options import Relaxations
 from ..user_input.targets import by_spelling
 from . import results
@@ -70,7 +70,7 @@ def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> Non
         )
         with Store(settings.out) as store:
             id = store.runs.begin(run)
-    except (Mistake, TVMUnsupported) as error:
+    except (UserError, TVMUnsupported) as error:
         raise pytest.UsageError(f"relaxfuzz: {error}") from None
     config.stash[PLAN] = dataclasses.replace(
         chosen,

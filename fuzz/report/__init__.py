@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 
 if TYPE_CHECKING:
     from .data import Report
@@ -25,14 +25,14 @@ def writer(form: str) -> Callable[[Report], str]:
     """The function that writes a form. Its module is imported only now, as it may need an extra.
 
     Raises:
-        Mistake: a package of the extra is not installed.
+        UserError: a package of the extra is not installed.
     """
     try:
         module = importlib.import_module(f".{form}", __name__)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in EXTRA:
             raise
-        raise Mistake(
+        raise UserError(
             f"--{form} needs {error.name}, which is not installed: pip install 'relaxfuzz[report]'"
         ) from None
     write: Callable[[Report], str] = getattr(module, form)

@@ -28,7 +28,7 @@ from ..output.terminal import columns, counted, results
 from ..process.executor import JobFailed
 from ..process.local_pool import LocalPool
 from ..reproducer import Form
-from ..user_input.mistake import Mistake, near
+from ..user_input.errors import UserError, near
 from ..user_input.read_module import BadModule
 from .data import Entry, entries_of_rows, entry_of
 
@@ -121,7 +121,7 @@ def selected(entries: Sequence[Entry], chosen: Filter, folder: object) -> list[E
     """The rows that a filter selects.
 
     Raises:
-        Mistake: no row has a pass or an oracle that the filter names, or there is no such verdict.
+        UserError: no row has the pass or oracle of the filter, or there is no such verdict.
     """
     passes = {name for entry in entries for name in entry.passes}
     oracles = {name for entry in entries for name in entry.oracles}
@@ -132,7 +132,7 @@ def selected(entries: Sequence[Entry], chosen: Filter, folder: object) -> list[E
         for name in wanted:
             if name not in found:
                 hint = near(name, sorted(found))
-                raise Mistake(f"no finding in '{folder}' has {option} {name!r}{hint}")
+                raise UserError(f"no finding in '{folder}' has {option} {name!r}{hint}")
     for verdict in chosen.verdicts:
         check_verdict(verdict)
     return [entry for entry in entries if _is_selected(entry, chosen)]
@@ -150,26 +150,28 @@ def _is_selected(entry: Entry, chosen: Filter) -> bool:
 def check_verdict(name: str) -> None:
     """
     Raises:
-        Mistake: there is no such verdict.
+        UserError: there is no such verdict.
     """
     if name not in VERDICTS:
-        raise Mistake(f"no verdict {name!r}{near(name, VERDICTS)}; use `note` for other words")
+        raise UserError(f"no verdict {name!r}{near(name, VERDICTS)}; use `note` for other words")
 
 
 def find(entries: Sequence[Entry], id: str) -> tuple[Entry, Finding]:
     """The finding with this id, or the only one whose id begins with it, and its row.
 
     Raises:
-        Mistake: there is none, or several.
+        UserError: there is none, or several.
     """
     by_id = {finding.id: (entry, finding) for entry in entries for finding in entry.findings}
     found = [name for name in by_id if name.startswith(id)]
     if len(found) == 1:
         return by_id[found[0]]
     if found:
-        raise Mistake(f"the ids of several findings begin with {id!r}: {', '.join(sorted(found))}")
+        raise UserError(
+            f"the ids of several findings begin with {id!r}: {', '.join(sorted(found))}"
+        )
     hint = near(id, by_id, otherwise="; `relaxfuzz findings` lists them")
-    raise Mistake(f"no id of a finding begins with {id!r}{hint}")
+    raise UserError(f"no id of a finding begins with {id!r}{hint}")
 
 
 def shortest(id: str, ids: Sequence[str]) -> str:
@@ -201,7 +203,7 @@ def list_rows(folder: Path, chosen: Filter, *, json: bool) -> int:
     """Print the rows that a filter selects; the exit code.
 
     Raises:
-        Mistake: there is no store, or nothing in it has a name of the filter.
+        UserError: there is no store, or nothing in it has a name of the filter.
     """
     with Store(folder, create=False) as store:
         entries = unconfirmed(store) if chosen.unconfirmed else rows(store)
@@ -252,10 +254,10 @@ def show(folder: Path, id: str, form: str) -> int:
     """Print a reproducer, or with the format `DIFF` what the oracle compared.
 
     Raises:
-        Mistake: no such id or format, or the finding's module comes from another TVM.
+        UserError: no such id or format, or the finding's module comes from another TVM.
     """
     if form not in (*Form, DIFF):
-        raise Mistake(f"no format {form!r}{near(form, [*map(str, Form), DIFF])}")
+        raise UserError(f"no format {form!r}{near(form, [*map(str, Form), DIFF])}")
     with Store(folder, create=False) as store:
         entry, finding = find(rows(store), id)
         if finding.id == entry.id:  # a row stands for the finding that shows it best
@@ -287,18 +289,18 @@ def _exhibit(finding: Finding) -> Exhibit:
         return finding.exhibit
     version = versions()["tvm"]
     if finding.versions["tvm"] != version:
-        raise Mistake(
+        raise UserError(
             f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
             f"TVM {version} cannot read"
         )
     if (reason := unknown(finding)) is not None:
-        raise Mistake(f"{finding.id} cannot be run: {reason}")
+        raise UserError(f"{finding.id} cannot be run: {reason}")
     _warn(finding)
     try:
         with LocalPool(1) as pool:
             return exhibit_of(pool, finding)
     except JobFailed as error:
-        raise Mistake(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
+        raise UserError(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
 
 
 def _module(finding: Finding) -> str:
@@ -306,7 +308,7 @@ def _module(finding: Finding) -> str:
     try:
         return module_of(finding, None, well_formed=True)
     except BadModule as error:
-        raise Mistake(f"the module of {finding.id} does not load: {error}") from None
+        raise UserError(f"the module of {finding.id} does not load: {error}") from None
 
 
 def _warn(finding: Finding) -> None:
@@ -318,7 +320,7 @@ def _text(path: Path) -> str:
     try:
         return read_text(path, LONGEST_GENERATED)
     except (OSError, ValueError) as error:
-        raise Mistake(f"cannot read '{path}': {error}") from None
+        raise UserError(f"cannot read '{path}': {error}") from None
 
 
 def _beginning(diff: str) -> str:
@@ -336,13 +338,15 @@ def merge(folder: Path, ids: Sequence[str]) -> int:
     """Merge rows, permanently.
 
     Raises:
-        Mistake: no such id, or the ids are of one row.
+        UserError: no such id, or the ids are of one row.
     """
     with Store(folder, create=False, write=True) as store:
         entries = rows(store)
         into, *others = dict.fromkeys(find(entries, id)[0].id for id in ids)
         if not others:
-            raise Mistake(f"expected ids of at least two rows but got {' '.join(ids)}: row {into}")
+            raise UserError(
+                f"expected ids of at least two rows but got {' '.join(ids)}: row {into}"
+            )
         store.rows.merge(into, others)
         print(f"{into}: {counted(len(store.rows.get(into).members), 'report')}")
     return 0
@@ -352,12 +356,12 @@ def split(folder: Path, id: str) -> int:
     """Move a finding into a row of its own, permanently.
 
     Raises:
-        Mistake: no such id, or it is alone already.
+        UserError: no such id, or it is alone already.
     """
     with Store(folder, create=False, write=True) as store:
         entry, finding = find(rows(store), id)
         if len(entry.findings) == 1:
-            raise Mistake(f"{finding.id} is alone in its row already")
+            raise UserError(f"{finding.id} is alone in its row already")
         row = store.rows.split(finding.id)
         print(f"{row}: {counted(len(store.rows.get(row).members), 'report')}")
     return 0
@@ -367,7 +371,7 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
     """Record a verdict or a note on a row; an empty text removes it.
 
     Raises:
-        Mistake: no such id, no such verdict.
+        UserError: no such id, no such verdict.
     """
     if verdict:
         check_verdict(verdict)

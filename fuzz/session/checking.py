@@ -23,7 +23,7 @@ from ..findings.known import Choice
 from ..process.executor import check
 from ..process.jobs import Check
 from ..process.local_pool import LocalPool
-from ..user_input.mistake import Mistake, near
+from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
 from ..user_input.targets import calls_of, check_names, oracles_of, stage_of
@@ -55,11 +55,11 @@ def check_module(
         own: the contract of passes of the user's.
 
     Raises:
-        Mistake: a name is unknown, or the file has no module.
+        UserError: a name is unknown, or the file has no module.
         ExecutorError: the workers cannot be kept alive.
     """
     if pipeline is not None and pipeline not in PIPELINES:
-        raise Mistake(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
+        raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
     calls = calls_of(passes, own.like)
@@ -133,8 +133,8 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
                 threads.shutdown(wait=False, cancel_futures=True)
                 break
             error = future.exception()
-            if isinstance(error, Mistake):
-                session.mistake(str(error))
+            if isinstance(error, UserError):
+                session.user_error(str(error))
             elif error is not None:
                 session.fault(f"{_label(futures[future])}: {error}")
             else:

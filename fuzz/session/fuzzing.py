@@ -96,8 +96,8 @@ class _Fuzzing:
         session.roster.see(session.executor.members())
         if result.lost is not None:
             session.lose(result.lost)
-        for text in result.mistakes:
-            session.mistake(text)
+        for text in result.user_errors:
+            session.user_error(text)
         if session.interrupt.stop.is_set():
             session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
         seconds = min(MOST_DRAIN, max(LEAST_DRAIN, runner.config.seconds or 0.0))

@@ -63,7 +63,7 @@ class Session:
         self.expected = expected
         self.faults: list[str] = []
         """Errors of the harness itself."""
-        self.mistakes: dict[str, None] = {}
+        self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded."""
         self.versions = versions()
         self.interrupt = Interrupt()
@@ -84,10 +84,10 @@ class Session:
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
 
-    def mistake(self, text: str) -> None:
+    def user_error(self, text: str) -> None:
         """Print, once, why a pass of the user's can no longer be loaded."""
-        if text not in self.mistakes:
-            self.mistakes[text] = None
+        if text not in self.user_errors:
+            self.user_errors[text] = None
             self.display.line(text, style="bold red")
 
     def lose(self, text: str) -> None:
@@ -117,8 +117,8 @@ class Session:
             self.triage.drain(seconds, tick)
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
-        for text in self.triage.mistakes:
-            self.mistake(text)
+        for text in self.triage.user_errors:
+            self.user_error(text)
 
     def review(self, passes: Sequence[str] | None, seconds: float) -> tuple[str, ...]:
         """Print which known bugs of these passes (None: of all) no longer fail; their names.
@@ -207,7 +207,7 @@ class Session:
             console.print(self._sentence(found, modules, checks, seconds))
         if self.faults or self.lost is not None:
             return 3
-        if self.mistakes:
+        if self.user_errors:
             return 2
         return 1 if rows else 0
 
@@ -302,7 +302,7 @@ def session(
         pool: workers that are running already, and stay when the session ends.
 
     Raises:
-        Mistake: the folder cannot serve as a store, or another campaign runs there; a folder of
+        UserError: the folder cannot serve as a store, or another campaign runs there; a folder of
             known bugs is none; the cluster cannot be reached or is not fit.
         ExecutorError: the workers cannot be started.
     """
@@ -331,7 +331,7 @@ def _cluster(where: Where, workers: int, code: Code, output: Output) -> Iterator
     """The workers of a cluster, once the first has joined.
 
     Raises:
-        Mistake: see `session`.
+        UserError: see `session`.
     """
     with connect(where, workers) as connection:
         from ..cluster.executor import ClusterExecutor

@@ -22,7 +22,7 @@ from ..campaign.zoo import Budget, Detection, hunt
 from ..findings.store import Store
 from ..output.terminal import display, duration
 from ..process.local_pool import LocalPool
-from ..user_input.mistake import Mistake, near
+from ..user_input.errors import UserError, near
 from .interrupt import Interrupt
 
 
@@ -32,7 +32,7 @@ def hunt_all(
     """Hunt each specimen on one core; 0 if every verdict was right, else 1.
 
     Raises:
-        Mistake: there is no such specimen, or the folder cannot serve as a store.
+        UserError: there is no such specimen, or the folder cannot serve as a store.
         ExecutorError: the workers cannot be kept alive.
     """
     chosen = _chosen(names)
@@ -61,7 +61,7 @@ def hunt_all(
 def _chosen(names: Sequence[str]) -> list[Specimen]:
     for name in names:
         if name not in ZOO:
-            raise Mistake(f"no specimen {name!r} in the zoo{near(name, ZOO)}")
+            raise UserError(f"no specimen {name!r} in the zoo{near(name, ZOO)}")
     return [ZOO[name] for name in names or ZOO]
 
 

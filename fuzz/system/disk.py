@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..findings.store import Store
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .files import sweep
 
 AGED = 3600.0
@@ -89,12 +89,12 @@ def parse_size(text: str, setting: str = "--max-disk") -> int:
         setting: the option or setting that it is the value of.
 
     Raises:
-        Mistake: it is no such size, or 0.
+        UserError: it is no such size, or 0.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B)", text.strip().upper())
     bytes = round(min(float(match[1]) * _UNITS[match[2]], MOST)) if match else 0
     if bytes <= 0:
-        raise Mistake(f"expected a size such as 500MB or 1GB but got {setting} {text!r}")
+        raise UserError(f"expected a size such as 500MB or 1GB but got {setting} {text!r}")
     return bytes
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ..user_input.mistake import Told
+from ..user_input.errors import RelaxfuzzError
 
 
-class DiskFailure(Told, sqlite3.OperationalError):
+class DiskFailure(RelaxfuzzError, sqlite3.OperationalError):
     """A file of a store cannot be written; the text says which, and why.
 
     Earlier writes are complete. The command ends: what it could not write is pending in the store,

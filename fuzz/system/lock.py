@@ -15,7 +15,7 @@ from typing import IO
 
 from ..output.readable import sentence
 from ..process.serialize import parse
-from ..user_input.mistake import Mistake
+from ..user_input.errors import UserError
 from .disk_failure import watched
 
 LONGEST = 10_000
@@ -34,7 +34,7 @@ def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None)
         wait: called before each new attempt while another process holds it; None: fail at once.
 
     Raises:
-        Mistake: another process holds it, and the text says which, and since when; or nothing can
+        UserError: another process holds it, and the text says which, and since when; or nothing can
             be written there.
         DiskFailure: see `watched`.
     """
@@ -46,7 +46,7 @@ def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None)
             os.close(descriptor)
             raise OSError(errno.EINVAL, "is not a regular file")
     except OSError as error:
-        raise Mistake(f"cannot write '{path}': {error.strerror or error}") from None
+        raise UserError(f"cannot write '{path}': {error.strerror or error}") from None
     with open(descriptor, "rb") as file:
         while True:
             try:
@@ -54,7 +54,7 @@ def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None)
                 break
             except BlockingIOError:
                 if wait is None:
-                    raise Mistake(
+                    raise UserError(
                         f"{_holder(file)} works in '{folder}': wait for it, or choose another "
                         "folder"
                     ) from None

@@ -26,7 +26,7 @@ from ...generators.tvm_api import load_json, save_json, upgraded_json
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
-from .mistake import Mistake
+from .errors import UserError
 from .node_graph import BadGraph, examine
 
 GIGABYTE = 1 << 30
@@ -51,7 +51,7 @@ _PACKED = {
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
-class BadModule(Mistake):
+class BadModule(UserError):
     """The file has no well-formed module; the message says why in one sentence."""
 
 

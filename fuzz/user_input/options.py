@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from .mistake import Mistake, parse_budget
+from .errors import UserError, parse_budget
 
 EXEMPT_INSTEAD = {
     "not-idempotent": "idempotent",
@@ -63,7 +63,7 @@ class CampaignOptions:
             spelling: the option, for the message.
 
         Raises:
-            Mistake: the budget is no time.
+            UserError: the budget is no time.
         """
         if self.budget is None and self.modules is not None:
             return None
@@ -77,11 +77,11 @@ class CampaignOptions:
             more: further numbers of the consumer that are 1 at least.
 
         Raises:
-            Mistake: a number is too small.
+            UserError: a number is too small.
         """
         least = {"modules": (self.modules, 1), "seed": (self.seed, 0)}
         least |= {name: (value, 1) for name, value in more.items()}
         for name, (value, lowest) in least.items():
             if value is not None and value < lowest:
                 option = spelling.format(name)
-                raise Mistake(f"expected {option} to be {lowest} or more but got {value}")
+                raise UserError(f"expected {option} to be {lowest} or more but got {value}")

@@ -19,7 +19,7 @@ from ...oracles.passcall import BadPass, BadSpelling, parse
 from ..system.limits import adopt_orphans, die_with_parent
 from ..system.orphans import kill_descendants
 from ..system.scratch import scratch
-from .mistake import Mistake
+from .errors import UserError
 
 SECONDS = 120
 
@@ -28,7 +28,7 @@ def probe(spellings: Sequence[str]) -> None:
     """Build each pass once.
 
     Raises:
-        Mistake: one cannot be built: its file cannot be loaded, its factory raises or returns no
+        UserError: one cannot be built: its file cannot be loaded, its factory raises or returns no
             Pass, its arguments are refused, or it ends the process.
     """
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
@@ -45,15 +45,15 @@ def probe(spellings: Sequence[str]) -> None:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         except subprocess.TimeoutExpired:
-            raise Mistake(f"building {', '.join(spellings)} took over {SECONDS} s") from None
+            raise UserError(f"building {', '.join(spellings)} took over {SECONDS} s") from None
         if not result.is_file():
             how = f"ended the process with code {done.returncode}"
             if done.returncode < 0:
                 how = f"killed the process with {signal.Signals(-done.returncode).name}"
-            raise Mistake(f"building {', '.join(spellings)} {how}")
+            raise UserError(f"building {', '.join(spellings)} {how}")
         error = loads(result.read_text(encoding="utf-8"))
     if error is not None:
-        raise Mistake(error)
+        raise UserError(error)
 
 
 def _problem(spelling: str) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .mistake import Mistake, near
+from .errors import UserError, near
 
 T = TypeVar("T")
 
@@ -31,22 +31,22 @@ def read(table: Mapping[str, Any], kind: type[T], where: str) -> T:
         where: the table's place, for messages: "pyproject.toml, [tool.relaxfuzz]".
 
     Raises:
-        Mistake: an unknown or former key, a value of another type, or a missing required key.
+        UserError: an unknown or former key, a value of another type, or a missing required key.
     """
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # a dataclass
     replaced: Mapping[str, str] = getattr(kind, "REPLACED", {})
     for key in table:
         if key in replaced:
-            raise Mistake(f"{where}: {key} is now {replaced[key]}")
+            raise UserError(f"{where}: {key} is now {replaced[key]}")
         if key not in fields:
-            raise Mistake(f"{where}: no setting {key!r:.200}{near(key, fields)}")
+            raise UserError(f"{where}: no setting {key!r:.200}{near(key, fields)}")
     hints = typing.get_type_hints(kind)
     values = {}
     for key, field in fields.items():
         if key in table:
             values[field.name] = _value(table[key], hints[field.name], where, key)
         elif field.default is field.default_factory is dataclasses.MISSING:
-            raise Mistake(f"{where}: {key} is missing")
+            raise UserError(f"{where}: {key} is missing")
     return kind(**values)
 
 
@@ -75,7 +75,7 @@ def _value(value: Any, kind: Any, where: str, key: str) -> Any:
         return Path(text)
     if issubclass(kind, enum.StrEnum):
         if value not in list(kind):
-            raise Mistake(f"{where}: no {key} {value!r}{near(str(value), list(kind))}")
+            raise UserError(f"{where}: no {key} {value!r}{near(str(value), list(kind))}")
         return kind(value)
     return _plain(value, kind, where, key)
 
@@ -94,5 +94,5 @@ def _table(value: Any, where: str, key: str) -> Mapping[str, Any]:
     return value
 
 
-def _unexpected(wanted: str, value: object, where: str, key: str) -> Mistake:
-    return Mistake(f"{where}: expected {key} to be {wanted} but got {value!r:.200}")
+def _unexpected(wanted: str, value: object, where: str, key: str) -> UserError:
+    return UserError(f"{where}: expected {key} to be {wanted} but got {value!r:.200}")

@@ -10,7 +10,7 @@ from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
 from ...oracles.passcall import BadSpelling, PassCall, parse
 from ..process.targets import Target
-from .mistake import Mistake, near
+from .errors import UserError, near
 from .options import Relaxations
 from .probe import probe
 
@@ -28,14 +28,14 @@ def targets(
         own: relaxations by spelling; spellings that are not fuzzed are ignored.
 
     Raises:
-        Mistake: an unknown name or stage, a factory that returns no pass, or relaxations of a pass
+        UserError: an unknown name or stage, a factory without a pass, or relaxations of a pass
             of TVM, whose contract is in the catalogue.
     """
     if not spellings:
         for each in (relaxations, *own.values()):
             check_names(each)
         if relaxations != Relaxations():
-            raise Mistake(
+            raise UserError(
                 "--like, --stage and --exempt describe a pass of your own: "
                 "name it as path/to/file.py:factory"
             )
@@ -43,7 +43,7 @@ def targets(
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own).items():
         if named.setdefault(target.name, target) != target:
-            raise Mistake(
+            raise UserError(
                 f"two passes are named {target.name!r}, the second as {spelling!r}; "
                 "run them one after the other"
             )
@@ -56,7 +56,7 @@ def by_spelling(
     """The target of each spelling; several may have the same name, unlike in one campaign.
 
     Raises:
-        Mistake: see `targets`.
+        UserError: see `targets`.
     """
     for each in (relaxations, *own.values()):
         check_names(each)
@@ -66,7 +66,7 @@ def by_spelling(
     for spelling, call in _built(likes).items():
         mine = call.factory is not None
         if not mine and spelling in own:
-            raise Mistake(
+            raise UserError(
                 f"promises of {spelling!r}: it is a pass of TVM, whose contract is in the catalogue"
             )
         plain = call.expr.endswith("()") and call.name in catalogue and not mine
@@ -83,17 +83,17 @@ def check_names(relaxations: Relaxations) -> None:
     """Check the names of a pass, stages and oracles in relaxations.
 
     Raises:
-        Mistake: there is none of that name.
+        UserError: there is none of that name.
     """
     if relaxations.like is not None and relaxations.like not in catalogue:
-        raise Mistake(
+        raise UserError(
             f"no pass {relaxations.like!r} in the catalogue{near(relaxations.like, catalogue)}"
         )
     for stage in relaxations.stages:
         stage_of(stage)
     for name in relaxations.exempt:
         if name not in ORACLES and name != VALUES:
-            raise Mistake(f"no oracle {name!r} to exempt from{near(name, (*ORACLES, VALUES))}")
+            raise UserError(f"no oracle {name!r} to exempt from{near(name, (*ORACLES, VALUES))}")
 
 
 def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, PassCall]:
@@ -103,7 +103,7 @@ def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, 
         like: the pass of the catalogue whose contract the user's own passes keep.
 
     Raises:
-        Mistake: see `targets`.
+        UserError: see `targets`.
     """
     return _built(dict.fromkeys(spellings, like))
 
@@ -116,11 +116,11 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     """
     for like in likes.values():
         if like is not None and like not in catalogue:
-            raise Mistake(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
+            raise UserError(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
     try:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
     doubtful = [s for s, call in calls.items() if call.factory or not call.expr.endswith("()")]
     if doubtful:
         probe(doubtful)
@@ -134,11 +134,11 @@ def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The names of oracles, checked.
 
     Raises:
-        Mistake: there is no oracle of that name.
+        UserError: there is no oracle of that name.
     """
     for name in names or ():
         if name not in ORACLES:
-            raise Mistake(f"no oracle {name!r}{near(name, ORACLES)}")
+            raise UserError(f"no oracle {name!r}{near(name, ORACLES)}")
     return names
 
 
@@ -146,9 +146,9 @@ def stage_of(name: str) -> Stage:
     """The stage of this name.
 
     Raises:
-        Mistake: there is none.
+        UserError: there is none.
     """
     try:
         return Stage(name)
     except ValueError:
-        raise Mistake(f"no stage {name!r}{near(name, list(Stage))}") from None
+        raise UserError(f"no stage {name!r}{near(name, list(Stage))}") from None

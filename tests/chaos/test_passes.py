@@ -110,7 +110,7 @@ EXPECTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RelaxfuzzError:
     """What came of a campaign."""
 
     code: int
@@ -148,7 +148,7 @@ def run(folder: Path, *names: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def campaign(folder: Path, *names: str) -> Told:
+def campaign(folder: Path, *names: str) -> RelaxfuzzError:
     """Run the command, and take apart what it said."""
     done = run(folder, *names)
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -158,7 +158,7 @@ def campaign(folder: Path, *names: str) -> Told:
             assert event["confirmed"]
             findings.setdefault((event["pass"], event["oracle"]), set()).add(tuple(event["key"]))
             assert not _CONTROL.search(event["title"])
-    return Told(done.returncode, findings, done.stdout, done.stderr, events[-1])
+    return RelaxfuzzError(done.returncode, findings, done.stdout, done.stderr, events[-1])
 
 
 def _left(mark: str) -> list[str]:
@@ -174,7 +174,7 @@ def _left(mark: str) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RelaxfuzzError:
     """A campaign of the two others alone."""
     told = campaign(tmp_path_factory.mktemp("undisturbed") / "work", "innocent", "spotless")
     assert told.code == 1
@@ -191,7 +191,9 @@ def _groups() -> list[list[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", _groups(), ids="+".join)
-def test_passes_that_misbehave(names: list[str], tmp_path: Path, undisturbed: Told) -> None:
+def test_passes_that_misbehave(
+    names: list[str], tmp_path: Path, undisturbed: RelaxfuzzError
+) -> None:
     told = campaign(tmp_path / "work", *names, "innocent", "spotless")
     assert told.code == 1, told.stderr[-2000:]
     assert "fault of relaxfuzz" not in told.stderr

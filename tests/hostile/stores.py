@@ -38,7 +38,7 @@ from relaxfuzz.fuzz.process.serialize import plain
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.listing import Filter, list_rows
 from relaxfuzz.fuzz.reproducer import source_of
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
@@ -277,7 +277,7 @@ class Tally:
         try:
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 result = work()
-        except (Mistake, *refusals) as error:
+        except (UserError, *refusals) as error:
             text = message(str(error))
             assert len(text) < LONGEST, text
             self.refused[kind(text)] += 1

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from relaxfuzz.fuzz.system.script_runner import STDERR_KEPT, Runners
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.probe import probe
 
 
@@ -67,6 +67,6 @@ def test_a_pass_that_floods_and_forks_while_it_is_built(tmp_path: Path) -> None:
         "    time.sleep(0.01)\n"
         "raise ValueError('\\x1b[2J')\n"
     )
-    with pytest.raises(Mistake, match="ValueError"):
+    with pytest.raises(UserError, match="ValueError"):
         probe([f"{path}:factory"])
     assert not psutil.pid_exists(int(started.read_text()))

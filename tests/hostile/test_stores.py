@@ -41,7 +41,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import ProtocolError, Submit, decode_request, encode
 from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.fuzz.system.lock import LOCK, alone
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.passcall import PassCall
 from tests.fuzz.changed import changed
 
@@ -232,7 +232,7 @@ def test_nothing_is_written_through_a_link(store: Path, tmp_path: Path, name: st
     shutil.rmtree(store / name, ignore_errors=True)
     target = elsewhere / "victim" if name == LOCK else elsewhere
     (store / name).symlink_to(target)
-    with pytest.raises(Mistake, match="cannot write"), Store(store), alone(store, "test"):
+    with pytest.raises(UserError, match="cannot write"), Store(store), alone(store, "test"):
         pass
     assert list(elsewhere.iterdir()) == []
 
@@ -240,7 +240,7 @@ def test_nothing_is_written_through_a_link(store: Path, tmp_path: Path, name: st
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/b.py", "..", "x\0.py", ""])
 def test_a_reproducer_lies_in_the_store(store: Path, finding: Finding, name: str) -> None:
     text = json.loads(finding.to_json()) | {"reproducer": name}
-    with pytest.raises(Mistake, match="reproducer="):
+    with pytest.raises(UserError, match="reproducer="):
         Finding.from_json(json.dumps(text))
 
 
@@ -308,7 +308,7 @@ def test_a_value_of_gigabytes_is_not_read(store: Path) -> None:
 
 def test_a_text_of_many_pieces_is_not_taken_apart(finding: Finding) -> None:
     text = finding.to_json().replace('"ops": []', f'"ops": [{"[]," * 4_000_000}[]]')
-    with pytest.raises(Mistake, match="too many pieces"):
+    with pytest.raises(UserError, match="too many pieces"):
         Finding.from_json(text)
 
 
@@ -614,7 +614,7 @@ def fuzz_files(count: int) -> Tally:
         path.unlink()
         os.mkfifo(path)
         for refused in (lambda: load(path), lambda: known(path), lambda: corpus.entry(path)):
-            with pytest.raises((Mistake, ValueError, OSError), match="not a regular file"):
+            with pytest.raises((UserError, ValueError, OSError), match="not a regular file"):
                 refused()
     return tally
 
@@ -634,6 +634,6 @@ def test_who_holds_a_folder_is_told_as_far_as_it_can_be(tmp_path: Path) -> None:
     for odd in (*ODD, {"command": "\x1b[2J", "pid": 1, "since": 1e300}, {"since": []}):
         with alone(tmp_path, "one"):
             (tmp_path / LOCK).write_text(json.dumps(odd))
-            with pytest.raises(Mistake, match="works in") as raised, alone(tmp_path, "two"):
+            with pytest.raises(UserError, match="works in") as raised, alone(tmp_path, "two"):
                 pass
             shows(str(raised.value))

@@ -21,7 +21,7 @@ from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.system.subprocesses import Stopped, Subprocesses
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
 
@@ -339,7 +339,7 @@ def test_what_cannot_be_bisected_is_a_mistake(tmp_path: Path, finding: Finding, 
         store.put(finding)
         if what == "several":
             store.put(changed(finding, key=("b",)))
-    with pytest.raises(Mistake, match="expected one finding" if what == "several" else what):
+    with pytest.raises(UserError, match="expected one finding" if what == "several" else what):
         bisect.item(tmp_path / "store")
 
 

@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.bisect import environments
 from relaxfuzz.fuzz.bisect.environments import Unusable, choices, environment
 from relaxfuzz.fuzz.system.lock import LOCK, alone
 from relaxfuzz.fuzz.system.subprocesses import Stopped, Subprocesses
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_paths_stay_in_the_order_given(plain: Path) -> None:
     ],
 )
 def test_anything_else_is_a_mistake(asked: str, said: str) -> None:
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(UserError, match=said):
         choices([asked])
 
 

@@ -42,7 +42,7 @@ from relaxfuzz.fuzz.process.protocol import (
     mark,
 )
 from relaxfuzz.fuzz.process.targets import PassStats, Target
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -125,7 +125,7 @@ def test_a_pass_that_cannot_be_had_any_more_ends_the_campaign(
     gone = PassCall("gone()", factory=f"{tmp_path / 'gone.py'}:make")
     config = CampaignConfig(seed=1, modules=4, targets=(Target("gone", gone),), limits=LIMITS)
     events: list[Event] = []
-    with pytest.raises(Mistake, match=r"gone\.py:make"):
+    with pytest.raises(UserError, match=r"gone\.py:make"):
         events.extend(run(config, pool))
     assert isinstance(events[-1], Finished)
     assert events[-1].stopped

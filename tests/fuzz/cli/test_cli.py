@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.user_input.mistake import Mistake, parse_budget
+from relaxfuzz.fuzz.user_input.errors import UserError, parse_budget
 
 from ...commands import relaxfuzz
 
@@ -142,7 +142,7 @@ def test_budget(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "s", "5x", "-5s", "5 minutes", "0", "m5", "nan"])
 def test_budget_of_nonsense(text: str) -> None:
-    with pytest.raises(Mistake, match="expected a budget"):
+    with pytest.raises(UserError, match="expected a budget"):
         parse_budget(text)
 
 

@@ -15,7 +15,7 @@ from relaxfuzz.fuzz.process.executor import ask
 from relaxfuzz.fuzz.process.jobs import Explain
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Died
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.explain import Explanation
 
 from ...commands import relaxfuzz
@@ -118,7 +118,7 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
     ],
 )
 def test_mistakes(file: str, pipeline: str, said: str) -> None:
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         run(Path(file), pipeline, json=False)
     assert said in str(caught.value)
 

@@ -27,7 +27,7 @@ from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Ended, Reply, Result
 from relaxfuzz.fuzz.process.targets import Target
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.paths import VARIABLE
 from relaxfuzz.oracles.violation import Violation
@@ -148,13 +148,13 @@ def test_chains_of_imports_may_be_long(write: Write) -> None:
 def test_too_much_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write({"acme/__init__.py": "", "acme/big.bin": "x" * 4000, "acme/small.bin": "x" * 10})
     monkeypatch.setattr(code, "LIMIT", 2000)
-    with pytest.raises(Mistake, match=r"the largest: '.*big\.bin' \(0\.0 MB\), '.*small\.bin'"):
+    with pytest.raises(UserError, match=r"the largest: '.*big\.bin' \(0\.0 MB\), '.*small\.bin'"):
         code_of("acme:Make")
 
 
 def test_a_file_that_is_gone_is_a_mistake(write: Write) -> None:
     folder = write({"a.py": ""})
-    with pytest.raises(Mistake, match=r"cannot send '.*/gone\.py' to workers: No such file"):
+    with pytest.raises(UserError, match=r"cannot send '.*/gone\.py' to workers: No such file"):
         code_of(f"{folder}/gone.py:make")
 
 

@@ -32,7 +32,7 @@ from relaxfuzz.fuzz.process.executor import Executor, ExecutorError
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Ended, Reply, Result
 from relaxfuzz.fuzz.process.targets import Target
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.passcall import PassCall
 
 CONFIG = CampaignConfig(
@@ -134,7 +134,7 @@ def test_without_workers_or_scheduler_it_says_so(
     cluster: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cluster_executor, "WORKERS", 1.0)
-    with pytest.raises(Mistake, match=r"no worker was at .* start some"), executor(cluster):
+    with pytest.raises(UserError, match=r"no worker was at .* start some"), executor(cluster):
         pass
     out = tmp_path / "out"
     asked = ["run", "--modules", "1", "--out", str(out), "--scheduler", cluster.address]
@@ -143,7 +143,7 @@ def test_without_workers_or_scheduler_it_says_so(
     assert "no worker was at" in result.stderr
     assert not out.exists()
     with (
-        pytest.raises(Mistake, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "),
+        pytest.raises(UserError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "),
         connect(Where(scheduler="tcp://127.0.0.1:1"), 1),
     ):
         pass
@@ -160,7 +160,10 @@ def test_a_worker_with_other_sources_is_left_out(
     changed.write_text(f"{changed.read_text()}# another way to draw\n")
     cluster.add({"PYTHONPATH": str(other.parent)})
     monkeypatch.setattr(cluster_executor, "WORKERS", 1800.0)  # nobody waits for that
-    with pytest.raises(Mistake, match=r"the sources of relaxfuzz .* instead of"), executor(cluster):
+    with (
+        pytest.raises(UserError, match=r"the sources of relaxfuzz .* instead of"),
+        executor(cluster),
+    ):
         pass
     cluster.add()
     with executor(cluster) as (made, said):

@@ -26,7 +26,7 @@ from relaxfuzz.fuzz.findings.known import (
 )
 from relaxfuzz.fuzz.findings.replay import Status
 from relaxfuzz.fuzz.process.targets import PassStats, Target
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Violation
@@ -175,10 +175,10 @@ def test_the_users_folder_is_taken_if_it_is_there(
 
 
 def test_bad_folders_are_the_users_mistake(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="nowhere"):
+    with pytest.raises(UserError, match="nowhere"):
         Choice(folders=(tmp_path / "nowhere",)).load(HERE)
     (tmp_path / "x.toml").write_text("[")
-    with pytest.raises(Mistake, match=r"x\.toml"):
+    with pytest.raises(UserError, match=r"x\.toml"):
         Choice(folders=(tmp_path,)).load(HERE)
 
 

@@ -17,7 +17,7 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.executor import check
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.passcall import PassCall
 from tests.fuzz.changed import changed
 
@@ -89,7 +89,7 @@ def test_what_is_no_finding_is_named(finding: Finding, tmp_path: Path, name: str
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("")
     Store(tmp_path / "store").close()
-    with pytest.raises(Mistake, match=name.rpartition("/")[2]):
+    with pytest.raises(UserError, match=name.rpartition("/")[2]):
         list(items(tmp_path / name))
 
 
@@ -161,7 +161,7 @@ def test_a_file_of_a_corpus_that_cannot_be_run(pool: LocalPool, tmp_path: Path) 
 
 def test_a_corpus_file_without_a_field_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text('# pass: FuseOps\n\nif __name__ == "__main__":\n    1\n')
-    with pytest.raises(Mistake, match=r"one\.py lacks .*'oracle'"):
+    with pytest.raises(UserError, match=r"one\.py lacks .*'oracle'"):
         list(items(tmp_path))
 
 

@@ -19,7 +19,7 @@ from relaxfuzz.fuzz.nightly.config import (
     plan,
     within,
 )
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.options import Relaxations
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -140,19 +140,19 @@ def test_a_mistake_names_its_place_and_what_would_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "night.toml").write_text(text)
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         plan(load(Path("night.toml")), Options(), "night.toml")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_mistake_on_the_command_line_is_none_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"^expected a budget .* but got --budget 'soon'$"):
+    with pytest.raises(UserError, match=r"^expected a budget .* but got --budget 'soon'$"):
         planned("", tmp_path, Options(budget="soon"))
 
 
 def test_no_file_is_said(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"cannot read '.*gone\.toml': No such file"):
+    with pytest.raises(UserError, match=r"cannot read '.*gone\.toml': No such file"):
         load(tmp_path / "gone.toml")
-    with pytest.raises(Mistake, match="cannot read"):
+    with pytest.raises(UserError, match="cannot read"):
         load(tmp_path)

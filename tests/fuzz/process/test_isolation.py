@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.process import death, executor
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Death, Died, Limits, Position
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Violation
@@ -142,7 +142,7 @@ def test_a_pass_that_cannot_be_loaded_any_more_is_the_users_mistake(
     pool: LocalPool, sums: str, tmp_path: Path
 ) -> None:
     gone = PassCall("make()", factory=f"{tmp_path / 'gone.py'}:make")
-    with pytest.raises(Mistake, match=r"gone\.py:make cannot be loaded") as raised:
+    with pytest.raises(UserError, match=r"gone\.py:make cannot be loaded") as raised:
         executor.check(pool, Check(module=sums, calls=(gone,)))
     assert "\n" not in str(raised.value)
 

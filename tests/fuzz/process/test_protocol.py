@@ -138,7 +138,7 @@ REPLIES: list[Reply] = [
     *(Result(id, value) for id, (_, values) in enumerate(EXAMPLES) for value in values),
     Failed(1, "Traceback …", POSITION),
     Failed(1, "Traceback …", None),
-    Failed(1, "no such file", POSITION, mistake=True),
+    Failed(1, "no such file", POSITION, user_error=True),
     Ready(VERSION, 4711, "0.27.0"),
     Forked(1, 4711, 2),
     Heartbeat(1, POSITION),

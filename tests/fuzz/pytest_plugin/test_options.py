@@ -1,4 +1,4 @@
-"""What can be asked of the plugin, and the mistakes in it."""
+"""What can be asked of the plugin, and the user_errors in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relaxfuzz report`: files, and mistakes."""
+"""`relaxfuzz report`: files, and user_errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import relaxfuzz.fuzz.report as package
 from relaxfuzz.fuzz.cli.report import run
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def test_forms_that_are_named(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"no findings in '.*': it has no findings\.sqlite"):
+    with pytest.raises(UserError, match=r"no findings in '.*': it has no findings\.sqlite"):
         run(tmp_path, {})
     (tmp_path / "findings.sqlite").write_text("something else" * 100)
-    with pytest.raises(Mistake, match="cannot use"):
+    with pytest.raises(UserError, match="cannot use"):
         run(tmp_path, {})
 
 
 def test_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     for path, why in ((tmp_path, "Is a directory"), (tmp_path / "a" / "b" / "c", "No such file")):
-        with pytest.raises(Mistake, match=f"cannot write --markdown '{path}': {why}"):
+        with pytest.raises(UserError, match=f"cannot write --markdown '{path}': {why}"):
             run(folder, {"markdown": path})
 
 
@@ -54,5 +54,5 @@ def test_an_extra_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delitem(sys.modules, f"{package.__name__}.html", raising=False)
     monkeypatch.delattr(package, "html", raising=False)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(Mistake, match=r"--html needs jinja2.*relaxfuzz\[report\]"):
+    with pytest.raises(UserError, match=r"--html needs jinja2.*relaxfuzz\[report\]"):
         run(folder, {})

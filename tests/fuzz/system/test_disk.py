@@ -13,7 +13,7 @@ import pytest
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.system.disk import AGED, parse_size, prune, size, used
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.violation import Violation
 
 
@@ -94,7 +94,7 @@ def test_sizes_are_read(text: str, bytes: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "GB", "1", "0GB", "-1GB", "1 gigabyte", "1.GB"])
 def test_invalid_sizes_are_refused(text: str) -> None:
-    with pytest.raises(Mistake, match="expected a size such as 500MB or 1GB but got"):
+    with pytest.raises(UserError, match="expected a size such as 500MB or 1GB but got"):
         parse_size(text)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz.fuzz.system.lock import LOCK, alone
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 
 HOLD = """\
 import sys
@@ -43,7 +43,7 @@ def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_the_refusal_names_the_holder_and_the_time(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         today = time.strftime("%Y-%m-%d")
-        with pytest.raises(Mistake) as refused, alone(tmp_path, "mine"):
+        with pytest.raises(UserError) as refused, alone(tmp_path, "mine"):
             pass
         assert f"relaxfuzz nightly (process {process.pid}, since {today}" in str(refused.value)
         assert str(tmp_path) in str(refused.value)
@@ -53,7 +53,7 @@ def test_a_killed_process_releases_the_lock(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        refused = pytest.raises(Mistake, match=rf"^a \(process {os.getpid()},")
+        refused = pytest.raises(UserError, match=rf"^a \(process {os.getpid()},")
         with alone(tmp_path, "a"), refused, alone(tmp_path, "b"):
             pass
 
@@ -61,7 +61,7 @@ def test_a_killed_process_releases_the_lock(tmp_path: Path) -> None:
 def test_it_is_released_with_the_block_and_its_file_is_overwritten(tmp_path: Path) -> None:
     with alone(tmp_path, "a name that is long"):
         pass
-    refused = pytest.raises(Mistake, match=r"^b \(process")
+    refused = pytest.raises(UserError, match=r"^b \(process")
     with alone(tmp_path, "b"), refused, alone(tmp_path, "c"):
         pass
 
@@ -69,5 +69,5 @@ def test_it_is_released_with_the_block_and_its_file_is_overwritten(tmp_path: Pat
 def test_a_holder_that_has_not_written_its_name_keeps_the_lock(tmp_path: Path) -> None:
     with alone(tmp_path, "a"):
         (tmp_path / LOCK).write_text("")
-        with pytest.raises(Mistake, match="another relaxfuzz"), alone(tmp_path, "b"):
+        with pytest.raises(UserError, match="another relaxfuzz"), alone(tmp_path, "b"):
             pass

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz.fuzz.pytest_plugin import options
-from relaxfuzz.fuzz.user_input.mistake import Mistake
+from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.settings import read
 
@@ -107,7 +107,7 @@ def test_what_is_not_there_has_its_default() -> None:
     ],
 )
 def test_a_mistake_names_its_place_and_what_would_do(text: str, said: str) -> None:
-    with pytest.raises(Mistake) as raised:
+    with pytest.raises(UserError) as raised:
         parsed(text)
     assert said in str(raised.value)
 
@@ -158,7 +158,7 @@ PROMISES = '[tool.relaxfuzz.promises."a:B"]\n'
     ],
 )
 def test_a_mistake_in_pyproject(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(Mistake) as raised:
+    with pytest.raises(UserError) as raised:
         in_pyproject(tmp_path, text)
     assert said in str(raised.value)
     assert str(raised.value).startswith(str(tmp_path / "pyproject.toml"))

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from ...generators.near import did_you_mean
 
 
-class Told(Exception):
+class RelaxfuzzError(Exception):
     """An error whose message is complete: no traceback is printed."""
 
 
-class Mistake(Told):
+class UserError(RelaxfuzzError):
     """An error in the user's input; the message says what is wrong, and what to write instead."""
 
 
@@ -29,7 +29,7 @@ def parse_budget(text: str, setting: str = "--budget") -> float:
         setting: the option or setting, for the message.
 
     Raises:
-        Mistake: it is no time, or zero.
+        UserError: it is no time, or zero.
     """
     spelled = text.strip().lower()
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", spelled):
@@ -37,7 +37,7 @@ def parse_budget(text: str, setting: str = "--budget") -> float:
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smh])", spelled)
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if "".join(number + unit for number, unit in parts) != spelled or not 0 < seconds < LONGEST:
-        raise Mistake(f"expected a budget such as 60s, 5m or 1h but got {setting} {text!r}")
+        raise UserError(f"expected a budget such as 60s, 5m or 1h but got {setting} {text!r}")
     return seconds
 
 
