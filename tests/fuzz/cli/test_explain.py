@@ -109,7 +109,7 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("file", "pipeline", "said"),
+    ("file", "pipeline", "message"),
     [
         ("model.py", "defautl", "no pipeline 'defautl'. Did you mean 'default'?"),
         ("model.py", "nothing.py:pipeline", "No file 'nothing.py'"),
@@ -117,10 +117,10 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
         ("nothing.py", "default", "no module file 'nothing.py'"),
     ],
 )
-def test_mistakes(file: str, pipeline: str, said: str) -> None:
+def test_mistakes(file: str, pipeline: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         run(Path(file), pipeline, json=False)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_an_ill_formed_module_is_explained_not_refused(
