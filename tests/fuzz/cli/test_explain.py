@@ -76,7 +76,7 @@ def test_the_page() -> None:
     assert lines[at + 1].index("^") == lines[at].index("R.add(x, y)")
     assert lines[at + 1].count("^") == len("R.add(x, y)")
     assert any(line.strip().startswith("= help: ") for line in lines)
-    assert lines[-1] == "1 explained, 15 steps of the pipeline 'default' ran."
+    assert lines[-1] == "1 problem explained; 15 steps of the pipeline 'default' ran."
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in done.stdout
 
