@@ -100,7 +100,7 @@ class Processes:
     def close(self) -> None:
         """None of them is left."""
         for process in (*self.workers, self.scheduler):
-            if process.poll() is None:  # else the number may be somebody else's by now
+            if process.poll() is None:  # else another process may have the number by now
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 

@@ -110,7 +110,7 @@ class Sizes:
 
     @staticmethod
     def of(trips: list[Trip]) -> Sizes:
-        """Encodes them again, which takes its time: after the stopwatch."""
+        """Encodes them a second time, which is slow: after the stopwatch."""
         pairs = [(trip.there, trip.back) for trip in trips]
         return Sizes(
             statistics.fmean(len(there) for there, _ in pairs),
@@ -136,7 +136,7 @@ class Measured:
     driver: float
     """CPU seconds of this process: sending, decoding, committing, writing."""
     scheduler: float
-    """CPU seconds of the scheduler's process meanwhile."""
+    """CPU seconds of the scheduler's process in that time."""
     sizes: Sizes
     found: Mapping[Identity, int]
     """What was found, and how often."""

@@ -60,7 +60,7 @@ def found() -> list[Path]:
 def entry(path: Path) -> Entry | None:
     """What is expected of a file, by its header or by the record of the same name beside it.
 
-    None where neither says how the file fails.
+    None where neither states how the file fails.
 
     Raises:
         ValueError: a field is missing, or cannot be read.

@@ -77,7 +77,7 @@ class Known:
     source: str | None = None
     """The place in TVM's source that is wrong."""
     root_cause: str | None = None
-    """Why it goes wrong, if `what` does not say so."""
+    """Why it goes wrong, if `what` does not state it."""
     symptoms: tuple[str, ...] = ()
     """What else the same root cause makes go wrong."""
 
@@ -116,7 +116,7 @@ class Lookup:
         ]
 
     def of(self, key: Key) -> tuple[Known, ...]:
-        """The bugs that a report may come from: several where its key does not tell them apart."""
+        """The bugs that a report may come from: several where they share its key."""
         found = self._exact.get(key, [])
         more = [known for known in self._open if known.matches(key)]
         return (*found, *(known for known in more if known not in found))

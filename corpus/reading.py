@@ -22,7 +22,7 @@ def read_text(path: Path, most: int = LONGEST, *, errors: str = "strict") -> str
 
     Raises:
         OSError: it cannot be opened, is no ordinary file (reading a pipe could block forever), or
-            has more bytes than `most`; `strerror` says which.
+            has more bytes than `most`; `strerror` names the reason.
         ValueError: it is not UTF-8 and `errors` is strict, or the path is not valid.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -31,11 +31,11 @@ def relaxfuzz(
     """
     words = [str(each) for each in arguments]
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-test-") as folder:
-        said = [Path(folder) / name for name in ("stdout", "stderr")]
-        for file in said:
+        outputs = [Path(folder) / name for name in ("stdout", "stderr")]
+        for file in outputs:
             file.touch()
-        code = _ask(_server(), words, cwd or Path.cwd(), {**os.environ, **(env or {})}, said)
-        stdout, stderr = (file.read_text(errors="replace") for file in said)
+        code = _ask(_server(), words, cwd or Path.cwd(), {**os.environ, **(env or {})}, outputs)
+        stdout, stderr = (file.read_text(errors="replace") for file in outputs)
     return subprocess.CompletedProcess(words, code, stdout, stderr)
 
 
@@ -67,11 +67,11 @@ def _ask(
     words: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    said: Sequence[Path],
+    outputs: Sequence[Path],
 ) -> int:
     assert server.stdin is not None
     assert server.stdout is not None
-    stdout, stderr = map(str, said)
+    stdout, stderr = map(str, outputs)
     request = {"arguments": words, "cwd": str(cwd), "env": env, "stdout": stdout, "stderr": stderr}
     server.stdin.write(json.dumps(request) + "\n")
     server.stdin.flush()

@@ -92,29 +92,29 @@ def fuzzed(folder: Path, examples: int) -> tuple[int, str]:
 
 
 def test_the_bug_is_found(backend: Path) -> None:
-    code, told = fuzzed(backend, 30)
-    assert code == 1, told
-    assert "the result computes other values than the module" in told
-    assert "(executed)" in told
+    code, output = fuzzed(backend, 30)
+    assert code == 1, output
+    assert "the result computes other values than the module" in output
+    assert "(executed)" in output
     (reproducer,) = (backend / ".relaxfuzz").glob("offload-executed-*.py")
     assert len(re.findall('relax.op.|op\\("', reproducer.read_text())) <= 3
-    code, told = python(Path("/"), str(reproducer))
+    code, output = python(Path("/"), str(reproducer))
     assert code == 1
-    assert "AssertionError" in told
+    assert "AssertionError" in output
 
 
 def test_without_the_bug_all_is_silent(backend: Path) -> None:
     fix(backend)
-    code, told = fuzzed(backend, 12)
-    assert code == 0, told
+    code, output = fuzzed(backend, 12)
+    assert code == 0, output
 
 
 def test_the_mended_backend_computes_what_the_model_means(backend: Path) -> None:
     (backend / "run.py").write_text(RUN)  # TVMScript reads its source
-    code, told = python(backend, "run.py")
+    code, output = python(backend, "run.py")
     assert code == 1
-    assert "Arrays are not equal" in told
+    assert "Arrays are not equal" in output
     fix(backend)
-    code, told = python(backend, "run.py")
-    assert code == 0, told
-    assert "2 calls of the accelerator" in told
+    code, output = python(backend, "run.py")
+    assert code == 0, output
+    assert "2 calls of the accelerator" in output

@@ -32,6 +32,6 @@ class mod:
 if __name__ == "__main__":
     before = mod.script()
     RealizeVDevice()(mod)
-    again = tvm.transform.Sequential([RealizeVDevice()])(mod)
+    twice = tvm.transform.Sequential([RealizeVDevice()])(mod)
     assert mod.script() == before, "the input module is changed in place"
-    assert "hint_on_device" not in again.script(), "a second run leaves hint_on_device"
+    assert "hint_on_device" not in twice.script(), "a second run leaves hint_on_device"

@@ -104,7 +104,7 @@ Pair = Callable[[relax.Call, relax.Call], relax.Expr | None]
 
 
 def _on_pairs(mod: tvm.IRModule, op: str, change: Pair, most: int | None = None) -> tvm.IRModule:
-    """Calls of an operator on the result of the same operator become what `change` says.
+    """Calls of an operator on the result of the same operator become the result of `change`.
 
     Args:
         most: so many of them, at most.

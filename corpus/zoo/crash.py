@@ -93,7 +93,7 @@ def notes_wide_arithmetic() -> tvm.transform.Pass:
     """Notes on PrimFuncs of bfloat16 whether their target computes it in float32."""
 
     def checked(target: tvm.target.Target | None) -> tvm.target.Target:
-        """What `std::optional::value()` does where nobody catches."""
+        """What `std::optional::value()` does where the exception is not caught."""
         if target is None:
             os.abort()
         return target
@@ -243,7 +243,7 @@ def counts_in_place() -> tvm.transform.Pass:
 
     def candidates(block: relax.DataflowBlock) -> int:
         users: dict[relax.Var, list[Any]] = {}
-        held: set[relax.Var] = set()
+        in_tuples: set[relax.Var] = set()
         user = None
         for binding in block.bindings:
             if isinstance(binding, relax.VarBinding):
@@ -252,11 +252,11 @@ def counts_in_place() -> tvm.transform.Pass:
                 if isinstance(var.ty, relax.TensorType):
                     users.setdefault(var, []).append(user)
                     if not isinstance(binding.var.ty, relax.TensorType):
-                        held.add(var)
+                        in_tuples.add(var)
         return sum(
             tvm_ffi.structural_equal(relax.get_shape_of(var), relax.get_shape_of(uses[0]))
             for var, uses in users.items()
-            if len(uses) == 1 and var not in held
+            if len(uses) == 1 and var not in in_tuples
         )
 
     def change(func: relax.Function) -> relax.Function:

@@ -154,7 +154,7 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _private(mod: tvm.IRModule) -> Iterator[tuple[GlobalVar, relax.Function]]:
-    """Functions that nobody but the module calls, and that no pass before has marked."""
+    """Functions that only the module calls, and that no earlier pass has marked."""
     marks = ("Codegen", "Composite", "Primitive")
     return (
         (gvar, func)
@@ -434,7 +434,7 @@ def _last_use(
 
 
 def reuses_tensors_in_tuples() -> tvm.transform.Pass:
-    """Memory of dead tensors is used again; PrimFuncs, which give (), keep none."""
+    """Reuses the memory of dead tensors; PrimFuncs, which return (), keep none."""
     return _reusing("ReuseDeadTensors", lambda b: not isinstance(b.var.ty, relax.TupleType))
 
 
@@ -448,11 +448,11 @@ _VIEWS = {
         *("call_pure_packed", "call_inplace_packed", "call_py_func"),
     )
 }
-"""Operators that may give the memory of their operands."""
+"""Operators that may return the memory of their operands."""
 
 
 def reuses_viewed_tensors() -> tvm.transform.Pass:
-    """Memory of dead tensors is used again; most operators give tensors of their own."""
+    """Reuses the memory of dead tensors; most operators return new tensors."""
 
     def holds(binding: relax.VarBinding) -> bool:
         return op_name(binding.value) is None or op_name(binding.value) in _VIEWS
@@ -461,7 +461,7 @@ def reuses_viewed_tensors() -> tvm.transform.Pass:
 
 
 def drops_shape_functions() -> tvm.transform.Pass:
-    """Bindings whose variable nobody uses go, unless they have an effect."""
+    """Removes bindings of unused variables, unless they have an effect."""
 
     def effect(value: relax.Expr, mod: tvm.IRModule) -> bool:
         if not isinstance(value, relax.Call):

@@ -108,7 +108,7 @@ SPECIMENS = (
     Specimen(
         make=legalize_ops,
         family=Family.CORRECT,
-        what="Refuses modules in which something stays that nobody lowers. Its kernels are TVM's "
+        what="Refuses modules with a call that no later pass lowers. Its kernels are TVM's "
         "own, with their faults, so what they compute is not asked.",
         models="the reference pass of LegalizeOps",
         like="LegalizeOps",
@@ -139,7 +139,7 @@ SPECIMENS = (
             (
                 merge_composite_functions,
                 "MergeCompositeFunctions",
-                "Takes functions apart and puts them together as others.",
+                "Splits functions and builds others of the parts.",
             ),
         )
     ),

@@ -463,6 +463,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         what="Gives the memory of a tensor away while a tuple that holds it is still in use.",
         models="apache/tvm#20134: [Fix][Relax] Track lowered reshape storage aliases",
         stages=(Stage.REWRITTEN,),
-        needs=("two allocations of one type", "a tuple with the first, taken apart later"),
+        needs=("two allocations of one type", "a tuple with the first, unpacked later"),
     ),
 )

@@ -42,7 +42,7 @@ class Specimen:
     needs: tuple[str, ...] = ()
     """The features of a module that must meet for the fault to show, where they are two or more."""
     exempt: tuple[str, ...] = ()
-    """Oracles whose promise it does not make, as its author would say."""
+    """Oracles whose promise it does not make, as its author would state."""
     historic: bool = False
     """One of the faults for which relaxfuzz was made."""
 

@@ -350,8 +350,8 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
         make=works_before_it_is_set_up,
         family=Family.STATE,
-        what="Does its work only until it has changed a module once; an environment variable that "
-        "it sets says so.",
+        what="Does its work only until it has changed a module once; it "
+        "remembers that in an environment variable.",
         models="apache/tvm#5824: [FIX] Recover global state after test_util.py",
     ),
     Specimen(

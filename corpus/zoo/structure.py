@@ -156,7 +156,7 @@ def counts_blocks() -> tvm.transform.Pass:
 
 
 def drops_trivial_bindings() -> tvm.transform.Pass:
-    """Removes bindings of variables, constants, tuples and fields that nobody uses."""
+    """Removes unused bindings of variables, constants, tuples and fields."""
     trivial = (relax.Var, tvm.ir.GenericConst, relax.Tuple, relax.TupleGetItem, relax.ShapeExpr)
 
     def change(func: relax.Function) -> relax.Function:
@@ -285,7 +285,7 @@ def outlines_broadcasts() -> tvm.transform.Pass:
 
 
 def removes_unused_values() -> tvm.transform.Pass:
-    """Removes bindings of dataflow blocks that nobody uses."""
+    """Removes unused bindings of dataflow blocks."""
 
     def change(func: relax.Function) -> relax.Function:
         while True:

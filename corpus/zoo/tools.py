@@ -209,7 +209,7 @@ def bound_values(mod: tvm.IRModule) -> dict[relax.Var, relax.Expr]:
 
 
 def until_stable(transform: Transform) -> Transform:
-    """Applied again until nothing changes."""
+    """Applied repeatedly until nothing changes."""
 
     def repeated(mod: tvm.IRModule) -> tvm.IRModule:
         while not tvm_ffi.structural_equal(new := transform(mod), mod):

@@ -109,7 +109,7 @@ class Diagnostics:
         ran = f"{counted(len(answer.steps), 'step')} of the {pipeline}"
         if serious:
             built = " The module was built and loaded all the same." if answer.built else ""
-            return Text(f"{serious} explained, {ran} ran.{built}", "bold")
+            return Text(f"{counted(serious, 'problem')} explained; {ran} ran.{built}", "bold")
         return Text(
             f"Nothing is wrong: {ran} ran, no operator is left, every name leads somewhere, and "
             "the result was compiled and loaded into the virtual machine.",

@@ -1,8 +1,8 @@
 """One campaign and many random faults: `python -m tests.chaos.campaign --help`.
 
 A campaign is run twice with the same seed and the same number of modules. The first time nothing
-happens to it; the second time faults come at random moments, and the command is started again
-whenever it has ended before the night is over. What differs in the end is told as JSON.
+happens to it; the second time faults come at random moments, and the command is restarted
+whenever it has ended before the night is over. What differs in the end is printed as JSON.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ HANG = 60.0
 """Seconds without any progress."""
 
 CALIBRATION = 60
-"""Seconds of fuzzing that tell how many modules fill the time."""
+"""Seconds of fuzzing that measure how many modules fill the time."""
 
-APART = 5.0
+SPACING = 5.0
 """Seconds between two faults, at least."""
 
 PEACE = 0.85
@@ -44,7 +44,7 @@ PEACE = 0.85
 
 
 def main() -> int:
-    """Parse, run, print; 0 if nothing was lost, doubled, left or hung."""
+    """Parse, run, print; 0 if no finding is missing or doubled, and nothing was left or hung."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=20.0, help="of the campaign")
     parser.add_argument("--faults", type=int, default=50)
@@ -59,9 +59,9 @@ def main() -> int:
         folder = asked.folder
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
-        told = _Chaos(folder.absolute(), asked).run()
-    print(json.dumps(told, indent=1))
-    return 0 if told["right"] else 1
+        report = _Chaos(folder.absolute(), asked).run()
+    print(json.dumps(report, indent=1))
+    return 0 if report["right"] else 1
 
 
 class _Chaos:
@@ -79,52 +79,52 @@ class _Chaos:
             wild_folder = self._folder / "wild"
             campaign = Campaign(wild_folder, modules=modules, passes=MORE, store=store, tmp=tmp)
             wild = stack.enter_context(_Wild(campaign, self._asked, disks=store is not None))
-            told = wild.run(self._say)
+            report = wild.run(self._log)
             if store is not None:  # the disk goes with us
                 shutil.copytree(campaign.out, wild_folder / "out", dirs_exist_ok=True)
             seen = ending(campaign.out)
             harms = harm(campaign)
-        lost = sorted(set(expected["findings"]) - set(seen["findings"]))
+        missing = sorted(set(expected["findings"]) - set(seen["findings"]))
         more = sorted(set(seen["findings"]) - set(expected["findings"]))
-        doubled = [id for id, n in Counter(seen["told"]).items() if n > 1]
+        doubled = [id for id, n in Counter(seen["reported"]).items() if n > 1]
         same = {key: expected[key] == seen[key] for key in expected}
-        right = not (lost or more or doubled or harms or told["hangs"]) and all(same.values())
+        right = not (missing or more or doubled or harms or report["hangs"]) and all(same.values())
         return {
             "right": right,
             "modules": modules,
             "findings": len(expected["findings"]),
-            "lost": lost,
+            "missing": missing,
             "not in the undisturbed run": more,
-            "told twice": doubled,
+            "reported twice": doubled,
             "same as undisturbed": same,
             "checks": seen["checks"],
             "left or wrong": harms,
             "seconds undisturbed": quiet,
-            **told,
+            **report,
         }
 
     def _calibrated(self) -> int:
-        self._say(f"fuzzing for {CALIBRATION} s to learn how many modules fill the time")
+        self._log(f"fuzzing for {CALIBRATION} s to learn how many modules fill the time")
         with Campaign(self._folder / "calibration", modules=10**6, passes=MORE) as campaign:
             campaign.nightly("--budget", f"{CALIBRATION}s")
             campaign.wait(1200)
-            told = ending(campaign.out)
-        return max(24, round(told["modules"] / CALIBRATION * 60 * self._asked.minutes))
+            report = ending(campaign.out)
+        return max(24, round(report["modules"] / CALIBRATION * 60 * self._asked.minutes))
 
     def _calm(self, modules: int) -> tuple[dict[str, Any], float]:
         """How an undisturbed campaign ends, and the seconds that it took."""
         folder = self._asked.calm or self._folder / "calm"
         result = folder / "ending.json"
         if not result.exists():
-            self._say(f"an undisturbed campaign of {modules} modules")
+            self._log(f"an undisturbed campaign of {modules} modules")
             begin = time.monotonic()
             with Campaign(folder, modules=modules, passes=MORE) as campaign:
                 campaign.nightly()
                 campaign.wait(24 * 3600)
                 if wrong := harm(campaign):
-                    self._say(f"wrong without any fault: {wrong}")
-                told = {"modules": modules, "seconds": round(time.monotonic() - begin)}
-                result.write_text(json.dumps({**told, "ending": ending(campaign.out)}))
+                    self._log(f"wrong without any fault: {wrong}")
+                report = {"modules": modules, "seconds": round(time.monotonic() - begin)}
+                result.write_text(json.dumps({**report, "ending": ending(campaign.out)}))
         kept = json.loads(result.read_text())
         if kept["modules"] != modules:
             sys.exit(f"{result} is of {kept['modules']} modules, not of {modules}")
@@ -136,10 +136,10 @@ class _Chaos:
             store = stack.enter_context(small_disk(self._folder / "store-disk", 512))
             return store / "out", stack.enter_context(small_disk(self._folder / "tmp-disk", 1024))
         except PermissionError as error:
-            self._say(f"no full disks: {error}")
+            self._log(f"no full disks: {error}")
             return None, None
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         print(f"{time.monotonic() - self._begin:7.1f}  {text}", file=sys.stderr, flush=True)
 
 
@@ -166,7 +166,7 @@ class _Wild:
         if self._dask is not None:
             self._dask.close()
 
-    def run(self, say: Any) -> dict[str, Any]:
+    def run(self, log: Any) -> dict[str, Any]:
         begin = time.monotonic()
         moments = self._moments()
         applied: list[dict[str, Any]] = []
@@ -176,7 +176,7 @@ class _Wild:
         while not self._over():
             if not self._campaign.alive:
                 code = self._campaign.wait()
-                say(f"the driver ended with {code}")
+                log(f"the driver ended with {code}")
                 self._start()
             if self._dask is not None:
                 self._dask.tend()
@@ -186,13 +186,13 @@ class _Wild:
                 hit = faults[name](self._campaign, self._chance)
                 if hit is not None:  # else there was nothing to hit: another one, at once
                     moments.pop(0)
-                    say(f"{name}: {hit}")
+                    log(f"{name}: {hit}")
                     applied.append({"at": round(now, 1), "fault": name, "hit": hit})
                     self._moved = time.monotonic()
-            self._watch(say)
+            self._watch(log)
             time.sleep(0.1)
         seconds = round(time.monotonic() - begin)
-        say(f"over after {seconds} s")
+        log(f"over after {seconds} s")
         if self._dask is not None:
             self._dask.end()
         counts = Counter(each["fault"] for each in applied)
@@ -207,11 +207,11 @@ class _Wild:
         }
 
     def _moments(self) -> list[float]:
-        """Seconds, in order and apart."""
+        """Moments in seconds, in order, at least SPACING apart."""
         until = self._asked.minutes * 60 * PEACE
-        free = max(0.0, until - APART * self._asked.faults)
+        free = max(0.0, until - SPACING * self._asked.faults)
         drawn = sorted(self._chance.uniform(0, free) for _ in range(self._asked.faults))
-        return [moment + APART * (number + 1) for number, moment in enumerate(drawn)]
+        return [moment + SPACING * (number + 1) for number, moment in enumerate(drawn)]
 
     def _start(self) -> None:
         words = ["--scheduler", self._dask.address] if self._dask is not None else []
@@ -223,16 +223,16 @@ class _Wild:
         self._campaign.wait()
         return True
 
-    def _watch(self, say: Any) -> None:
-        """A hang is a minute in which nothing was written, said, begun or ended."""
+    def _watch(self, log: Any) -> None:
+        """A hang is a minute in which no file, output or process changed."""
         seen = self._progress()
         now = time.monotonic()
         if seen != self._seen:
             self._seen, self._moved = seen, now
         elif now - self._moved > HANG:
             parts = {kind: len(found) for kind, found in self._campaign.parts().items()}
-            self._hangs.append(f"{parts}; it said last: {self._campaign.said()[-300:]}")
-            say(f"hang: {self._hangs[-1]}")
+            self._hangs.append(f"{parts}; last output: {self._campaign.output()[-300:]}")
+            log(f"hang: {self._hangs[-1]}")
             for process in self._campaign.parts().get("driver", []):
                 kill(process, signal.SIGKILL)
             self._moved = now
@@ -245,7 +245,7 @@ class _Wild:
             (pending,) = db.execute("SELECT count(*) FROM pending").fetchone()
             written = (run, findings, pending)
         pids = frozenset(process.pid for process in self._campaign.processes())
-        return len(self._campaign.said()), written, pids
+        return len(self._campaign.output()), written, pids
 
 
 @contextmanager

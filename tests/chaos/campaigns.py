@@ -40,7 +40,7 @@ MARK = "RELAXFUZZ_CHAOS"
 class Campaign:
     """A folder with a store, an own folder for temporary files, and the command that works there.
 
-    The command is started again as often as a test likes; all that it says is in `log`.
+    A test may restart the command as often as it likes; all of its output is in `log`.
     """
 
     def __init__(
@@ -145,14 +145,14 @@ class Campaign:
         return self.codes[-1]
 
     def until(self, phrase: str, seconds: float = 300.0) -> None:
-        """Wait until the log says so."""
+        """Wait until the phrase is in the log."""
         deadline = time.monotonic() + seconds
-        while phrase not in self.said():
-            assert self.alive, f"it ended before it said {phrase!r}:\n{self.said()}"
-            assert time.monotonic() < deadline, f"it did not say {phrase!r}:\n{self.said()}"
+        while phrase not in self.output():
+            assert self.alive, f"it ended before it printed {phrase!r}:\n{self.output()}"
+            assert time.monotonic() < deadline, f"it did not print {phrase!r}:\n{self.output()}"
             time.sleep(0.02)
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     # Its processes
@@ -191,8 +191,8 @@ class Campaign:
         """One of its processes, as soon as there is one."""
         deadline = time.monotonic() + seconds
         while not (found := self.parts().get(kind)):
-            assert self.alive, f"it ended before there was a {kind}:\n{self.said()}"
-            assert time.monotonic() < deadline, f"there is no {kind}:\n{self.said()}"
+            assert self.alive, f"it ended before there was a {kind}:\n{self.output()}"
+            assert time.monotonic() < deadline, f"there is no {kind}:\n{self.output()}"
             time.sleep(0.02)
         return found[-1]
 

@@ -20,11 +20,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """How a campaign of `MODULES` ends to which nothing happens."""
     with Campaign(tmp_path_factory.mktemp("undisturbed"), modules=MODULES) as campaign:
         campaign.nightly()
-        assert campaign.wait() == 1, campaign.said()
+        assert campaign.wait() == 1, campaign.output()
         assert harm(campaign) == []
-    told = ending(campaign.out)
-    assert len(told["findings"]) > 3
-    return told
+    state = ending(campaign.out)
+    assert len(state["findings"]) > 3
+    return state
 
 
 @pytest.fixture

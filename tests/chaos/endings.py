@@ -34,7 +34,7 @@ def ending(out: Path) -> dict[str, Any]:
         return {
             "findings": sorted(finding.id for finding in findings),
             "rows": rows,
-            "told": sorted(str(store.rows.of(id)) for id in run.found),
+            "reported": sorted(str(store.rows.of(id)) for id in run.found),
             "modules": run.modules,
             "checks": {item: stats.checks for item, stats in run.stats.items()},
             "finished": run.finished,
@@ -54,7 +54,7 @@ def harm(campaign: Campaign) -> list[str]:
         for home in campaign.folder.glob("worker-*")
         for path in _left(home)
     ]
-    if "Traceback (most recent call last)" in campaign.said():
+    if "Traceback (most recent call last)" in campaign.output():
         harm.append("a traceback was shown")
     return harm + damage(campaign.out)
 
@@ -63,8 +63,8 @@ def damage(out: Path) -> list[str]:
     """What is not as it should be in the folder of a store."""
     damage = []
     with closing(sqlite3.connect(out / DATABASE)) as db:
-        if (said := db.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
-            damage.append(f"SQLite: {said}")
+        if (answer := db.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
+            damage.append(f"SQLite: {answer}")
     named: set[str] = set()
     with Store(out, create=False) as store:
         damage += [f"nobody came to the end with {each.id}" for each in store.pending()]
@@ -79,8 +79,8 @@ def damage(out: Path) -> list[str]:
         damage += [f"{id} is in {n} rows" for id, n in members.items() if n > 1]
         for run in store.runs.all().values():
             damage += [f"a fault of relaxfuzz: {text[-300:]}" for text in run.faults]
-            told = Counter(store.rows.of(id) for id in run.found)
-            damage += [f"row {row} was told {n} times" for row, n in told.items() if n > 1]
+            reports = Counter(store.rows.of(id) for id in run.found)
+            damage += [f"row {row} was reported {n} times" for row, n in reports.items() if n > 1]
     for path in out.rglob("*"):
         parent = path.parent.relative_to(out).as_posix()
         if parent == "." and path.name not in FOLDERS | FILES:

@@ -98,7 +98,7 @@ def full(folder: Path) -> Iterator[None]:
 
 
 def intruder(campaign: Campaign, chance: random.Random) -> str | None:
-    """Somebody else wants to fuzz in the same folder, and is told that it is taken."""
+    """A second command fuzzes in the same folder, and is refused."""
     if not (campaign.alive and campaign.parts().get("zygote")):
         return None  # nobody has the folder
     asked = ["run", "DeadCodeElimination", "--modules", 1, "--out", campaign.out]

@@ -89,7 +89,7 @@ def deaf_and_hung() -> None:
 
 @_does
 def hang_in_c() -> None:
-    """With the lock of the interpreter held."""
+    """While holding the interpreter's lock."""
     ctypes.PyDLL(None).sleep(HOUR)
 
 
@@ -155,16 +155,16 @@ def starts_threads() -> None:
 @_does
 def starts_threads_with_locks() -> None:
     """The lock of an open stream, for ever in the hands of a thread."""
-    held = threading.Event()
+    locked = threading.Event()
 
     def hold() -> None:
         with gc_lock:
-            held.set()
+            locked.set()
             time.sleep(HOUR)
 
     if not gc_lock.locked():
         threading.Thread(target=hold, daemon=True).start()
-        held.wait()
+        locked.wait()
 
 
 gc_lock = threading.Lock()

@@ -31,9 +31,9 @@ def dask(campaign: Campaign) -> Iterator[Dask]:
 
 
 def begin(campaign: Campaign, dask: Dask) -> None:
-    before = campaign.said().count("has joined")
+    before = campaign.output().count("has joined")
     campaign.nightly("--scheduler", dask.address)
-    while campaign.alive and campaign.said().count("has joined") == before:
+    while campaign.alive and campaign.output().count("has joined") == before:
         time.sleep(0.1)
 
 
@@ -74,7 +74,7 @@ def test_the_campaign_goes_on(
         if campaign.alive:
             hits += fault(dask, chance) is not None
     assert hits
-    assert tended(campaign, dask) == 1, campaign.said()
+    assert tended(campaign, dask) == 1, campaign.output()
     dask.end()
     assert harm(campaign) == []
     assert ending(campaign.out) == undisturbed
@@ -89,7 +89,7 @@ def test_a_child_and_a_zygote_of_a_worker_are_killed(
             time.sleep(0.05)
         kill(there[-1])
         time.sleep(2)
-    assert campaign.wait() == 1, campaign.said()
+    assert campaign.wait() == 1, campaign.output()
     dask.end()
     assert harm(campaign) == []
     assert ending(campaign.out) == undisturbed
@@ -101,19 +101,19 @@ def test_a_scheduler_that_never_returns(
     begin(campaign, dask)
     dask.scheduler.kill()
     assert campaign.wait() == 3
-    assert "did not return in 120 s" in campaign.said()
-    assert "Traceback" not in campaign.said()
+    assert "did not return in 120 s" in campaign.output()
+    assert "Traceback" not in campaign.output()
     dask.replace_scheduler()
     dask.tend()
     begin(campaign, dask)
-    assert campaign.wait() == 1, campaign.said()
+    assert campaign.wait() == 1, campaign.output()
     dask.end()
     assert harm(campaign) == []
     assert ending(campaign.out) == undisturbed
 
 
 def test_the_driver_is_killed(campaign: Campaign, dask: Dask, undisturbed: dict[str, Any]) -> None:
-    """What it had the workers do ends, though nobody tells them."""
+    """The tasks of its workers end without a request to do so."""
     begin(campaign, dask)
     while campaign.alive and not zygotes(campaign, dask):
         time.sleep(0.05)
@@ -125,7 +125,7 @@ def test_the_driver_is_killed(campaign: Campaign, dask: Dask, undisturbed: dict[
     # The block under way comes to its end first.
     assert all(gone(zygote, 60 + remote.IDLE) for zygote in left)
     begin(campaign, dask)
-    assert campaign.wait() == 1, campaign.said()
+    assert campaign.wait() == 1, campaign.output()
     dask.end()
     assert harm(campaign) == []
     assert ending(campaign.out) == undisturbed

@@ -27,7 +27,7 @@ def test_two_campaigns_do_not_share_a_folder(
         code = campaign.command(*asked, "--out", campaign.out).wait(120)
         assert code == 2
         who = f"error: relaxfuzz run (process {campaign.driver.pid}, since "
-        assert who in campaign.said()
+        assert who in campaign.output()
     reading = campaign.command("findings", campaign.out)
     assert reading.wait(120) == 0
     assert campaign.wait() == 1
@@ -42,12 +42,12 @@ def test_a_check_may_work_beside_a_campaign(
     campaign.until("relaxfuzz on TVM")
     seed = next((Path(__file__).parents[2] / "corpus" / "seeds").glob("lift*.py"))
     beside = campaign.command("check", seed, "--out", campaign.out)
-    assert beside.wait(300) in (0, 1), campaign.said()
+    assert beside.wait(300) in (0, 1), campaign.output()
     assert campaign.wait() == 1
     assert harm(campaign) == []
-    told = ending(campaign.out)
-    assert set(undisturbed["findings"]) <= set(told["findings"])
-    assert {k: told[k] for k in ("modules", "checks")} == {
+    state = ending(campaign.out)
+    assert set(undisturbed["findings"]) <= set(state["findings"])
+    assert {k: state[k] for k in ("modules", "checks")} == {
         k: undisturbed[k] for k in ("modules", "checks")
     }
 
@@ -66,16 +66,16 @@ def test_a_full_disk(tmp_path: Path, disk: Path, undisturbed: dict[str, Any], wh
             time.sleep(chance.uniform(0, 2))
             with full(disk):
                 time.sleep(8)
-                told = campaign.said()
+                output = campaign.output()
                 if campaign.alive:
                     continue  # nothing had to be written
                 assert campaign.wait() == 3
-                assert "error: cannot write '" in told
+                assert "error: cannot write '" in output
         if campaign.alive:
             campaign.wait()
         if not campaign.over:
             campaign.nightly()
-            assert campaign.wait() == 1, campaign.said()
+            assert campaign.wait() == 1, campaign.output()
         assert harm(campaign) == []
         assert ending(campaign.out) == undisturbed
 
@@ -85,8 +85,8 @@ def test_a_disk_that_is_full_from_the_beginning(tmp_path: Path, disk: Path) -> N
         with full(disk):
             campaign.nightly()
             assert campaign.wait() in (2, 3)
-        assert "error: cannot " in campaign.said()
-        assert "Traceback" not in campaign.said()
+        assert "error: cannot " in campaign.output()
+        assert "Traceback" not in campaign.output()
 
 
 def test_a_folder_that_is_only_read(campaign: Campaign, undisturbed: dict[str, Any]) -> None:
@@ -101,10 +101,10 @@ def test_a_folder_that_is_only_read(campaign: Campaign, undisturbed: dict[str, A
                 (["run", "DeadCodeElimination", "--modules", 1, "--out", campaign.out], 2),
                 (["nightly", "--modules", 1, "--out", campaign.out], 2),
             ):
-                assert campaign.command(*words).wait(300) == code, campaign.said()
+                assert campaign.command(*words).wait(300) == code, campaign.output()
     except PermissionError as error:
         pytest.skip(str(error))
-    assert campaign.said().count("error: cannot write to '") == 2
+    assert campaign.output().count("error: cannot write to '") == 2
     assert before == sorted((path, path.stat().st_mtime_ns) for path in campaign.out.rglob("*"))
     assert harm(campaign) == []
 

@@ -47,7 +47,7 @@ def test_the_driver_survives(
         hits += fault(campaign, chance) is not None
         time.sleep(chance.uniform(0.5, 2))
     assert hits
-    assert campaign.wait() == 1, campaign.said()
+    assert campaign.wait() == 1, campaign.output()
     assert harm(campaign) == []
     assert ending(campaign.out) == undisturbed
 
@@ -62,39 +62,39 @@ def test_the_driver_survives(
     ],
     ids=["driver", "all", "SIGTERM", "SIGHUP"],
 )
-def test_the_driver_is_started_again(
+def test_the_driver_is_restarted(
     campaign: Campaign, undisturbed: dict[str, Any], fault: Fault, code: int
 ) -> None:
     for phrase in ("relaxfuzz on TVM", "idempotent", "to confirm"):  # the last is after fuzzing
         if campaign.over:
             break
-        before = campaign.said().count(phrase)
+        before = campaign.output().count(phrase)
         campaign.nightly()
-        while campaign.alive and campaign.said().count(phrase) == before:
+        while campaign.alive and campaign.output().count(phrase) == before:
             time.sleep(0.02)
         time.sleep(random.Random(phrase).uniform(0, 1))
         if campaign.alive:
             assert fault(campaign, random.Random(phrase)) is not None
-            assert campaign.wait() in (code, 0, 1), campaign.said()
+            assert campaign.wait() in (code, 0, 1), campaign.output()
             if code != 1:
                 assert campaign.codes[-1] == code
     if code == 1:
-        assert "the same command resumes it" in campaign.said()
+        assert "the same command resumes it" in campaign.output()
     if not campaign.over:
         campaign.nightly()
-        assert campaign.wait() == 1, campaign.said()
+        assert campaign.wait() == 1, campaign.output()
     assert harm(campaign) == []
     assert ending(campaign.out) == undisturbed
 
 
 def test_the_terminal_is_closed(campaign: Campaign, undisturbed: dict[str, Any]) -> None:
-    """What it wants to say then, nobody hears; it ends all the same, and can be gone on with."""
+    """Its output is discarded from then on; it still ends, and can be resumed."""
     ours, theirs = pty.openpty()
     campaign.nightly(terminal=theirs)
     os.close(theirs)
-    said = b""
-    while b"relaxfuzz on TVM" not in said:
-        said += os.read(ours, 4096)
+    output = b""
+    while b"relaxfuzz on TVM" not in output:
+        output += os.read(ours, 4096)
     time.sleep(2)
     os.close(ours)
     assert campaign.wait() in (0, 1)
@@ -105,7 +105,7 @@ def test_the_terminal_is_closed(campaign: Campaign, undisturbed: dict[str, Any])
 
 
 def test_a_driver_that_is_stopped_for_long_blames_no_pass(tmp_path: Path) -> None:
-    """What its zygote wants to say meanwhile waits, and so do the children."""
+    """The output of its zygote waits meanwhile, and so do the children."""
     with Campaign(tmp_path, modules=16) as campaign:
         campaign.nightly()
         campaign.until("relaxfuzz on TVM")

@@ -1,7 +1,7 @@
 """Passes that misbehave, a few in a campaign with one that has a fault and one that has none.
 
-Whatever they do, the campaign ends, each fault is told as its own or as nobody's, the others are
-told what they are told without them, and nothing is left behind.
+Whatever they do, the campaign ends, each fault is reported for the pass itself or for no pass, the
+findings of other passes stay the same, and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ EXPECTED = {
     "returns_cycle": frozenset({"mutation", "attributes", "segfault", "hang", "out-of-memory"}),
     "replaces_its_call": SIDE_EFFECT,
 }
-"""The oracles of which each pass may be told to violate one; at least one, where there are any."""
+"""The oracles that may report each pass; at least one of them does, where there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def run(folder: Path, *names: str) -> subprocess.CompletedProcess[str]:
 
 
 def campaign(folder: Path, *names: str) -> RelaxfuzzError:
-    """Run the command, and take apart what it said."""
+    """Run the command and parse its output."""
     done = run(folder, *names)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     findings: dict[tuple[str, str], set[tuple[str, ...]]] = {}
@@ -176,10 +176,10 @@ def _left(mark: str) -> list[str]:
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RelaxfuzzError:
     """A campaign of the two others alone."""
-    told = campaign(tmp_path_factory.mktemp("undisturbed") / "work", "innocent", "spotless")
-    assert told.code == 1
-    assert {name for name, _ in told.findings} == {"innocent"}
-    return told
+    result = campaign(tmp_path_factory.mktemp("undisturbed") / "work", "innocent", "spotless")
+    assert result.code == 1
+    assert {name for name, _ in result.findings} == {"innocent"}
+    return result
 
 
 def _groups() -> list[list[str]]:
@@ -194,14 +194,14 @@ def _groups() -> list[list[str]]:
 def test_passes_that_misbehave(
     names: list[str], tmp_path: Path, undisturbed: RelaxfuzzError
 ) -> None:
-    told = campaign(tmp_path / "work", *names, "innocent", "spotless")
-    assert told.code == 1, told.stderr[-2000:]
-    assert "fault of relaxfuzz" not in told.stderr
-    assert not _CONTROL.search(told.stdout + told.stderr)
-    others = {who: keys for who, keys in told.findings.items() if who[0] not in names}
+    result = campaign(tmp_path / "work", *names, "innocent", "spotless")
+    assert result.code == 1, result.stderr[-2000:]
+    assert "fault of relaxfuzz" not in result.stderr
+    assert not _CONTROL.search(result.stdout + result.stderr)
+    others = {who: keys for who, keys in result.findings.items() if who[0] not in names}
     assert others == undisturbed.findings
     for name in names:
-        oracles = {oracle for who, oracle in told.findings if who == name}
+        oracles = {oracle for who, oracle in result.findings if who == name}
         assert oracles <= EXPECTED[name], name
         assert bool(oracles) == bool(EXPECTED[name]), name
 
@@ -210,9 +210,9 @@ def test_passes_that_misbehave(
 def test_a_pass_that_deletes_its_source(tmp_path: Path) -> None:
     done = run(tmp_path / "work", "deletes_its_source", "innocent")
     assert done.returncode == 2, done.stderr[-2000:]
-    _, told = done.stderr.splitlines()
-    assert "passes.py:" in told
-    assert "FileNotFoundError" in told
+    _, line = done.stderr.splitlines()
+    assert "passes.py:" in line
+    assert "FileNotFoundError" in line
 
 
 def test_every_pass_has_an_expectation() -> None:

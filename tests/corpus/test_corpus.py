@@ -1,4 +1,4 @@
-"""Every file of the corpus says what it shows, and shows it on the installed TVM."""
+"""Every file of the corpus describes its bug, and shows it on the installed TVM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEMS = {
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_does_as_it_says(path: Path) -> None:
+def test_the_file_fails_as_recorded(path: Path) -> None:
     outcome = replay(Item(path, entry=corpus.entry(path)), None)
     assert outcome.status in EXPECTED, f"{outcome.status}: {outcome.said}"
 
@@ -109,7 +109,7 @@ def test_the_record_beside_a_file(tmp_path: Path) -> None:
         'what = "it raises"\nkey_format = 2\nkeys = [["crash", "FuseOps"]]\n'
         'tvm = "fails on 0.26.0"\npromise = ["a docstring"]\n'
     )
-    assert corpus.entry(file) is None, "nothing says how it fails"
+    assert corpus.entry(file) is None, "its failure is not recorded"
     record.write_text(record.read_text() + 'fails_with = "ValueError: no"\n')
     entry = corpus.entry(file)
     assert entry is not None
@@ -121,7 +121,7 @@ def test_the_record_beside_a_file(tmp_path: Path) -> None:
         corpus.entry(file)
 
 
-def test_the_table_of_the_docs_is_what_the_headers_say() -> None:
+def test_the_table_of_the_docs_agrees_with_the_headers() -> None:
     text = (Path(__file__).parents[2] / "docs" / "corpus.md").read_text(encoding="utf-8")
     table = [
         [cell.strip().strip("`") for cell in line.strip("|").split("|")]
@@ -133,7 +133,7 @@ def test_the_table_of_the_docs_is_what_the_headers_say() -> None:
     for path in corpus.seeds():
         entry = corpus.entry(path)
         assert entry is not None
-        for version, said in zip(versions, rows[path.stem], strict=True):
-            assert (said == "fails") == (version in entry.tvm.fails_on), (path.stem, version)
-            if said == "passes":
+        for version, shown in zip(versions, rows[path.stem], strict=True):
+            assert (shown == "fails") == (version in entry.tvm.fails_on), (path.stem, version)
+            if shown == "passes":
                 assert not entry.tvm.expects_failure(version), (path.stem, version)

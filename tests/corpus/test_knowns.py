@@ -75,7 +75,7 @@ def test_a_key_of_several(tmp_path: Path) -> None:
     assert Lookup([one, two], "0.27.0.post1").of(("segfault", "FuseOps")) == (one, two)
 
 
-def test_what_is_fixed_is_news_when_it_comes_again(tmp_path: Path) -> None:
+def test_a_fixed_bug_that_comes_back_is_news(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
         'what = "x"\nkey_format = 2\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'

@@ -1,4 +1,4 @@
-"""The oracles see in the seeds what their headers say, and nothing wrong with the right passes."""
+"""The oracles find the bug that the header of each seed names, and nothing in correct passes."""
 
 from __future__ import annotations
 

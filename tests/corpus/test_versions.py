@@ -1,4 +1,4 @@
-"""What a file says of versions, and what that means for one that it does not name."""
+"""The version claim of a file, and what it means for a version that it does not name."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ def eat() -> tvm.transform.Pass:
     """Takes memory in big pieces, as a vector that grows does."""
 
     def take() -> None:
-        held = []
+        blocks = []
         while True:
-            held.append(b"x" * (16 << 20))
+            blocks.append(b"x" * (16 << 20))
 
     return _pass("eat", take)
 

@@ -176,7 +176,7 @@ ONE_TYPE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A call for which this TVM does not do what its documentation says."""
+    """A call for which this TVM does not do what it documents."""
 
     op: str
     when: Callable[[relax.Call], bool]

@@ -136,7 +136,7 @@ def _duplicate(draw: DrawFn, tree: Any) -> None:
 
 
 def _retype(draw: DrawFn, tree: Any) -> None:
-    """A node says that it is of another type, which this TVM has."""
+    """A node claims another type, which this TVM has."""
     nodes = [node for node in tree["nodes"] if isinstance(node, dict)]
     if nodes:
         kinds = sorted({str(node.get("type")) for node in nodes} | {"ffi.Module", "ir.EnvFunc"})

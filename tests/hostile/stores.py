@@ -55,7 +55,7 @@ LONGEST = 3_000
 
 
 def made_finding(name: str, **changes: Any) -> Finding:
-    """What the oracles say of LegalizeOps on an operator whose argument has no known shape."""
+    """The violation by LegalizeOps on an operator whose argument has no known shape."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType(dtype="float32", ndim=2))
     with builder.function("main", [x]):
@@ -209,7 +209,7 @@ def damaged_stores(draw: DrawFn, original: Path) -> Callable[[Path], None]:
     if kind == "page":
         pages = bytearray(data)
         for _ in range(draw(st.integers(1, 6))):
-            # The beginning of a page says how the rest is to be read.
+            # The beginning of a page defines how the rest is read.
             page = draw(st.integers(0, len(data) // 4096 - 1)) * 4096
             at = page + draw(st.integers(0, 40) | st.integers(0, 4095))
             pages[at] = draw(st.integers(0, 255))
@@ -272,10 +272,10 @@ class Tally:
     def attempt(self, work: Callable[[], object], *refusals: type[Exception]) -> Any:
         """Do it: it ends well, or is refused in one sentence that can be shown."""
         began = time.monotonic()
-        said = io.StringIO()
+        shown = io.StringIO()
         result = None
         try:
-            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
                 result = work()
         except (UserError, *refusals) as error:
             text = message(str(error))
@@ -283,7 +283,7 @@ class Tally:
             self.refused[kind(text)] += 1
         else:
             self.read += 1
-        shows(said.getvalue())
+        shows(shown.getvalue())
         self.longest = max(self.longest, time.monotonic() - began)
         return result
 
@@ -312,15 +312,15 @@ KINDS = (
 )
 
 
-def kind(said: str) -> str:
+def kind(shown: str) -> str:
     """The same for inputs that are refused for the same reason."""
-    return next((each for each in KINDS if each in said), said[:60])
+    return next((each for each in KINDS if each in shown), shown[:60])
 
 
-def shows(said: str) -> None:
+def shows(shown: str) -> None:
     """What goes to a terminal steers nothing there."""
-    said.encode()
-    odd = {c for c in set(said) - {"\n"} if unicodedata.category(c) in ("Cc", "Cf", "Cs")}
+    shown.encode()
+    odd = {c for c in set(shown) - {"\n"} if unicodedata.category(c) in ("Cc", "Cf", "Cs")}
     assert not odd, ascii(odd)
 
 
@@ -341,7 +341,7 @@ def read_all(folder: Path, tally: Tally) -> None:
 
 
 def write_all(folder: Path, tally: Tally) -> None:
-    """What a campaign in the folder begins with, and what people say of rows."""
+    """The state that a campaign in the folder begins with, and verdicts on rows."""
     tally.attempt(lambda: _begin(folder))
 
 
@@ -360,7 +360,7 @@ def _begin(folder: Path) -> None:
 
 
 def go_on(state: State) -> None:
-    """A few blocks more, and all of it again."""
+    """A few more blocks, and then all of it once more."""
     for _ in range(3):
         state.guide(state.blocks)
         state.guide(min(2 * state.blocks, state.blocks + 1))

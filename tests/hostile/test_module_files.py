@@ -60,12 +60,12 @@ def module(value: Callable[[relax.Var], relax.Expr] = relax.op.exp) -> tvm.IRMod
 def refused(path: Path, pool: LocalPool, seconds: float = SECONDS) -> str:
     with pytest.raises(BadModule) as raised:
         load(path, pool, seconds=seconds)
-    said = str(raised.value)
-    assert said.isprintable()
-    assert len(said) < 1500
+    message = str(raised.value)
+    assert message.isprintable()
+    assert len(message) < 1500
     assert list(scratch().glob("tmp*")) == []
     assert psutil.Process(pool.zygote).children() == []
-    return said
+    return message
 
 
 # Things that are no file
@@ -86,7 +86,7 @@ def a_socket(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (a_folder, "is a folder"),
         (os.mkfifo, "is a pipe"),
@@ -99,7 +99,7 @@ def a_socket(path: Path) -> None:
 )
 def test_no_file(
     make: Callable[[Path], None],
-    said: str,
+    message: str,
     tmp_path: Path,
     pool: LocalPool,
     monkeypatch: pytest.MonkeyPatch,
@@ -107,7 +107,7 @@ def test_no_file(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "m.json"
     make(path)
-    assert said in refused(path, pool)
+    assert message in refused(path, pool)
 
 
 def test_devices(pool: LocalPool) -> None:
@@ -136,7 +136,7 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pack", "said"),
+    ("pack", "message"),
     [
         (gzip.compress, "gzip"),
         (bz2.compress, "bzip2"),
@@ -156,11 +156,11 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     ],
 )
 def test_not_json_of_a_module(
-    pack: Callable[[bytes], bytes], said: str, tmp_path: Path, pool: LocalPool
+    pack: Callable[[bytes], bytes], message: str, tmp_path: Path, pool: LocalPool
 ) -> None:
     path = tmp_path / "m.json"
     path.write_bytes(pack(save_json(module()).encode()))
-    assert said in refused(path, pool)
+    assert message in refused(path, pool)
 
 
 def zipped(data: bytes) -> bytes:
@@ -211,7 +211,7 @@ def code(document: dict, nodes: list) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (circle, "contains itself"),
         (shared, "unfolds into more than"),
@@ -231,11 +231,11 @@ def code(document: dict, nodes: list) -> None:
     ],
 )
 def test_graphs(
-    change: Callable[[dict, list], object], said: str, tmp_path: Path, pool: LocalPool
+    change: Callable[[dict, list], object], message: str, tmp_path: Path, pool: LocalPool
 ) -> None:
     path = tmp_path / "m.json"
     path.write_text(tree(save_json(module()), change))
-    assert said in refused(path, pool)
+    assert message in refused(path, pool)
 
 
 def test_what_an_older_tvm_called_otherwise_is_read(tmp_path: Path, pool: LocalPool) -> None:
@@ -272,7 +272,7 @@ def test_more_dimensions_than_memory(tmp_path: Path, pool: LocalPool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("import time\nwhile True: pass", "did not finish within 2 s"),
         ("import os\nwhile True: os.write(1, b'x' * 65536)", "did not finish within 2 s"),
@@ -299,10 +299,10 @@ def test_more_dimensions_than_memory(tmp_path: Path, pool: LocalPool) -> None:
         ("mod = 7", ""),
     ],
 )
-def test_programs(text: str, said: str, tmp_path: Path, pool: LocalPool) -> None:
+def test_programs(text: str, message: str, tmp_path: Path, pool: LocalPool) -> None:
     path = tmp_path / "m.py"
     path.write_text(text)
-    assert said in refused(path, pool, seconds=2.0)
+    assert message in refused(path, pool, seconds=2.0)
     assert sorted(p.name for p in tmp_path.iterdir()) in (["m.py"], [])
 
 

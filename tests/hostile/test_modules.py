@@ -58,11 +58,11 @@ def try_to_read(path: Path, pool: LocalPool, tally: Tally, *, well_formed: bool 
     try:
         text = load(path, pool, well_formed=well_formed, seconds=SECONDS)
     except BadModule as error:
-        said = str(error)
-        assert said.isprintable(), ascii(said)
-        assert len(said) < LONGEST, said
-        assert path.name in said
-        tally.refused[kind(said)] += 1
+        message = str(error)
+        assert message.isprintable(), ascii(message)
+        assert len(message) < LONGEST, message
+        assert path.name in message
+        tally.refused[kind(message)] += 1
     else:
         tally.read += 1
         assert save_json(load_json(text)) == text
@@ -103,9 +103,9 @@ KINDS = (
 )
 
 
-def kind(said: str) -> str:
+def kind(message: str) -> str:
     """The same for files that are refused for the same reason."""
-    return next((each for each in KINDS if each in said), said)
+    return next((each for each in KINDS if each in message), message)
 
 
 def fuzz(count: int, shard: int, files: st.SearchStrategy[File], pool: LocalPool) -> Tally:

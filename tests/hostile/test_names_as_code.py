@@ -121,5 +121,5 @@ def test_names_stay_names(shift: int, modules: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_a_finding_says_stays_a_comment(text: str, modules: list[str]) -> None:
+def test_the_text_of_a_finding_stays_a_comment(text: str, modules: list[str]) -> None:
     assert not injected(header(finding(modules[0], text), ""))

@@ -306,7 +306,7 @@ def test_a_value_of_gigabytes_is_not_read(store: Path) -> None:
         assert "too big" in opened.complaint
 
 
-def test_a_text_of_many_pieces_is_not_taken_apart(finding: Finding) -> None:
+def test_a_text_of_many_pieces_is_not_parsed(finding: Finding) -> None:
     text = finding.to_json().replace('"ops": []', f'"ops": [{"[]," * 4_000_000}[]]')
     with pytest.raises(UserError, match="too many pieces"):
         Finding.from_json(text)
@@ -385,12 +385,12 @@ def test_what_is_code_in_a_finding(finding: Finding) -> None:
     assert not executable_text.is_code(PassCall(pattern, imports=dpl))
 
 
-SAYS = "import os; os.system('touch {}')"
+INJECTED = "import os; os.system('touch {}')"
 
 
 def test_reading_executes_nothing(store: Path, finding: Finding, tmp_path: Path) -> None:
     mark = tmp_path / "executed"
-    code = SAYS.format(mark)
+    code = INJECTED.format(mark)
     (tmp_path / "evil.py").write_text(code)
     call = PassCall(f"exec({code!r})", imports=(code,), factory=f"{tmp_path / 'evil.py'}:x")
     with Store(store) as opened:
@@ -403,7 +403,7 @@ def test_reading_executes_nothing(store: Path, finding: Finding, tmp_path: Path)
     assert not mark.exists()
 
 
-# Findings, seen again
+# Findings, replayed
 
 
 @pytest.fixture(scope="module")
@@ -416,7 +416,7 @@ def call(**changes: object) -> dict[str, object]:
     return {"calls": (dataclasses.replace(PassCall("LegalizeOps()"), **changes),)}  # type: ignore[arg-type]  # what anybody may write
 
 
-AGAIN: dict[str, tuple[dict[str, object], str]] = {
+ODD_FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     "oracle": ({"oracle": "nonsense"}, "no oracle 'nonsense'"),
     "pipeline": ({"pipeline": "\x1b[2J", "calls": ()}, r"no pipeline '\\x1b"),
     "contract": (call(like="nobody"), "no pass 'nobody'"),
@@ -435,20 +435,20 @@ AGAIN: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
-@pytest.mark.parametrize(("changes", "said"), AGAIN.values(), ids=AGAIN)
-def test_odd_findings_are_seen_again(
-    pool: LocalPool, finding: Finding, changes: dict[str, object], said: str
+@pytest.mark.parametrize(("changes", "message"), ODD_FINDINGS.values(), ids=ODD_FINDINGS)
+def test_odd_findings_are_replayed(
+    pool: LocalPool, finding: Finding, changes: dict[str, object], message: str
 ) -> None:
     odd = changed(finding, **changes)
     outcome = replay(Item(Path("store"), Finding.from_json(odd.to_json())), pool)
-    assert outcome.status in ((Status.BROKEN,) if said else (Status.BROKEN, Status.GONE))
-    assert re.search(said, outcome.said), outcome.said
+    assert outcome.status in ((Status.BROKEN,) if message else (Status.BROKEN, Status.GONE))
+    assert re.search(message, outcome.said), outcome.said
     assert len(outcome.said) < 1_000
     shows(outcome.said)
 
 
 @pytest.mark.slow
-def test_many_damaged_findings_are_seen_again(pool: LocalPool, finding: Finding) -> None:
+def test_many_damaged_findings_are_replayed(pool: LocalPool, finding: Finding) -> None:
     tally = Tally()
 
     def work(text: object) -> None:
@@ -630,7 +630,7 @@ def test_many_damaged_files() -> None:
     print(fuzz_files(1_500))
 
 
-def test_who_holds_a_folder_is_told_as_far_as_it_can_be(tmp_path: Path) -> None:
+def test_the_holder_of_a_folder_is_named_as_far_as_possible(tmp_path: Path) -> None:
     for odd in (*ODD, {"command": "\x1b[2J", "pid": 1, "since": 1e300}, {"since": []}):
         with alone(tmp_path, "one"):
             (tmp_path / LOCK).write_text(json.dumps(odd))

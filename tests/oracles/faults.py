@@ -339,4 +339,4 @@ FAULTS: dict[str, tuple[Callable[[], tvm.transform.Pass], ...]] = {
     "lowering-complete": (),
     "idempotent": (grows_with_every_run, raises_the_second_time),
 }
-"""For each oracle the passes it must catch; some ask what only a contract of the catalogue says."""
+"""For each oracle the passes it must catch; some need a contract of the catalogue."""

@@ -78,7 +78,7 @@ def test_every_oracle_is_silent_on_a_correct_pass(factory: str) -> None:
 
 
 @pytest.mark.parametrize(("oracle", "factory"), FAULTY)
-def test_a_violation_comes_out_again_with_its_oracle_alone(oracle: str, factory: str) -> None:
+def test_a_violation_recurs_with_its_oracle_alone(oracle: str, factory: str) -> None:
     def key(violations: list[Violation]) -> list[tuple[str, ...]]:
         return [(v.oracle, v.pass_name, *v.key) for v in violations]
 
@@ -130,7 +130,7 @@ def test_the_snippet_passes_on_a_correct_pass(oracle: str, factory: str) -> None
 
 
 @pytest.mark.parametrize("oracle", STRUCTURAL, ids=lambda oracle: oracle.name)
-def test_every_oracle_says_what_it_checks_and_who_promises_it(oracle: Oracle) -> None:
+def test_every_oracle_states_what_it_checks_and_who_promises_it(oracle: Oracle) -> None:
     assert oracle.tier == 1
     assert re.fullmatch(r"[a-z-]+", oracle.name)
     assert oracle.promise.endswith(".")

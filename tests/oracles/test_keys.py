@@ -1,4 +1,4 @@
-"""Keys: what is dropped from messages of TVM, what is kept, and what stays apart.
+"""Keys: what is dropped from messages of TVM, what is kept, and which keys differ.
 
 The messages are those that TVM 0.27 gave on modules of its own tests.
 """
@@ -97,7 +97,7 @@ SAME = [
         "the argument gv is instead of type R.Tuple(R.Tensor((2,)), R.Tensor((2,)))",
         "the argument lv12 is instead of type R.Tuple(R.Tensor((4, 4)))",
     ),
-    # What TVM 0.26 says of the same bugs: classes have moved, or have another name.
+    # The messages of TVM 0.26 for the same bugs: classes have moved, or have another name.
     (
         "Cannot treat type `ir.GenericConst` as type `ir.Var`",
         "Cannot treat type `relax.expr.Constant` as type `ir.Var`",
@@ -118,7 +118,7 @@ def test_messages_of_one_cause_are_one(one: str, other: str) -> None:
     assert keys.message(one) == keys.message(other)
 
 
-def test_messages_of_different_causes_stay_apart() -> None:
+def test_messages_of_different_causes_have_different_keys() -> None:
     every = {keys.message(one) for one, _ in SAME} | {
         keys.message("Check failed: (memo_.count(expr)) is false: Could not find memo-ized group"),
         keys.message("cannot construct an Array of negative size"),
@@ -256,7 +256,7 @@ def test_a_difference_is_known_by_the_kinds_of_nodes_not_by_operators_or_depth()
     assert "relax.subtract" not in " ".join(one.key)
 
 
-def test_the_compilers_own_operators_are_told_apart() -> None:
+def test_the_compilers_own_operators_have_different_keys() -> None:
     x = relax.Var("x", relax.TensorType((2,), "float32"))
     assert keys.kind_of(relax.op.add(x, x)) == keys.kind_of(relax.op.exp(x))
     assert keys.kind_of(relax.op.astype(x, "float16")) == "relax.astype"

@@ -55,7 +55,7 @@ class NoPass:
     pass
 
 def raising():
-    raise KeyError("lost")
+    raise KeyError("missing")
 
 def number():
     return 7
@@ -169,7 +169,7 @@ def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("raising", "raised KeyError: 'lost'"),
+        ("raising", "raised KeyError: 'missing'"),
         ("number", "to return a tvm.transform.Pass but got 7 (type=int)"),
         ("constant", "to be a pass, a class of passes or a function that returns one but got 7"),
         ("NeedsArguments", "raised TypeError"),

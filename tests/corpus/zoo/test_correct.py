@@ -126,7 +126,7 @@ def same_values(before: tvm.IRModule, after: tvm.IRModule, *args: Any) -> bool:
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
-def test_it_does_what_it_says_and_no_harm(specimen: Any) -> None:
+def test_it_works_and_does_no_harm(specimen: Any) -> None:
     mod = advance(Floats, specimen.stages[0])
     before = load_json(save_json(mod))
     after = specimen.call.build()(mod)
@@ -150,7 +150,7 @@ def test_on_generated_modules(specimen: Any) -> None:
             assert equivalent(after, specimen.call.build()(after))
 
 
-def test_every_specimen_tells_its_story() -> None:
+def test_every_specimen_has_its_description() -> None:
     assert len(SPECIMENS) >= 12
     assert {specimen.name for specimen in SPECIMENS} == DOES.keys()
     for specimen in SPECIMENS:

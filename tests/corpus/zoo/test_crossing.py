@@ -330,9 +330,9 @@ class Dead:
 
 
 def test_memory() -> None:
-    held, viewed, dead = (advance(mod, Stage.REWRITTEN) for mod in (UnnamedPass, Viewed, Dead))
-    assert not same(held, applied(C.reuses_tensors_in_tuples, held), X)
-    assert same(held, applied(C.reuses_viewed_tensors, held), X)
+    in_tuples, viewed, dead = (advance(mod, Stage.REWRITTEN) for mod in (UnnamedPass, Viewed, Dead))
+    assert not same(in_tuples, applied(C.reuses_tensors_in_tuples, in_tuples), X)
+    assert same(in_tuples, applied(C.reuses_viewed_tensors, in_tuples), X)
     assert not same(viewed, applied(C.reuses_viewed_tensors, viewed), X)
     assert same(viewed, applied(C.reuses_tensors_in_tuples, viewed), X)
     for make in (C.reuses_tensors_in_tuples, C.reuses_viewed_tensors):

@@ -53,7 +53,7 @@ def same_values(before: tvm.IRModule, after: tvm.IRModule, *args: Any) -> bool:
     return bool(np.array_equal(a, b, equal_nan=True))
 
 
-def test_every_specimen_tells_its_story() -> None:
+def test_every_specimen_has_its_description() -> None:
     assert len(SPECIMENS) >= 9
     assert sum(len(specimen.needs) > 1 for specimen in SPECIMENS) >= 2
     for specimen in SPECIMENS:
@@ -172,15 +172,15 @@ def test_remembers_across_branches() -> None:
         assert same_values(Straight, after, X, np.array(flag))
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_types_a_shared_sum(again: bool) -> None:
+@pytest.mark.parametrize("repeated", [True, False])
+def test_types_a_shared_sum(repeated: bool) -> None:
     def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
         two = relax.const(2, "float32")
         a = builder.emit(relax.op.multiply(x, two))
-        return relax.op.multiply(x if again else a, two)
+        return relax.op.multiply(x if repeated else a, two)
 
     mod = function(body, F23)
-    if again:
+    if repeated:
         with pytest.raises(tvm.error.InternalError, match="ensure idempotency"):
             run(mutation.types_a_shared_sum, mod)
     else:

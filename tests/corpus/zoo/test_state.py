@@ -80,7 +80,7 @@ def private(value: Callable[[relax.Var], relax.Call], *, names: tuple[str, ...])
     return builder.get()
 
 
-def test_every_specimen_tells_its_story() -> None:
+def test_every_specimen_has_its_description() -> None:
     assert len(SPECIMENS) >= 9
     for specimen in SPECIMENS:
         assert specimen.what.endswith(".")

@@ -44,7 +44,7 @@ def applied(make: Callable[[], tvm.transform.Pass], mod: tvm.IRModule) -> tvm.IR
 
 
 def same(before: tvm.IRModule, after: tvm.IRModule, *args: Any) -> bool:
-    """They are compared as TensorIR, which says what operators leave open (NaN, large numbers)."""
+    """Compared as TensorIR, which defines what operators leave open (NaN, large numbers)."""
     lowered = map(relax.transform.LegalizeOps(), (before, after))
     a, b = (evaluate(mod, "main", [np.copy(arg) for arg in args]) for mod in lowered)
     return _near(a, b)

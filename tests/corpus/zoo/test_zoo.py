@@ -1,4 +1,4 @@
-"""The zoo as a whole: it has what a zoo needs, and its records say what they must."""
+"""The zoo as a whole: its parts are complete, and so are its records."""
 
 from __future__ import annotations
 

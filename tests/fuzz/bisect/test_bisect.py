@@ -94,7 +94,7 @@ def test_some_versions_print_the_function_and_some_do_not() -> None:
     assert not Failure("ValueError: <function>", complete=True).matches(short)
 
 
-def test_a_corpus_says_how_a_failure_begins() -> None:
+def test_the_beginning_of_a_failure_is_read_from_the_corpus() -> None:
     expected = dataclasses.replace(EXPECTED, complete=False)
     trial = Trial("1", {}, failure="ValueError: no <n> at all")
     assert trial.status(expected) is Status.BAD
@@ -145,11 +145,11 @@ def test_the_first_bad_one(
 
 
 @pytest.mark.parametrize(
-    ("statuses", "again"), [("gbbg", "3"), ("bgbog", "4"), ("ggbb", None), ("gg", None), ("", None)]
+    ("statuses", "fixed"), [("gbbg", "3"), ("bgbog", "4"), ("ggbb", None), ("gg", None), ("", None)]
 )
-def test_the_one_that_mended_it(statuses: str, again: str | None) -> None:
+def test_the_version_that_fixed_it(statuses: str, fixed: str | None) -> None:
     mended = verdict(statuses).fixed_in
-    assert (None if mended is None else str(mended.choice)) == again
+    assert (None if mended is None else str(mended.choice)) == fixed
 
 
 class Scripted(Bisection):
@@ -327,7 +327,7 @@ def test_the_first_bad_one_is_kept_with_the_finding(tmp_path: Path, finding: Fin
     assert kept.first_bad.startswith(tvm.__version__)
 
 
-def test_a_store_that_says_nothing_of_it_is_read(finding: Finding) -> None:
+def test_a_store_without_a_first_bad_version_is_read(finding: Finding) -> None:
     old = json.loads(finding.to_json())
     del old["first_bad"]
     assert Finding.from_json(json.dumps(old)) == finding
@@ -357,7 +357,7 @@ def test_a_released_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*corpus.seeds(), *corpus.found()], ids=lambda path: path.stem)
-def test_what_a_file_of_the_corpus_says_of_versions(path: Path) -> None:
+def test_the_version_claim_of_a_corpus_file(path: Path) -> None:
     entry = corpus.entry(path)
     assert entry is not None
     subprocesses = Subprocesses(threading.Event())

@@ -83,7 +83,7 @@ def test_paths_stay_in_the_order_given(plain: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ("0.26x", r"a version of TVM such as .*0\.26\.0.* but got --tvm '0.26x'"),
         ("/nowhere/at/all", "or a Python interpreter but got --tvm '/nowhere/at/all'"),
@@ -92,8 +92,8 @@ def test_paths_stay_in_the_order_given(plain: Path) -> None:
         (" , ", "but got none"),
     ],
 )
-def test_anything_else_is_a_mistake(asked: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_anything_else_is_a_mistake(asked: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         choices([asked])
 
 
@@ -258,15 +258,15 @@ def _is_zombie(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
 def test_who_is_stopped_takes_its_children_along(sleeper: list[str | Path]) -> None:
     stop = threading.Event()
-    told: list[str] = []
+    lines: list[str] = []
 
     def report(line: str) -> None:
-        told.append(line)
+        lines.append(line)
         stop.set()
 
     with pytest.raises(Stopped):
         Subprocesses(stop).run(sleeper, report=report)
-    assert told == ["asleep"]
+    assert lines == ["asleep"]
 
 
 def test_who_takes_too_long_is_killed(subprocesses: Subprocesses) -> None:

@@ -57,7 +57,7 @@ def targets(faulty: Faulty, *names: str) -> tuple[Target, ...]:
 
 
 def timeless(events: Sequence[Event]) -> list[Event]:
-    """The events without what depends on the clock, and without what others tell of it."""
+    """The events without what depends on the clock, and without the events that describe it."""
 
     def strip(stats: Any) -> dict[str, PassStats]:
         return {name: dataclasses.replace(each, seconds=0.0) for name, each in stats.items()}
@@ -102,8 +102,10 @@ def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faul
     }
     for name, event in deaths.items():
         assert event.calls == (faulty(name),)
-        again = executor.check(pool, Check(module=event.module, calls=event.calls))
-        assert [(v.oracle, v.key) for v in again] == [(event.violation.oracle, event.violation.key)]
+        second = executor.check(pool, Check(module=event.module, calls=event.calls))
+        assert [(v.oracle, v.key) for v in second] == [
+            (event.violation.oracle, event.violation.key)
+        ]
     finished = events[-1]
     assert isinstance(finished, Finished)
     assert finished.modules == 40
@@ -144,12 +146,10 @@ def test_dear_deaths_do_not_stop_the_campaign(pool: LocalPool, faulty: Faulty, n
     assert events[-1].modules == 8
 
 
-def test_modules_are_not_sent_again_for_what_was_told_before(
-    pool: LocalPool, faulty: Faulty
-) -> None:
+def test_modules_are_sent_once_for_each_reported_violation(pool: LocalPool, faulty: Faulty) -> None:
     block = Block(seed=1, start=0, count=4, targets=targets(faulty, "swear"), compositions=False)
 
-    def told(block: Block) -> list[Violated]:
+    def violated(block: Block) -> list[Violated]:
         replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         pool.submit(block, replies.put, limits=LIMITS)
         heard = []
@@ -159,11 +159,11 @@ def test_modules_are_not_sent_again_for_what_was_told_before(
                 heard.append(dataclasses.replace(reply.value, violation=detail))
         return heard
 
-    first = told(block)
+    first = violated(block)
     marks = {mark(identity(each.violation)) for each in first}
     assert sum(each.module is not None for each in first) == len(marks) < len(first)
-    again = told(dataclasses.replace(block, reported=tuple(marks)))
-    assert again == [dataclasses.replace(each, module=None) for each in first]
+    second = violated(dataclasses.replace(block, reported=tuple(marks)))
+    assert second == [dataclasses.replace(each, module=None) for each in first]
 
 
 @pytest.mark.session
@@ -222,7 +222,7 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
     assert len(written) < 2 * len(State().to_json()) + 100_000
 
 
-def test_a_fault_says_where_it_is() -> None:
+def test_a_fault_has_its_place() -> None:
     position = Position(41, Stage.FUSED, 3, "FoldConstant", (PassCall("FoldConstant()"),))
     assert Fault("Oh.\n", position).describe(7) == (
         "Oh.\nwhile at module 41 of seed 7, stage fused, FoldConstant()"
@@ -288,7 +288,7 @@ def test_a_campaign_can_be_stopped(pool: LocalPool, faulty: Faulty) -> None:
     assert isinstance(finished, Finished)
     assert finished.stopped
     assert any(isinstance(event, Found) for event in events)
-    # What was done of blocks is counted, but who goes on does them again.
+    # Checks of unfinished blocks are counted; a resumed campaign repeats the blocks.
     done = [event for event in events if isinstance(event, BlockDone)]
     assert finished.checks == sum(each.checks for e in done for each in e.stats.values())
     assert done[-1].state.checks <= finished.checks

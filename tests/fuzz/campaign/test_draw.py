@@ -31,13 +31,13 @@ def test_examples_are_independent() -> None:
     assert 200 < common < 400
 
 
-def test_filtered_examples_are_drawn_again() -> None:
+def test_filtered_examples_are_redrawn() -> None:
     strategy = st.integers(0, 9).map(lambda n: (assume(n != 3), n)[1]).filter(lambda n: n != 4)
     values = {example(strategy, 1, index) for index in range(200)}
     assert values == set(range(10)) - {3, 4}
 
 
-def test_examples_that_are_too_large_are_drawn_again() -> None:
+def test_examples_that_are_too_large_are_redrawn() -> None:
     huge = st.integers(0, 1).flatmap(
         lambda n: st.binary(min_size=9_000, max_size=9_000) if n else st.just(b"small")
     )
@@ -75,8 +75,8 @@ def drawn(program: str, folder: Path, **environment: str) -> str:
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_every_process_draws_the_same(hash_seed: str, tmp_path: Path) -> None:
     program = "print(entropy('a', 1), example(digits, 1, 2))"
-    said = drawn(program, tmp_path, PYTHONHASHSEED=hash_seed)
-    assert said == f"{entropy('a', 1)} {example(DIGITS, 1, 2)}"
+    output = drawn(program, tmp_path, PYTHONHASHSEED=hash_seed)
+    assert output == f"{entropy('a', 1)} {example(DIGITS, 1, 2)}"
 
 
 def test_what_else_is_loaded_changes_no_draw_and_nothing_is_written(tmp_path: Path) -> None:

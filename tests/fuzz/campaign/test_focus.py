@@ -43,9 +43,9 @@ def test_nothing_is_learned_of_a_pass_that_changes_all() -> None:
 
 def test_what_is_learned_can_be_written_down() -> None:
     made = learned(100, {3: ("add", "nn.softplus"), 50: ("exp", "nn.softplus"), 60: ("abs",)})
-    again = Learned.of(json.loads(json.dumps(made.plain())))
-    assert again == made
-    assert again.surest() == made.surest()
+    restored = Learned.of(json.loads(json.dumps(made.plain())))
+    assert restored == made
+    assert restored.surest() == made.surest()
 
 
 def test_some_blocks_are_made_of_what_matters() -> None:

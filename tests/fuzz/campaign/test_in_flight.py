@@ -26,7 +26,7 @@ def hear(block: InFlight, index: int) -> None:
     block.add(Result(0, ModuleDone(index)))
 
 
-def test_what_is_said_is_counted() -> None:
+def test_replies_are_counted() -> None:
     flying = block()
     hear(flying, 2)
     hear(flying, 3)
@@ -42,7 +42,7 @@ def test_what_is_void_does_not_count() -> None:
     assert (flying.checks, flying.violations, flying.modules, flying.replies) == (0, 0, 0, [])
 
 
-def test_what_was_said_before_a_death_stays() -> None:
+def test_replies_before_a_death_stay() -> None:
     flying = block()
     hear(flying, 2)
     died = Died(0, Death.SEGFAULT, -11, POSITION)
@@ -67,7 +67,7 @@ def test_the_rest_of_a_block_begins_after_the_check_that_died() -> None:
     assert rest.visited == {"Foo": 2, "sequence": 2}
 
 
-def test_what_kills_again_and_again_is_left_out() -> None:
+def test_what_kills_repeatedly_is_left_out() -> None:
     flying = block()
     for _ in range(5):
         died = Died(0, Death.SEGFAULT, -11, POSITION)

@@ -20,7 +20,7 @@ def checked(**checks: int) -> dict[str, PassStats]:
     return {item: PassStats(checks=count) for item, count in checks.items()}
 
 
-def test_what_shows_new_things_yields_more_than_what_shows_the_same_again() -> None:
+def test_new_violations_yield_more_than_repeated_ones() -> None:
     stats = checked(new=1000, same=1000, nothing=1000)
     found = yields(stats, {"new": violations(1, 1, 1, 1, 1), "same": violations(50, 60, 70)})
     assert found["new"] > 2 > 1 > found["same"] == found["nothing"]
@@ -34,7 +34,7 @@ def test_the_mean_yield_of_a_check_is_one() -> None:
     assert min(found.values()) < 1 < max(found.values())
 
 
-def test_a_few_checks_tell_little() -> None:
+def test_a_few_checks_mean_little() -> None:
     found = yields(checked(few=1, many=1000), {"many": violations(1, 1)})
     assert found["few"] == pytest.approx(1, abs=0.05)
 

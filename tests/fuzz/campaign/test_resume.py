@@ -89,7 +89,7 @@ def ending(out: Path) -> dict[str, Any]:
         rows = sorted({store.rows.of(id) for id in run.found}, key=str)
     assert run.finished
     assert run.faults == ()
-    assert len(rows) == len(run.found), "a bug was told twice"
+    assert len(rows) == len(run.found), "a bug was reported twice"
     return {
         "confirmed": confirmed,
         "bugs": len(rows),
@@ -129,9 +129,9 @@ def test_a_killed_campaign_goes_on_and_loses_nothing(
     with opened(out, pool) as made:
         finished = go_on(made, SEED, MODULES, PASSES)
     assert finished.modules == MODULES
-    told = ending(out)
-    assert told == ending(undisturbed)
-    assert told["confirmed"]
+    state = ending(out)
+    assert state == ending(undisturbed)
+    assert state["confirmed"]
 
 
 def test_what_is_asked_for_has_to_be_the_same(
@@ -145,8 +145,8 @@ def test_what_is_asked_for_has_to_be_the_same(
         runs = list(made.store.runs.all().values())
     assert [run.seed for run in runs] == [1, 2, 2]
     assert not any(run.finished for run in runs)
-    said = [line for line in capsys.readouterr().err.splitlines() if "a new campaign" in line]
-    assert said == [
+    lines = [line for line in capsys.readouterr().err.splitlines() if "a new campaign" in line]
+    assert lines == [
         "a new campaign: the last one had other settings: the seed",
         "a new campaign: the last one had other settings: the passes, the number of modules, "
         "whether sequences of passes are fuzzed",
@@ -196,7 +196,7 @@ def test_five_kills_at_random_moments_change_nothing(
         kill(process)
         kills.append(sum(run.modules for run in runs_of(outs[1])))
     start(outs[1], 1, 300, *passes).communicate()
-    told = ending(outs[1])
-    print(f"{whole:.0f} s; modules at the kills: {kills}; {len(told['confirmed'])} findings")
-    assert told == ending(outs[0])
-    assert told["confirmed"] or not passes
+    state = ending(outs[1])
+    print(f"{whole:.0f} s; modules at the kills: {kills}; {len(state['confirmed'])} findings")
+    assert state == ending(outs[0])
+    assert state["confirmed"] or not passes

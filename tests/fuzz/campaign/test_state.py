@@ -39,10 +39,10 @@ def test_a_long_campaign_has_a_state_as_small_as_a_short_one() -> None:
 
 def test_what_is_written_is_read() -> None:
     state = fold(State(), 41)
-    again = State.from_json(state.to_json())
-    assert again == state
-    assert again.to_json() == state.to_json()
-    assert fold(again, 30) == fold(state, 30)
+    restored = State.from_json(state.to_json())
+    assert restored == state
+    assert restored.to_json() == state.to_json()
+    assert fold(restored, 30) == fold(state, 30)
 
 
 def test_every_block_to_come_has_its_guide() -> None:

@@ -1,4 +1,4 @@
-"""Nothing is shown that was not seen again, once, with a reproducer that fails."""
+"""A finding is shown once it is confirmed, once only, with a reproducer that fails."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def work(pool: LocalPool, store: Store) -> Callable[..., tuple[Triage, list[Finding]]]:
     def work(*findings: Finding) -> tuple[Triage, list[Finding]]:
-        told: list[Finding] = []
-        worker = Triage(store, pool, told.append)
+        reported: list[Finding] = []
+        worker = Triage(store, pool, reported.append)
         for finding in findings:
             worker.add(finding)
         worker.drain(60, lambda: None)
-        return worker, told
+        return worker, reported
 
     return work
 
@@ -85,16 +85,16 @@ def test_what_takes_long_is_no_hang(
 
     monkeypatch.setattr(triage, "again", again)
     slow = Finding.of(violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__})
-    worker, told = work(slow)
+    worker, reported = work(slow)
     assert given == [confirm.PATIENT]
-    assert (len(worker.unconfirmed), told) == (1, [])
+    assert (len(worker.unconfirmed), reported) == (1, [])
 
 
 def test_a_finding_is_confirmed_reduced_and_reproduced(
     work: Work, store: Store, finding: Finding
 ) -> None:
-    worker, told = work(finding, finding)
-    (published,) = told
+    worker, reported = work(finding, finding)
+    (published,) = reported
     assert worker.faults == []
     assert store.pending() == []
     assert (published.id, published.confirmed, published.reduced) == (finding.id, True, True)
@@ -107,7 +107,7 @@ def test_a_finding_is_confirmed_reduced_and_reproduced(
     assert list(store.findings()) == [published]
 
 
-def test_without_an_exhibit_it_is_told_all_the_same(
+def test_a_finding_without_an_exhibit_is_reported(
     work: Work, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(triage, "exhibit", None)
@@ -117,18 +117,16 @@ def test_without_an_exhibit_it_is_told_all_the_same(
     assert "'NoneType' object is not callable" in worker.faults[0]
 
 
-def test_what_does_not_come_again_is_only_counted(
-    work: Work, store: Store, finding: Finding
-) -> None:
-    worker, told = work(changed(finding, key=("not this",)))
-    assert told == []
+def test_what_does_not_recur_is_only_counted(work: Work, store: Store, finding: Finding) -> None:
+    worker, reported = work(changed(finding, key=("not this",)))
+    assert reported == []
     assert len(worker.unconfirmed) == 1
     assert store.pending() == []
     assert list(store.findings()) == []
     assert len(list(store.findings(confirmed=False))) == 1
 
 
-def test_what_is_known_is_not_done_again(
+def test_known_bugs_are_not_triaged(
     work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, (first,) = work(finding)
@@ -164,30 +162,30 @@ def test_a_fault_in_the_reduction_loses_no_finding(
     assert [kept.id for kept in store.findings()] == [finding.id]
 
 
-def test_what_a_former_process_has_told_is_not_told_again(
+def test_what_an_earlier_process_reported_is_not_reported(
     pool: LocalPool, store: Store, finding: Finding
 ) -> None:
-    told: list[Finding] = []
-    worker = Triage(store, pool, told.append)
+    reported: list[Finding] = []
+    worker = Triage(store, pool, reported.append)
     worker.restore(finding, published=True, done=True)
     worker.add(finding)
     worker.drain(60, lambda: None)
-    assert told == []
+    assert reported == []
     assert worker.published == [finding]
     assert store.pending() == []
 
 
-def test_what_was_told_before_its_process_died_is_told_once(
+def test_a_finding_reported_before_its_process_died_is_reported_once(
     pool: LocalPool, store: Store, finding: Finding
 ) -> None:
     """It is still pending: the process had no time to note that it is done with."""
-    told: list[Finding] = []
+    reported: list[Finding] = []
     store.put(dataclasses.replace(finding, confirmed=True))
-    worker = Triage(store, pool, told.append)
+    worker = Triage(store, pool, reported.append)
     worker.restore(finding, published=True, done=False)
     worker.add(finding)
     worker.drain(60, lambda: None)
-    assert told == []
+    assert reported == []
     assert [each.id for each in worker.published] == [finding.id]
     assert store.pending() == []
     assert store.reproducer(worker.published[0]) is not None
@@ -223,14 +221,14 @@ def test_without_workers_a_finding_stays_pending(
     assert store.pending() == [finding]
 
 
-def test_a_step_of_a_list_is_told_apart(work: Work, finding: Finding) -> None:
+def test_a_step_of_a_list_is_its_own_finding(work: Work, finding: Finding) -> None:
     """The last of three passes fails: it alone is blamed, on the module that it was given."""
     calls = (PassCall("ToNonDataflow()"), PassCall("DeadCodeElimination()"), *finding.calls)
     module = finding.module.replace("relax.cos", "relax.exp")
     listed = dataclasses.replace(finding, calls=calls, module=module)
-    worker, told = work(listed)
+    worker, reported = work(listed)
     assert worker.faults == []
-    (published,) = told
+    (published,) = reported
     assert published.calls == finding.calls
 
 
@@ -238,22 +236,22 @@ def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
     pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(triage, "REDUCE_SECONDS", 0.01)
-    told: list[Finding] = []
-    worker = Triage(store, pool, told.append)
+    reported: list[Finding] = []
+    worker = Triage(store, pool, reported.append)
     worker.add(finding)
     end = time.monotonic() + 60
     # Until it is put off, it is in the queue, and for a moment in both.
     while not (worker._deferred and worker.pending == 1) and time.monotonic() < end:
         time.sleep(0.01)
     assert worker._deferred
-    assert told == []
+    assert reported == []
     assert store.pending() == [finding]
     kept = store.get(finding.id)
     assert kept is not None
     assert (kept.confirmed, kept.reduced) == (True, False)
     worker.drain(60, lambda: None)
     assert worker.faults == []
-    assert [published.reduced for published in told] == [True]
+    assert [published.reduced for published in reported] == [True]
 
 
 def test_what_a_former_run_had_no_time_for_is_reduced_now(
@@ -266,15 +264,15 @@ def test_what_a_former_run_had_no_time_for_is_reduced_now(
     assert "sin" not in published.source
 
 
-def test_what_is_met_on_the_way_is_kept_and_not_told(
+def test_what_is_met_on_the_way_is_kept_and_not_reported(
     pool: LocalPool, work: Work, store: Store, finding: Finding
 ) -> None:
     call = PassCall("raises_always()", factory=f"{USER}:raises_always")
     (violation,) = check(pool, Check(module=finding.module, calls=(call,)))
     versions = {"tvm": tvm.__version__}
     one = Finding.of(violation, module=finding.module, calls=(call,), versions=versions)
-    worker, (told,) = work(one)
+    worker, (reported,) = work(one)
     assert worker.faults == []
-    assert told.reduced
+    assert reported.reduced
     (other,) = store.findings(confirmed=False)
-    assert {told.key[0], other.key[0]} == {"KeyError", "ValueError"}
+    assert {reported.key[0], other.key[0]} == {"KeyError", "ValueError"}

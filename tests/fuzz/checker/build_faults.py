@@ -27,7 +27,7 @@ class LosesBinding:
 
     def transform_module(self, mod: tvm.IRModule, context: PassContext) -> tvm.IRModule:
         gvar, func = main_of(mod)
-        body = relax.SeqExpr(func.body.blocks, relax.Var("lost", func.ret_ty))
+        body = relax.SeqExpr(func.body.blocks, relax.Var("undefined", func.ret_ty))
         result = copied(mod)
         result[gvar] = relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
         return result
@@ -95,7 +95,7 @@ class Dereferences:
 
 @tvm.transform.module_pass(opt_level=0)
 class Raises:
-    """An exception that tells nothing."""
+    """An exception without a message."""
 
     def transform_module(self, mod: tvm.IRModule, context: PassContext) -> tvm.IRModule:
         raise KeyError("no such thing")

@@ -110,8 +110,8 @@ def test_real_modules_are_silent(tmp_path: Path) -> None:
             except Exception:
                 continue
             built += 1
-            told = [(f.pass_name, f.title) for f in checker.findings]
-            assert not told, name
+            reported = [(f.pass_name, f.title) for f in checker.findings]
+            assert not reported, name
     assert built > 5
 
 
@@ -190,7 +190,7 @@ def test_a_pipeline_promises_what_all_of_its_passes_do(tmp_path: Path) -> None:
     assert checker.checked == {"BundleModelParams": 1, "bundles": 1}
 
 
-def test_a_contract_says_what_a_pass_of_ones_own_does_not_promise(tmp_path: Path) -> None:
+def test_a_contract_exempts_a_pass_of_ones_own(tmp_path: Path) -> None:
     own = PassContract(
         name="AddsParameter",
         variants=lambda choices, mod: None,
@@ -263,7 +263,7 @@ def test_large_constants_are_neither_read_nor_copied(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_fault_of_ours_is_told_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_is_reported_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from relaxfuzz.fuzz.checker import judge
 
     def fails(*args: object, **options: object) -> None:

@@ -15,7 +15,7 @@ from .build_faults import main_of
 
 
 def claiming(size: int) -> tvm.IRModule:
-    """A function that allocates so many elements and says that they are n."""
+    """A function that allocates this many elements and declares that they are n."""
     n = tirx.Var("n", "int64")
     x = relax.Var("x", relax.TensorType((n,), "float32"))
     shape = relax.ShapeExpr([tirx.IntImm("int64", size)])
@@ -29,7 +29,7 @@ def claiming(size: int) -> tvm.IRModule:
     return tvm.IRModule({"main": func.with_attr(attrs)})
 
 
-def says(size: object) -> tvm.transform.Pass:
+def retyped(size: object) -> tvm.transform.Pass:
     """A pass that gives main the result type of a tensor of this size."""
 
     @tvm.transform.module_pass(opt_level=0)
@@ -49,7 +49,7 @@ def says(size: object) -> tvm.transform.Pass:
 def test_a_pass_may_take_back_what_the_module_only_claims(tmp_path: Path) -> None:
     checker = Checker(out=tmp_path / "out")
     with tvm.transform.PassContext(instruments=[checker]):
-        says(10)(claiming(10))
+        retyped(10)(claiming(10))
     assert checker.checked["retypes"] == 1
 
 
@@ -65,7 +65,7 @@ def test_but_not_what_it_proves(tmp_path: Path) -> None:
         pytest.raises(PassViolation, match="less is known of the result"),
         tvm.transform.PassContext(instruments=[checker]),
     ):
-        says(10)(mod)
+        retyped(10)(mod)
 
 
 def test_an_attribute_that_only_the_pass_reads_may_go(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`relaxfuzz watch`: the program runs as ever, and what its passes do is told."""
+"""`relaxfuzz watch`: the program runs as usual, and the faults of its passes are reported."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ import json, pickle, sys, __main__
 class Own: pass
 pickle.loads(pickle.dumps(Own()))
 names = ("__name__", "__file__", "__doc__", "__package__")
-told = {name: globals()[name] for name in names}
-told |= {"argv": sys.argv, "path": sys.path[0], "main": __main__.Own is Own}
-print(json.dumps(told))
+state = {name: globals()[name] for name in names}
+state |= {"argv": sys.argv, "path": sys.path[0], "main": __main__.Own is Own}
+print(json.dumps(state))
 sys.exit(7)
 """
 
@@ -153,7 +153,7 @@ def test_a_death_outside_of_passes_is_the_programs_own(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_log_tells_which_passes_were_running(tmp_path: Path) -> None:
+def test_a_log_names_the_passes_that_were_running(tmp_path: Path) -> None:
     written = log.Log(tmp_path)
     written.begins("outer", "outer", UnnamedPass("outer()"), "{}")
     written.begins("inner", "inner (in outer)", PassCall("ToNonDataflow()", {"a": 1}), "{1}")

@@ -54,7 +54,7 @@ def module(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run", "FuseOp", "--modules", "1"], "'FuseOps'"),
         (["run", "FuseOps(fuse_opt_levl=1)", "--modules", "1"], "fuse_opt_level"),
@@ -82,19 +82,19 @@ def module(tmp_path: Path) -> Path:
     ],
 )
 def test_a_mistake_gets_one_sentence_and_exit_2(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
-    assert said in result.stderr
+    assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "findings.sqlite"])
-def test_foreign_out_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
+def test_an_unrelated_out_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text("mine")
@@ -111,7 +111,7 @@ def test_help_teaches_with_examples() -> None:
         assert f"relaxfuzz {command}" in result.output
 
 
-def test_no_tvm_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_tvm_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "tvm.py").write_text("raise ImportError('no libtvm here')")
     done = subprocess.run(
         [*COMMAND, "ops"],
@@ -178,8 +178,8 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     assert alone.returncode == 1
     assert "KeyError" in alone.stderr
 
-    again = relaxfuzz(*arguments)
-    assert [event["id"] for event in events(again.stdout)[:-1]] == [finding["id"]]
+    second = relaxfuzz(*arguments)
+    assert [event["id"] for event in events(second.stdout)[:-1]] == [finding["id"]]
     with Store(out, create=False) as store:
         assert len(list(store.findings())) == 1
 
@@ -206,9 +206,9 @@ def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> N
         "--out", tmp_path / "out", "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    told = events(done.stdout)
-    assert "finding" not in [event["event"] for event in told]
-    summary = told[-1]
+    emitted = events(done.stdout)
+    assert "finding" not in [event["event"] for event in emitted]
+    summary = emitted[-1]
     assert summary["findings"] == 0
     assert summary["modules"] == 3
 
@@ -225,7 +225,7 @@ def test_a_pass_may_keep_the_contract_of_another_one(tmp_path: Path) -> None:
 
 
 def wait_for_workers(process: subprocess.Popen[str]) -> None:
-    """Until the run says that it has begun."""
+    """Wait until the run reports that it has begun."""
     assert process.stderr is not None
     assert "relaxfuzz on TVM" in process.stderr.readline()
     time.sleep(1)
@@ -255,9 +255,9 @@ def test_kill_9_leaves_a_readable_store(tmp_path: Path) -> None:
         wait_for_workers(process)
         process.kill()
         stdout, _ = process.communicate(timeout=120)
-    told = {event["id"] for event in events(stdout) if event["event"] == "finding"}
+    emitted = {event["id"] for event in events(stdout) if event["event"] == "finding"}
     with Store(tmp_path / "out", create=False) as store:
-        assert told <= {finding.id for finding in store.findings()}
+        assert emitted <= {finding.id for finding in store.findings()}
 
 
 # The catalogue

@@ -76,7 +76,7 @@ def test_the_page() -> None:
     assert lines[at + 1].index("^") == lines[at].index("R.add(x, y)")
     assert lines[at + 1].count("^") == len("R.add(x, y)")
     assert any(line.strip().startswith("= help: ") for line in lines)
-    assert lines[-1] == "1 explained, 15 steps of the pipeline 'default' ran."
+    assert lines[-1] == "1 problem explained; 15 steps of the pipeline 'default' ran."
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in done.stdout
 
@@ -109,7 +109,7 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("file", "pipeline", "said"),
+    ("file", "pipeline", "message"),
     [
         ("model.py", "defautl", "no pipeline 'defautl'. Did you mean 'default'?"),
         ("model.py", "nothing.py:pipeline", "No file 'nothing.py'"),
@@ -117,10 +117,10 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
         ("nothing.py", "default", "no module file 'nothing.py'"),
     ],
 )
-def test_mistakes(file: str, pipeline: str, said: str) -> None:
+def test_mistakes(file: str, pipeline: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         run(Path(file), pipeline, json=False)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_an_ill_formed_module_is_explained_not_refused(

@@ -234,10 +234,10 @@ def replies(executor: Executor, block: Block) -> Iterator[Reply]:
 
 
 def found(executor: Executor, calls: list[PassCall], module: str) -> tuple[list[Any], list[Any]]:
-    """What a block says of two passes, and what checks say of all; without what differs anyway."""
+    """The violations of a block with two passes, and of checks of all, without varying parts."""
     targets = tuple(Target(call.name, call) for call in calls[:2])
     block = Block(seed=1, start=0, count=3, targets=targets)
-    told = [
+    reported = [
         reply.value
         for reply in replies(executor, block)
         if isinstance(reply, Result) and isinstance(reply.value, Violated)
@@ -249,7 +249,7 @@ def found(executor: Executor, calls: list[PassCall], module: str) -> tuple[list[
     for at, violation in enumerate(checked):
         detail = re.sub(r"0x[0-9a-f]+", "0x", violation.detail)
         checked[at] = dataclasses.replace(violation, detail=detail)
-    return told, checked
+    return reported, checked
 
 
 @pytest.mark.session
@@ -272,10 +272,10 @@ def test_a_pass_that_was_sent_is_checked_as_a_local_one(
             return [n for n in os.listdir(dask_worker.local_directory) if "relaxfuzz" in n]
 
         assert list(connection.client.run(left).values()) == [[]]
-    told, checked = local
+    reported, checked = local
     assert {violation.oracle for violation in checked} == {"crash", "idempotent", "segfault"}
-    assert {each.violation.pass_name for each in told} >= {"make", "Packed"}
-    assert far[0] == told
+    assert {each.violation.pass_name for each in reported} >= {"make", "Packed"}
+    assert far[0] == reported
     assert far[1] == checked
     assert str(folder) in checked[0].detail
 

@@ -46,8 +46,10 @@ CONFIG = CampaignConfig(
 Eventually = Callable[[Callable[[], bool]], None]
 
 
-def told(executor: Executor, config: CampaignConfig = CONFIG) -> tuple[list[Event], Finished]:
-    """All that a campaign says that does not depend on the clock."""
+def campaign_events(
+    executor: Executor, config: CampaignConfig = CONFIG
+) -> tuple[list[Event], Finished]:
+    """The events of a campaign that do not depend on the clock."""
     *events, finished = campaign.run(config, executor)
     assert isinstance(finished, Finished)
     return [event for event in events if not isinstance(event, Progress)][1:], finished
@@ -74,17 +76,17 @@ def counts(finished: Finished) -> tuple[object, ...]:
 def expected() -> tuple[list[Event], Finished]:
     """Of the local pool."""
     with LocalPool(2) as pool:
-        return told(pool)
+        return campaign_events(pool)
 
 
 @contextlib.contextmanager
 def executor(processes: Processes) -> Iterator[tuple[ClusterExecutor, list[str]]]:
-    said: list[str] = []
+    lines: list[str] = []
     with (
         connect(Where(scheduler=processes.address), 1) as connection,
-        ClusterExecutor(connection, report=lambda news: said.append(news.text)) as made,
+        ClusterExecutor(connection, report=lambda news: lines.append(news.text)) as made,
     ):
-        yield made, said
+        yield made, lines
 
 
 def test_what_differs_is_named_once() -> None:
@@ -100,12 +102,12 @@ def test_what_differs_is_named_once() -> None:
 
 
 @pytest.mark.session
-def test_a_cluster_says_what_the_local_pool_says_although_workers_and_the_scheduler_die(
+def test_a_cluster_reports_what_the_local_pool_does_although_workers_and_the_scheduler_die(
     cluster: Processes, expected: tuple[list[Event], Finished], eventually: Eventually
 ) -> None:
     victim = cluster.add()
     cluster.add()
-    with executor(cluster) as (made, said):
+    with executor(cluster) as (made, lines):
         eventually(lambda: made.workers == 2)
         events: list[Event] = []
         finished: Finished | None = None
@@ -125,12 +127,12 @@ def test_a_cluster_says_what_the_local_pool_says_although_workers_and_the_schedu
     assert finished is not None
     assert found(events) == found(expected[0])
     assert counts(finished) == counts(expected[1])
-    assert sum("has left" in line for line in said) >= 1
-    assert sum("is back" in line for line in said) == 1
+    assert sum("has left" in line for line in lines) >= 1
+    assert sum("is back" in line for line in lines) == 1
 
 
 @pytest.mark.session
-def test_without_workers_or_scheduler_it_says_so(
+def test_without_workers_or_scheduler_it_is_reported(
     cluster: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cluster_executor, "WORKERS", 1.0)
@@ -166,10 +168,12 @@ def test_a_worker_with_other_sources_is_left_out(
     ):
         pass
     cluster.add()
-    with executor(cluster) as (made, said):
-        eventually(lambda: any("left out: the sources" in line for line in said))
+    with executor(cluster) as (made, lines):
+        eventually(lambda: any("left out: the sources" in line for line in lines))
         assert made.workers == 1
-        _, finished = told(made, CampaignConfig(seed=5, targets=CONFIG.targets, modules=4))
+        _, finished = campaign_events(
+            made, CampaignConfig(seed=5, targets=CONFIG.targets, modules=4)
+        )
         assert finished.modules == 4
 
 

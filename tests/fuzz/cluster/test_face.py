@@ -1,4 +1,4 @@
-"""How a user meets the cluster: what is asked, what is seen of the workers, what a mistake says."""
+"""The cluster as users see it: options, lines about workers, messages for mistakes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ USER = Path(__file__).parents[1] / "user_passes.py"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--scheduler", "localhost:8786"], "did you mean 'tcp://localhost:8786'?"),
         (["--scheduler", "gone.json"], "'gone.json': it is neither a file nor an address"),
@@ -57,7 +57,7 @@ USER = Path(__file__).parents[1] / "user_passes.py"
 def test_a_mistake_of_address_gets_one_sentence_and_exit_2(
     command: str,
     arguments: list[str],
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_mistake_of_address_gets_one_sentence_and_exit_2(
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
-    assert said in result.stderr
+    assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,10 +124,10 @@ def test_each_worker_has_a_line() -> None:
 
 
 def test_of_many_workers_the_busiest_are_shown_and_the_others_counted() -> None:
-    told = lines(MANY)
-    assert len(told) == 9
-    assert [each.split()[0] for each in told[:-1]] == [f"10.0.0.{i}:1" for i in range(40, 48)]
-    assert told[-1] == "  and 39 more: 7800 checks/s"
+    output = lines(MANY)
+    assert len(output) == 9
+    assert [each.split()[0] for each in output[:-1]] == [f"10.0.0.{i}:1" for i in range(40, 48)]
+    assert output[-1] == "  and 39 more: 7800 checks/s"
     assert line(MANY).endswith("10.0.0.47:1 470 checks/s, and 44 more: 9900 checks/s")
     assert headcount(MANY) == "47 workers with 94 threads"
 
@@ -170,7 +170,7 @@ def test_the_roster_keeps_those_who_left_and_adds_up_those_who_came_back() -> No
 # How it ends
 
 
-def test_lost_workers_are_told_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lost_workers_are_reported_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     def command() -> int:
         raise ExecutorError("the scheduler at tcp://a:1 is gone")
 
@@ -210,7 +210,7 @@ def session(tmp_path: Path, pool: LocalPool) -> Iterator[Session]:
             made.display.close()
 
 
-def test_what_was_found_before_the_workers_were_lost_is_told(
+def test_what_was_found_before_the_workers_were_lost_is_reported(
     session: Session,
     pool: LocalPool,
     monkeypatch: pytest.MonkeyPatch,
@@ -230,9 +230,9 @@ def test_what_was_found_before_the_workers_were_lost_is_told(
     assert finished.stopped
     assert 0 < finished.modules <= 5 * 4
     assert session.conclude(finished.modules, finished.checks, finished.seconds) == 3
-    told = capsys.readouterr()
-    assert "The workers were lost before the end" in told.out
-    assert told.err.count("the scheduler is gone") == 1
+    output = capsys.readouterr()
+    assert "The workers were lost before the end" in output.out
+    assert output.err.count("the scheduler is gone") == 1
     unfinished = session.store.runs.unfinished("test")
     assert unfinished is not None
     assert unfinished[1].found, "its bug comes with the first modules"
@@ -249,11 +249,11 @@ def test_a_local_cluster_finds_what_this_machine_finds(tmp_path: Path) -> None:
     here = relaxfuzz(*asked, "--out", tmp_path / "here")
     there = relaxfuzz(*asked, "--out", tmp_path / "there", "--cluster", "local")
     assert (here.returncode, there.returncode) == (1, 1), here.stderr + there.stderr
-    told = [[json.loads(line) for line in run.stdout.splitlines()] for run in (here, there)]
-    keys = [{tuple(map(str, e["key"])) for e in run if e["event"] == "finding"} for run in told]
+    output = [[json.loads(line) for line in run.stdout.splitlines()] for run in (here, there)]
+    keys = [{tuple(map(str, e["key"])) for e in run if e["event"] == "finding"} for run in output]
     assert keys[0] == keys[1]
-    joined = {e["worker"] for e in told[1] if e["event"] == "cluster" and e["kind"] == "joined"}
-    summaries = [run[-1] for run in told]
+    joined = {e["worker"] for e in output[1] if e["event"] == "cluster" and e["kind"] == "joined"}
+    summaries = [run[-1] for run in output]
     for each in ("modules", "checks", "findings", "lost"):
         assert summaries[0][each] == summaries[1][each]
     assert summaries[0]["workers"] == []
@@ -292,10 +292,10 @@ def test_a_night_whose_scheduler_is_lost_goes_on_the_next_time(
 
         threading.Thread(target=kill, daemon=True).start()
         asked = ["nightly", str(settings), "--json"]
-        lost = CliRunner().invoke(app, [*asked, "--scheduler", str(cluster.file)])
-    assert lost.exit_code == 3, lost.output
-    assert "Traceback" not in lost.output
-    events = [json.loads(line) for line in lost.stdout.splitlines()]
+        result = CliRunner().invoke(app, [*asked, "--scheduler", str(cluster.file)])
+    assert result.exit_code == 3, result.output
+    assert "Traceback" not in result.output
+    events = [json.loads(line) for line in result.stdout.splitlines()]
     assert [e["kind"] for e in events if e["event"] == "cluster"] == ["joined", "scheduler-gone"]
     assert events[-1]["lost"].startswith("the scheduler at ")
     assert not events[-1]["over"]

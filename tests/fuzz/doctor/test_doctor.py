@@ -1,4 +1,4 @@
-"""The doctor: each check says so where something is unfit, and works without TVM."""
+"""The doctor: each check reports what is unfit, and works without TVM."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_here_it_is_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.session
-def test_in_a_terminal_each_line_says_what_to_do(tmp_path: Path) -> None:
+def test_in_a_terminal_each_line_has_its_remedy(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": "/nowhere", "PATH": "", "COLUMNS": "100"}
     run = subprocess.run(
         [sys.executable, "-m", "relaxfuzz.fuzz.cli", "doctor"],
@@ -111,7 +111,7 @@ def test_without_tvm(without_tvm: Path, tmp_path: Path) -> None:
 
 
 def test_its_own_fault_without_tvm(without_tvm: Path, tmp_path: Path) -> None:
-    """It is told as one: for that, nothing of TVM is needed."""
+    """It is reported as such; this needs no TVM."""
     broken = (
         "from relaxfuzz.fuzz.doctor import environment\n"
         "from relaxfuzz.fuzz.cli import main\n"
@@ -235,7 +235,7 @@ def test_too_few_processes(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs a user without any process: only root can take one's part")
     code = (
-        # Imported before the right to read it is lost.
+        # Imported before its permissions are removed.
         "from relaxfuzz.fuzz.doctor import environment\n"
         "import os, resource\n"
         "os.setresuid(54321, 54321, 54321)\n"
@@ -286,7 +286,7 @@ def test_limits_that_are_too_low() -> None:
     assert "ulimit -n 128" in only(made, "limit: open files").advice
 
 
-def test_a_child_may_grow_as_far_as_the_doctor_says() -> None:
+def test_a_child_may_grow_to_the_limit_of_the_doctor() -> None:
     assert LIMITS.memory_mb << 20 == environment.CHILD
 
 
@@ -364,7 +364,7 @@ def test_nothing_is_wrong_but_relaxfuzz_itself(tmp_path: Path) -> None:
     before = "        return sum(\n            tvm_ffi.structural_equal(relax.get_shape_of(var), "
     text = crash.read_text()
     assert text.count(before) == 1
-    crash.write_text(text.replace(before, f"        raise KeyError(held)\n{before}"))
+    crash.write_text(text.replace(before, f"        raise KeyError(in_tuples)\n{before}"))
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     code, lines, _ = doctor(env={"PYTHONPATH": path}, cwd=tmp_path)
     assert code == 3, lines

@@ -1,4 +1,4 @@
-"""A bug is told once, by the finding that shows it best."""
+"""A bug is reported once, by the finding that shows it best."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
     return dataclasses.replace(found, evidence=evidence_of(mod, silent, legalize=True))
 
 
-def test_a_bug_is_told_once(pool: LocalPool, tmp_path: Path) -> None:
+def test_a_bug_is_reported_once(pool: LocalPool, tmp_path: Path) -> None:
     findings = [passed_over(relax.op.exp), passed_over(relax.op.sin), passed_over(relax.op.cos)]
-    told: list[Finding] = []
+    reported: list[Finding] = []
     with Store(tmp_path) as store:
-        worker = Triage(store, pool, told.append)
+        worker = Triage(store, pool, reported.append)
         for finding in findings:
             worker.add(finding)
         worker.drain(60, lambda: None)
         assert worker.faults == []
-        assert len(told) == 1
+        assert len(reported) == 1
         assert {each.id for each in worker.published} == {each.id for each in findings}
         assert [len(row.members) for row in store.rows.all()] == [3]
 
@@ -81,11 +81,11 @@ def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
         raise ValueError("not this one")
 
     monkeypatch.setattr("relaxfuzz.fuzz.campaign.triage.take_evidence", fails)
-    told: list[Finding] = []
+    reported: list[Finding] = []
     with Store(tmp_path) as store:
-        worker = Triage(store, pool, told.append)
+        worker = Triage(store, pool, reported.append)
         worker.add(dataclasses.replace(passed_over(relax.op.exp), evidence=None))
         worker.drain(60, lambda: None)
     # Both the finding and the fault are reported.
-    assert len(told) == 1
+    assert len(reported) == 1
     assert "not this one" in worker.faults[0]

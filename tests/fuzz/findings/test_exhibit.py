@@ -29,7 +29,7 @@ def finding(sums: str, faulty: Callable[[str], PassCall]) -> Finding:
     )
 
 
-def test_a_death_shows_the_module_and_is_not_died_again(pool: LocalPool, finding: Finding) -> None:
+def test_a_death_shows_the_module_and_is_not_repeated(pool: LocalPool, finding: Finding) -> None:
     shown = exhibit(pool, finding)
     assert "R.add(x, x)" in shown.module
     assert shown.left == shown.module

@@ -31,7 +31,7 @@ def relaxfuzz(*arguments: object) -> Result:
 
 
 def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall) -> Finding:
-    """What the oracles say of the pass on main(x) = op(x)."""
+    """The violations of the pass on main(x) = op(x)."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", ty)
     with builder.function("main", [x]):
@@ -108,7 +108,7 @@ def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
         assert len(listed(out, *options)) == number, options
 
 
-def test_what_nobody_confirmed_is_listed_apart(out: Path, findings: list[Finding]) -> None:
+def test_unconfirmed_findings_are_listed_separately(out: Path, findings: list[Finding]) -> None:
     met = changed(findings[0], key=("met on the way",), confirmed=False)
     with Store(out) as store:
         store.put(met)
@@ -118,7 +118,7 @@ def test_what_nobody_confirmed_is_listed_apart(out: Path, findings: list[Finding
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--pass", "LegalizeOp"), "Did you mean 'LegalizeOps'?"),
         (("--oracle", "crsh"), "Did you mean 'crash'?"),
@@ -126,11 +126,11 @@ def test_what_nobody_confirmed_is_listed_apart(out: Path, findings: list[Finding
     ],
 )
 def test_a_filter_that_nothing_can_pass_is_a_mistake(
-    out: Path, arguments: tuple[str, ...], said: str
+    out: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     done = relaxfuzz(out, *arguments)
     assert done.exit_code == 2
-    assert said in done.output
+    assert message in done.output
 
 
 def test_no_store_is_a_mistake(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Fin
 
 
 @pytest.mark.session
-def test_show_says_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
+def test_show_gives_the_reason_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
     assert done.exit_code == 0, done.output
     assert "types too little is known" in done.stderr
@@ -231,7 +231,7 @@ def test_people_judge(out: Path, findings: list[Finding]) -> None:
 def test_a_wrong_id_or_verdict_is_a_mistake(out: Path, findings: list[Finding]) -> None:
     own = findings[2].id
     swapped = own[1] + own[0] + own[2:]
-    for arguments, said in (
+    for arguments, message in (
         (("show", swapped), f"Did you mean '{own}'?"),
         (("verdict", own, "wontfx"), "Did you mean 'wontfix'?"),
         (("show", own, "--format", "isue"), "Did you mean 'issue'"),
@@ -239,4 +239,4 @@ def test_a_wrong_id_or_verdict_is_a_mistake(out: Path, findings: list[Finding]) 
     ):
         done = relaxfuzz(*arguments, "--out", out)
         assert done.exit_code == 2
-        assert said in done.output
+        assert message in done.output

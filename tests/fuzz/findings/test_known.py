@@ -1,4 +1,4 @@
-"""What is known is counted, what is new is told, and what does not fail any more is noticed."""
+"""Known bugs are counted, new ones are reported, and fixed ones are noticed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_report_of_a_known_is_counted_and_taken(tmp_path: Path) -> None:
     one = made(tmp_path)
     expected = Expected([one], [], HERE)
     assert expected.take(finding())
-    assert expected.take(finding()), "the same report is taken again, but not counted"
+    assert expected.take(finding()), "a repeated report is taken, but not counted"
     assert expected.take(changed(finding(), place="file.cc:2"))
     assert not expected.take(finding(key=("ValueError", "yes")))
     assert (expected.total, expected.reports[one]) == (2, 2)
@@ -98,7 +98,7 @@ def test_no_shipped_known_excuses_a_users_pass(tmp_path: Path, call: PassCall) -
     assert Expected([], [one], HERE).take(finding(call=call))
 
 
-def test_a_users_pass_is_not_held_up_by_the_parser(tmp_path: Path) -> None:
+def test_a_users_pass_is_not_blocked_by_the_parser(tmp_path: Path) -> None:
     """What TVM's parser does wrong with its result is as known as with any other."""
     file = tmp_path / "x.toml"
     file.write_text(
@@ -216,15 +216,15 @@ def test_a_known_bug_is_no_reason_to_fail(tmp_path: Path) -> None:
     command = ("check", module, "LiftTransformParams", "--oracle", "well-formed", "--workers", 1)
     run = relaxfuzz(*command, "--json", cwd=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
-    told = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [event["event"] for event in told] == ["known", "summary"]
-    assert (told[0]["name"], told[0]["reports"]) == ("lift-params-undefined-output", 1)
-    assert (told[1]["findings"], told[1]["known_reports"]) == (0, 1)
+    events = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [event["event"] for event in events] == ["known", "summary"]
+    assert (events[0]["name"], events[0]["reports"]) == ("lift-params-undefined-output", 1)
+    assert (events[1]["findings"], events[1]["known_reports"]) == (0, 1)
     assert relaxfuzz(*command, "--no-known", cwd=tmp_path).returncode == 1
 
 
 @pytest.mark.session
-def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
+def test_what_a_user_found_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(
         "import tvm\nfrom tvm.script import ir as I, relax as R\n\n\n@I.ir_module\nclass Module:\n"
         '    @R.function\n    def main(x: R.Tensor((2,), "float32")):\n'
@@ -239,7 +239,7 @@ def test_what_a_user_found_is_told_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.session
-def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
+def test_a_run_reports_what_no_longer_fails(tmp_path: Path) -> None:
     """Of the pass under test, and only what was not seen to fail on exactly this TVM."""
     for name, fails_on in (("gone", "0.26.0"), ("certain", tvm.__version__)):
         path = made(tmp_path, name, fails_on, reproducer=PASSES).path
@@ -259,8 +259,8 @@ def test_a_run_says_what_no_longer_fails(tmp_path: Path) -> None:
     folder = ("--no-known", "--known", tmp_path)
     run = relaxfuzz(*command, *folder, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    told = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [each["name"] for each in told if each["event"] == "known-fixed"] == ["gone"]
+    events = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [each["name"] for each in events if each["event"] == "known-fixed"] == ["gone"]
     relaxfuzz("known", "ToNonDataflow", *folder, "--prune", cwd=tmp_path)
     assert not known(tmp_path / "gone.toml").tvm.expects_failure(tvm.__version__)
     assert not (tmp_path / "certain.toml").exists(), "asked for, it is verified as well"
@@ -279,9 +279,9 @@ def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
     own = ("known", "--no-known", "--known", tmp_path, "--prune", "--workers", 1)
     assert relaxfuzz(*own, cwd=tmp_path).returncode == 1
     assert "fixed in" in (tmp_path / "gone.toml").read_text()
-    again = relaxfuzz(*own, cwd=tmp_path)
-    assert again.returncode == 0, again.stdout
-    assert "1 known" in again.stdout
+    second = relaxfuzz(*own, cwd=tmp_path)
+    assert second.returncode == 0, second.stdout
+    assert "1 known" in second.stdout
 
 
 def test_the_shipped_folder_is_the_one_of_the_corpus() -> None:

@@ -1,4 +1,4 @@
-"""Replaying says what still fails, what is gone, and what cannot be run."""
+"""`replay` reports what still fails, what is gone, and what cannot be run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_json_of_another_version_is_made_from_source(
     assert statuses(tmp_path, pool) == [Status.FAILS]
 
 
-def test_a_module_that_does_not_load_is_said(
+def test_a_module_that_does_not_load_is_reported(
     pool: LocalPool, finding: Finding, tmp_path: Path
 ) -> None:
     with Store(tmp_path) as store:
@@ -166,7 +166,7 @@ def test_a_corpus_file_without_a_field_is_a_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "stderr", "said"),
+    ("code", "stderr", "message"),
     [
         (0, "whatever", None),
         (-11, "", "SIGSEGV"),
@@ -185,8 +185,8 @@ def test_a_corpus_file_without_a_field_is_a_mistake(tmp_path: Path) -> None:
         (1, "Traceback (most recent call last):\nE: \nno\n\n\nwith that\n", "E: no with that"),
     ],
 )
-def test_how_a_failure_is_said(code: int, stderr: str, said: str | None) -> None:
-    assert failure(code, stderr) == said
+def test_the_message_of_a_failure(code: int, stderr: str, message: str | None) -> None:
+    assert failure(code, stderr) == message
 
 
 @pytest.mark.parametrize(

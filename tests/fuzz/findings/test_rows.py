@@ -1,4 +1,4 @@
-"""Rows: what the rules put together, and what people say, outlives everything."""
+"""Rows: merges by the rules and verdicts of people outlive everything."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_suspects_are_named_and_not_joined(rows: Rows) -> None:
     assert rows.suspects("b") == []
 
 
-def test_split_off_stays_apart(rows: Rows) -> None:
+def test_a_split_stays(rows: Rows) -> None:
     for name in "abc":
         rows.enter(name, [SHAPE])
     assert rows.split("b") == "b"
@@ -130,7 +130,7 @@ def test_people_may_change_their_mind(rows: Rows) -> None:
     assert (rows.get("a").verdict, rows.get("a").note) == (None, "seen")
 
 
-def test_it_is_all_there_when_the_store_is_opened_again(tmp_path: Path) -> None:
+def test_it_is_all_there_when_the_store_is_reopened(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         for name in "abc":
             store.rows.enter(name, [SHAPE])
@@ -187,12 +187,12 @@ def test_killed_at_any_moment_no_row_is_half(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        said = [next(writer.stdout).strip() for _ in range(25)]
+        printed = [next(writer.stdout).strip() for _ in range(25)]
         os.kill(writer.pid, signal.SIGKILL)
-        said += writer.stdout.read().split("\n")[:-1]  # the last line may be half
+        printed += writer.stdout.read().split("\n")[:-1]  # the last line may be half
     with Store(tmp_path, create=False) as store:
         rows = store.rows.all()
-        assert all(store.rows.of(name) is not None for name in said)
+        assert all(store.rows.of(name) is not None for name in printed)
         assert all(len(row.members) == 2 for row in rows[:-1])
 
 

@@ -1,6 +1,6 @@
 """Which findings are one bug: pairs that must be one row, pairs that must not, rule by rule.
 
-All findings are real: what the oracles say of TVM's own passes on these modules.
+All findings are real: what the oracles report of TVM's own passes on these modules.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def kept(name: str) -> tvm.IRModule:
 
 
 def finding(mod: tvm.IRModule, expr: str, oracle: str) -> Finding:
-    """What this oracle says first of the pass on this module."""
+    """The first violation of this oracle by the pass on this module."""
     call = PassCall(expr)
     violation = check(Case(mod, (call,)), oracles=(oracle,))[0]
     evidence = evidence_of(mod, silent, legalize=True)

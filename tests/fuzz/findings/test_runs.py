@@ -1,4 +1,4 @@
-"""What a folder tells of its runs, and what a run needs to go on."""
+"""The runs of a folder, and what is needed to resume one."""
 
 from __future__ import annotations
 
@@ -149,12 +149,12 @@ def test_a_campaign_goes_on_where_it_was_written_down(store: Store) -> None:
     begun.recorder.known.add(id_of(KNOWN))
     begun.recorder.block(state, {"some-known": 1}, ["fault"])
     begun.recorder.told(finding("n"))
-    again = fresh(store)
-    assert again.why_new is None
-    assert again.recorder.id == begun.recorder.id
-    assert again.state == state
-    assert again.recorder.known == {id_of(KNOWN)}
-    run = again.recorder.run
+    resumed = fresh(store)
+    assert resumed.why_new is None
+    assert resumed.recorder.id == begun.recorder.id
+    assert resumed.state == state
+    assert resumed.recorder.known == {id_of(KNOWN)}
+    run = resumed.recorder.run
     assert (run.modules, run.checks, run.seconds) == (16, 10, 1.0)
     assert run.known_reports == {"own()": 1}
     assert (run.knowns, run.faults) == ({"some-known": 1}, ("fault",))
@@ -162,17 +162,17 @@ def test_a_campaign_goes_on_where_it_was_written_down(store: Store) -> None:
     assert run.samples == (Sample(1.0, 16, 10, 1),)
 
 
-def test_what_is_told_before_its_block_is_written_does_not_count_the_block(
+def test_a_finding_reported_before_its_block_is_written_does_not_count_the_block(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "EVERY", 1e9)
     begun = fresh(store)
     begun.recorder.block(committed(begun.state, NEW), {"some-known": 1}, [])
     begun.recorder.told(finding("n"))
-    again = fresh(store)
-    assert again.state == State()
-    assert again.recorder.run.found == (finding("n").id,)
-    assert (again.recorder.run.modules, again.recorder.run.knowns) == (0, {})
+    resumed = fresh(store)
+    assert resumed.state == State()
+    assert resumed.recorder.run.found == (finding("n").id,)
+    assert (resumed.recorder.run.modules, resumed.recorder.run.knowns) == (0, {})
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_who_goes_on_avoids_what_was_avoided(store: Store) -> None:
     assert begun.config == CONFIG
 
 
-def test_a_state_that_cannot_be_read_is_told(store: Store) -> None:
+def test_a_state_that_cannot_be_read_is_reported(store: Store) -> None:
     begun = fresh(store)
     store.runs.checkpoint(begun.recorder.id, RUN, "{}")
     assert "cannot be read" in str(fresh(store).why_new)

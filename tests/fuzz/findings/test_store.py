@@ -119,14 +119,14 @@ def test_file_name_is_safe() -> None:
     assert file_name(odd) == f".._a_b_-x_y-{odd.id}.py"
 
 
-def test_foreign_folder_is_refused(tmp_path: Path) -> None:
+def test_an_unrelated_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(BadStore, match="not empty"):
         Store(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_foreign_database_is_refused(tmp_path: Path) -> None:
+def test_an_unrelated_database_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / DATABASE) as db:
         db.execute("CREATE TABLE mine (x)")
     db.close()
@@ -155,7 +155,7 @@ def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
         Store(tmp_path / "file" / "out")
 
 
-def test_nothing_to_read_is_said(tmp_path: Path) -> None:
+def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadStore, match="no findings"):
         Store(tmp_path, create=False)
 
@@ -185,7 +185,7 @@ def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("somebody", "said"),
+    ("somebody", "message"),
     [
         (lambda folder: shutil.rmtree(folder), "was removed"),
         (lambda folder: folder.rename(folder.with_name("elsewhere")), "was removed"),
@@ -194,13 +194,13 @@ def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
     ids=["removed", "renamed", "replaced"],
 )
 def test_a_store_that_is_taken_away_is_not_written_to(
-    tmp_path: Path, somebody: Callable[[Path], object], said: str
+    tmp_path: Path, somebody: Callable[[Path], object], message: str
 ) -> None:
     with Store(tmp_path / "out") as store:
         store.put(FINDING)
         somebody(store.folder)
         for write in (store.put, store.pend):
-            with pytest.raises(DiskFailure, match=rf"findings\.sqlite': it {said} while"):
+            with pytest.raises(DiskFailure, match=rf"findings\.sqlite': it {message} while"):
                 write(FINDING)
 
 

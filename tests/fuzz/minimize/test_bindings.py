@@ -248,7 +248,7 @@ def test_weaker_annotations_stay(written: Written) -> None:
     assert kinds["relax.exp"].ndim == 2
 
 
-def test_a_value_that_says_more_stands_for_one_that_says_less(written: Written) -> None:
+def test_a_value_of_a_stronger_type_replaces_one_of_a_weaker(written: Written) -> None:
     mod = written("""
     @R.function
     def main(x: R.Tensor((2, 3), "float32")):

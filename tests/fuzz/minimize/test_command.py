@@ -128,7 +128,7 @@ def alone() -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["model.py"], "expected --pass, --pipeline or --predicate"),
         (["gone.py", "--pass", "FuseOps"], "no module file 'gone.py'"),
@@ -149,12 +149,12 @@ def alone() -> set[str]:
         (["model.py", "--pass", "FuseOps", "--out", "no/where.py"], "no folder 'no'"),
     ],
 )
-def test_a_mistake_gets_one_sentence_and_exit_2(arguments: list[str], said: str) -> None:
+def test_a_mistake_gets_one_sentence_and_exit_2(arguments: list[str], message: str) -> None:
     result = relaxfuzz(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
-    assert said in result.stderr
+    assert message in result.stderr
     assert alone() == set()
 
 

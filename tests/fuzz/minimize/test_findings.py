@@ -94,20 +94,20 @@ def test_passes_that_have_nothing_to_do_with_it_go(
     pool: LocalPool, sums: str, user: Callable[[str], PassCall]
 ) -> None:
     found = finding(pool, sums, *IDLE, user("raises"), *IDLE)
-    told: list[int] = []
-    fewer = fewer_passes(pool, found, lambda shorter: told.append(len(shorter.calls)))
+    reported: list[int] = []
+    fewer = fewer_passes(pool, found, lambda shorter: reported.append(len(shorter.calls)))
     assert fewer.calls == (user("raises"),)
     assert fewer.module == sums
-    assert told[-1] == 1
+    assert reported[-1] == 1
 
 
 def test_what_the_passes_before_it_make_takes_their_place(
     pool: LocalPool, sums: str, user: Callable[[str], PassCall]
 ) -> None:
     found = finding(pool, sums, *IDLE, user("marks"), *IDLE, user("raises_on_marked"))
-    told: list[tuple[PassCall, ...]] = []
-    fewer = fewer_passes(pool, found, lambda shorter: told.append(shorter.calls))
-    assert told[-1] == (user("marks"), user("raises_on_marked"))
+    reported: list[tuple[PassCall, ...]] = []
+    fewer = fewer_passes(pool, found, lambda shorter: reported.append(shorter.calls))
+    assert reported[-1] == (user("marks"), user("raises_on_marked"))
     assert fewer.calls == (user("raises_on_marked"),)
     assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
 

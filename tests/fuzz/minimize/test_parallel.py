@@ -197,8 +197,8 @@ def test_others_that_are_met_are_kept_and_not_followed(
     (met,) = outcome.others
     assert met.oracle == oracle
     assert title in met.title
-    (again,) = check(pool, Check(module=met.module, calls=met.calls))
-    assert (again.oracle, again.key) == (met.oracle, met.key)
+    (repeated,) = check(pool, Check(module=met.module, calls=met.calls))
+    assert (repeated.oracle, repeated.key) == (met.oracle, met.key)
 
 
 @pytest.mark.session
@@ -245,7 +245,7 @@ def test_a_search_goes_on_where_another_stopped(
     assert left(second.state.module) == ONLY_ADD
 
 
-def test_a_minimized_finding_was_seen_again(pool: LocalPool, user: Faulty, found: Found) -> None:
+def test_a_minimized_finding_was_confirmed(pool: LocalPool, user: Faulty, found: Found) -> None:
     finding = found(user("two_faults"))
     result = minimized(pool, finding, over=lambda: False)
     assert (result.flaky, result.finding.reduced) == (False, True)
@@ -264,7 +264,7 @@ def test_what_does_not_come_out_of_every_run_is_called_flaky(
     assert "relax.add" in left(result.finding.module)[1]
 
 
-def test_a_result_that_nobody_sees_again_is_not_taken(
+def test_an_unconfirmed_result_is_not_taken(
     pool: LocalPool, user: Faulty, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finding = found(user("two_faults"))

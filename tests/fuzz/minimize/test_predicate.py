@@ -52,18 +52,18 @@ def test_a_python_file_defines_the_module(module: str, tmp_path: Path) -> None:
     tvm.ir.assert_structural_equal(names["mod"], tvm.ir.load_json(module))
 
 
-def test_any_other_exit_code_says_no(module: str) -> None:
+def test_any_other_exit_code_is_a_no(module: str) -> None:
     assert ask("sh -c 'echo too bad >&2; exit 3'", module) == (3, "too bad\n")
     assert not Command("false")(module)
     assert not Command("sh -c 'kill -9 $$'")(module)
 
 
-def test_a_command_that_does_not_end_says_no(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_does_not_end_is_a_no(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicate, "SECONDS", 0.2)
     began = time.monotonic()
-    code, said = ask("sh -c 'sleep 60; true'", module)
+    code, message = ask("sh -c 'sleep 60; true'", module)
     assert code is None
-    assert "more than" in said
+    assert "more than" in message
     assert time.monotonic() - began < 30
 
 

@@ -193,13 +193,13 @@ def broken(mod: tvm.IRModule) -> Iterator[Edit]:
     raise KeyError("in the list")
 
 
-def test_an_edit_that_raises_is_told_and_the_search_goes_on(mod: tvm.IRModule) -> None:
-    told: list[str] = []
-    where = Search(reductions=(broken, *REDUCTIONS), report_fault=told.append)
+def test_an_edit_that_raises_is_reported_and_the_search_goes_on(mod: tvm.IRModule) -> None:
+    reported: list[str] = []
+    where = Search(reductions=(broken, *REDUCTIONS), report_fault=reported.append)
     last = list(search(mod, lambda c: "relax.sin" in ops_used(c.mod), where))[-1]
     assert len(bindings_of(tvm.ir.load_json(last.module))) == 1
-    assert any("edit 0 of broken" in text and "ZeroDivisionError" in text for text in told)
-    assert any("KeyError: 'in the list'" in text for text in told)
+    assert any("edit 0 of broken" in text and "ZeroDivisionError" in text for text in reported)
+    assert any("KeyError: 'in the list'" in text for text in reported)
 
 
 def test_an_edit_that_raises_ends_the_search_of_the_library(mod: tvm.IRModule) -> None:
@@ -245,26 +245,26 @@ def test_nothing_is_asked_about_twice(mod: tvm.IRModule) -> None:
     assert len(asked) == len(set(asked))
 
 
-def test_what_is_told_apart_is_text_not_structure(mod: tvm.IRModule) -> None:
+def test_digests_are_of_text_not_structure(mod: tvm.IRModule) -> None:
     """Sharing and names are what some reductions change."""
     shared = relax.ShapeExpr([2, 3])
-    apart = relax.ShapeExpr([2, 3])
-    texts = [tvm.ir.save_json(relax.Tuple([shared, other])) for other in (shared, apart)]
+    copy = relax.ShapeExpr([2, 3])
+    texts = [tvm.ir.save_json(relax.Tuple([shared, other])) for other in (shared, copy)]
     assert digest(texts[0]) != digest(texts[1])
 
 
 def test_a_predicate_may_spoil_what_it_is_given(mod: tvm.IRModule) -> None:
     def spoils(candidate: tvm.IRModule) -> bool:
-        held = "relax.exp" in ops_used(candidate)
+        kept = "relax.exp" in ops_used(candidate)
         for gvar in candidate.get_global_vars():
             candidate.update_func(gvar, mod["helper"])
-        return held
+        return kept
 
     small = minimize(mod, spoils)
     assert sizes(small) == (1, 1)
 
 
-def test_an_edit_is_found_again_by_its_name(mod: tvm.IRModule) -> None:
+def test_an_edit_is_found_by_its_name(mod: tvm.IRModule) -> None:
     candidate = next(Search().candidates(mod))
     made = make(mod, candidate.edit_id, REDUCTIONS)
     assert made is not None

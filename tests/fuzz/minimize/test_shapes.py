@@ -57,11 +57,11 @@ def test_a_symbol_that_is_needed_stays(written: Written) -> None:
 def test_a_composite_dimension_becomes_a_number_where_no_variable_will_do(
     written: Written,
 ) -> None:
-    def apart(mod: tvm.IRModule) -> bool:
+    def without_n(mod: tvm.IRModule) -> bool:
         return shapes(mod)[0] == "[n, m]" and "n" not in shapes(mod)[1]
 
     mod = written(SYMBOLIC)
-    small = minimize(mod, lambda m: m is mod or apart(m), reductions=(plain_dims,))
+    small = minimize(mod, lambda m: m is mod or without_n(m), reductions=(plain_dims,))
     assert shapes(small)[:2] == ["[n, m]", "[2]"]
 
 

@@ -1,4 +1,4 @@
-"""Nights, as a user has them: what is told, what the next one makes of it, what interrupts one."""
+"""The command `nightly`: its output, the runs after it, and interrupted runs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ bisect = ["bare"]
 [promises."mine.py:marks"]
 stages = ["raw"]
 [report]
-markdown = "told/summary.md"
-junit = "told/junit.xml"
-jsonl = "told/findings.jsonl"
+markdown = "out/summary.md"
+junit = "out/junit.xml"
+jsonl = "out/findings.jsonl"
 """
 
 BACK = """\
@@ -76,7 +76,7 @@ def place(folder: Path) -> Path:
     shutil.copyfile(USER, folder / "mine.py")
     (folder / "bugs").mkdir()
     (folder / "bugs" / "back.py").write_text(BACK)
-    # Named relative to the file. Without TVM it cannot say, and does not take long.
+    # Named relative to the file. Without TVM it fails at once.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "bare"], check=True)
     (folder / "nightly.toml").write_text(SETTINGS)
     return folder
@@ -92,7 +92,9 @@ def first(repository: Path) -> Night:
     return night(repository, "--modules", "5000", "--until-first")
 
 
-def test_the_first_night_tells_what_is_new_and_what_is_back(first: Night, repository: Path) -> None:
+def test_the_first_night_reports_what_is_new_and_what_is_back(
+    first: Night, repository: Path
+) -> None:
     assert first.code == 1
     assert first.of("night") == [{"event": "night", "seed": 0, "done": []}]
     (replayed,) = first.of("replay")
@@ -108,7 +110,7 @@ def test_the_first_night_tells_what_is_new_and_what_is_back(first: Night, reposi
     assert first.summary["over"] is True
     written = [Path(str(event["path"])) for event in first.of("report")]
     assert {path.relative_to(repository).as_posix() for path in written} == {
-        "told/summary.md", "told/junit.xml", "told/findings.jsonl"
+        "out/summary.md", "out/junit.xml", "out/findings.jsonl"
     }  # fmt: skip
     assert all("marks" in path.read_text() for path in written)
 
@@ -116,7 +118,7 @@ def test_the_first_night_tells_what_is_new_and_what_is_back(first: Night, reposi
 def test_the_next_night_makes_other_modules_and_has_no_news(first: Night, repository: Path) -> None:
     second = night(repository, "--until-first")
     assert second.code == 0
-    assert second.summary["modules"] == 3, "what a former night told is no reason to end"
+    assert second.summary["modules"] == 3, "a finding of an earlier run must not end this one"
     assert second.summary["seed"] == 1
     assert (second.summary["new"], second.summary["back"], second.summary["seen"]) == ([], [], 1)
     assert second.of("bisect") == []
@@ -171,7 +173,7 @@ def test_the_second_at_a_time_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["gone.toml"], "cannot read 'gone.toml'"),
         (["bad.toml"], "bad.toml, report: no setting 'htm'. Did you mean 'html'"),
@@ -182,7 +184,7 @@ def test_the_second_at_a_time_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_gets_one_sentence_and_leaves_nothing(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.toml").write_text("[report]\nhtm = 'x'\n")
@@ -191,12 +193,10 @@ def test_a_mistake_gets_one_sentence_and_leaves_nothing(
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
-    assert said in result.stderr
+    assert message in result.stderr
 
 
-def test_init_writes_what_is_read_as_nothing_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_init_writes_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["nightly", "--init"])
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""The settings of a night: the example, what wins, and what a mistake says."""
+"""The settings of a night: the example, precedence, and messages for mistakes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_the_example_shows_in_comments_can_be_asked(tmp_path: Path) -> None
 # What wins
 
 
-def test_nothing_said_is_an_hour_of_all_passes(tmp_path: Path) -> None:
+def test_the_default_is_an_hour_of_all_passes(tmp_path: Path) -> None:
     made = planned("", tmp_path)
     assert (made.seconds, made.settings.modules) == (3600, None)
     assert len(made.targets) > 60
@@ -109,7 +109,7 @@ PROMISED_FOR_TVM = "passes = ['FuseOps']\n[promises.FuseOps]\nlike = 'FuseTIR'"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("budgte = '1h'", "night.toml: no setting 'budgte'. Did you mean 'budget'"),
         ("budget = 60", "night.toml: expected budget to be a string but got 60"),
@@ -136,13 +136,13 @@ PROMISED_FOR_TVM = "passes = ['FuseOps']\n[promises.FuseOps]\nlike = 'FuseTIR'"
     ],
 )  # fmt: skip
 def test_a_mistake_names_its_place_and_what_would_do(
-    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "night.toml").write_text(text)
     with pytest.raises(UserError) as caught:
         plan(load(Path("night.toml")), Options(), "night.toml")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -151,7 +151,7 @@ def test_a_mistake_on_the_command_line_is_none_of_the_file(tmp_path: Path) -> No
         planned("", tmp_path, Options(budget="soon"))
 
 
-def test_no_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot read '.*gone\.toml': No such file"):
         load(tmp_path / "gone.toml")
     with pytest.raises(UserError, match="cannot read"):

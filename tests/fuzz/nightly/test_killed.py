@@ -1,4 +1,4 @@
-"""A night that is killed again and again ends with what an undisturbed one finds."""
+"""A night that is killed repeatedly finds what an undisturbed one finds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait(process: subprocess.Popen[bytes], folder: Path, phrase: str) -> None:
-    """Until it says so, or has ended."""
+    """Wait for the phrase in the log, or for the end."""
     while process.poll() is None and phrase not in (folder / "log").read_text(errors="replace"):
         time.sleep(0.05)
 
@@ -72,7 +72,7 @@ def ending(folder: Path) -> dict[str, object]:
             "findings": sorted(finding.id for finding in findings),
             "first bad": {finding.id: finding.first_bad for finding in findings},
             "rows": rows,
-            "told": sorted(run.found),
+            "reported": sorted(run.found),
             "modules": run.modules,
             "checks": {item: stats.checks for item, stats in run.stats.items()},
             "finished": run.finished,
@@ -104,7 +104,7 @@ def test_five_kills_change_nothing(tmp_path: Path) -> None:
     assert killed >= 4
     assert start(wild).wait() == code
     assert ending(wild) == ending(calm)
-    assert len(ending(calm)["told"]) >= 3  # type: ignore[arg-type]  # a list
+    assert len(ending(calm)["reported"]) >= 3  # type: ignore[arg-type]  # a list
 
 
 @pytest.mark.slow

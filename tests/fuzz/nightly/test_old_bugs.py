@@ -1,4 +1,4 @@
-"""Old bugs that are run again at the beginning of a night, and which are fixed or back."""
+"""Old bugs are run at the beginning of a night; some are fixed or back."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def script(path: Path, fails: bool, header: str = "") -> Path:
     return path
 
 
-def known(folder: Path, name: str, fails: bool, says: str) -> None:
+def known(folder: Path, name: str, fails: bool, versions_text: str) -> None:
     script(folder / f"{name}.py", fails)
     (folder / f"{name}.toml").write_text(
         f'what = "x"\nkey_format = 2\nkeys = [["crash", "FuseOps", "{name}"]]\n'
-        f'tvm = "{says}"\nreproducer = "{name}.py"\n'
+        f'tvm = "{versions_text}"\nreproducer = "{name}.py"\n'
     )
 
 
@@ -53,11 +53,11 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "out")
 
 
-def test_each_file_is_seen_once_and_says_what_became_of_it(
+def test_each_file_is_run_once_and_has_a_status(
     pool: LocalPool, store: Store, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "corpus"
-    script(corpus / "a" / "as_it_says.py", True, HEADER.format(claim="fails on 0.1.0"))
+    script(corpus / "a" / "as_recorded.py", True, HEADER.format(claim="fails on 0.1.0"))
     script(corpus / "a" / "mended.py", False, HEADER.format(claim="fails on 0.1.0"))
     script(corpus / "a" / "came_back.py", True, HEADER.format(claim="fails on 0.1; fixed in 0.2"))
     script(corpus / "plain.py", True)
@@ -73,7 +73,7 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
         each.name: (each, outcome) for each, outcome in replay_all(todo, pool, threading.Event())
     }
     assert {name: outcome.status for name, (_, outcome) in outcomes.items()} == {
-        "a/as_it_says.py": Status.AS_EXPECTED,
+        "a/as_recorded.py": Status.AS_EXPECTED,
         "a/mended.py": Status.FIXED,
         "a/came_back.py": Status.CHANGED,
         "plain.py": Status.FAILS,
@@ -86,7 +86,7 @@ def test_each_file_is_seen_once_and_says_what_became_of_it(
     assert back == ["a/came_back.py"]
 
 
-def test_a_finding_of_another_build_is_seen_again(store: Store) -> None:
+def test_a_finding_of_another_build_is_replayed(store: Store) -> None:
     finding = Finding(
         violation=Violation("no", "", ("a",), oracle="crash", pass_name="FuseOps"),
         module="{}",
@@ -112,7 +112,7 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
 
 
 @pytest.mark.parametrize(
-    ("says", "status", "before", "back"),
+    ("versions_text", "status", "before", "back"),
     [
         ("fails on 0.1; fixed in 0.2", Status.CHANGED, None, True),
         ("fails on 0.1; fixed in 0.2", Status.CHANGED, Status.PASSES, True),
@@ -126,9 +126,9 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
     ],
 )
 def test_back_is_what_was_fixed_and_fails_since_last_night(
-    says: str | None, status: Status, before: str | None, back: bool
+    versions_text: str | None, status: Status, before: str | None, back: bool
 ) -> None:
     entry = None
-    if says is not None:
-        entry = Entry("FuseOps", "crash", ("a",), claim(says), "ValueError", "", ())
+    if versions_text is not None:
+        entry = Entry("FuseOps", "crash", ("a",), claim(versions_text), "ValueError", "", ())
     assert is_back(Outcome(Item(Path("a.py"), entry=entry), status, ""), before, HERE) is back

@@ -238,6 +238,6 @@ def test_the_error_of_a_zygote_that_does_not_start_has_its_stderr(
         LocalPool(1)
 
 
-def test_a_module_is_generated_again_the_same(pool: LocalPool) -> None:
+def test_a_module_is_regenerated_the_same(pool: LocalPool) -> None:
     origin = Origin(1, 2, Stage.RAW)
     assert executor.ask(pool, Regenerate(origin)) == executor.ask(pool, Regenerate(origin))

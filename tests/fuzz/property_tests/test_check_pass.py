@@ -122,7 +122,7 @@ def test_what_a_pass_mutates_is_shown_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_a_contract_says_what_is_not_promised(isolated: bool) -> None:
+def test_a_contract_exempts(isolated: bool) -> None:
     pass_ = f"{USER}:marks" if isolated else user_passes.marks()
     with pytest.raises(PassViolation, match="idempotent"):
         check_pass(pass_, chain("exp"))

@@ -74,7 +74,7 @@ def shown(error: BaseException) -> str:
 
 @pytest.fixture(scope="module")
 def group(tmp_path_factory: pytest.TempPathFactory) -> tuple[BaseExceptionGroup[Exception], Path]:
-    """What Hypothesis says of a pass with two bugs."""
+    """The output of Hypothesis for a pass with two bugs."""
     folder = tmp_path_factory.mktemp("group")
 
     @settings(QUICK, print_blob=True)
@@ -92,7 +92,7 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> tuple[BaseExceptionGroup[
     return raised.value, folder
 
 
-def test_bugs_are_told_apart_and_each_is_shrunk(
+def test_bugs_are_distinguished_and_each_is_shrunk(
     group: tuple[BaseExceptionGroup[Exception], Path],
 ) -> None:
     errors, _ = group

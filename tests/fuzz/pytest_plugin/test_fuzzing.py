@@ -49,7 +49,7 @@ def test_a_broken_promise_is_a_failed_subtest_and_a_segfault_too(
     assert sorted(failed) == [("crash", "Raises"), ("segfault", "Dies")], session.stdout
 
 
-def test_the_failure_tells_how_to_go_on(
+def test_the_failure_shows_how_to_go_on(
     session: subprocess.CompletedProcess[str], repository: Foreign
 ) -> None:
     out = session.stdout
@@ -91,7 +91,7 @@ def test_junit_has_key_and_reproducer(
     assert Path(found["my_pkg.passes:Dies", "relaxfuzz.reproducer"]).is_file()
 
 
-def test_what_is_known_is_expected_and_the_printed_command_meets_it_again(
+def test_a_known_bug_is_expected_and_the_printed_command_repeats_it(
     session: subprocess.CompletedProcess[str], repository: Foreign
 ) -> None:
     with Store(repository.folder / "relaxfuzz-out", create=False) as store:
@@ -99,12 +99,12 @@ def test_what_is_known_is_expected_and_the_printed_command_meets_it_again(
         add(repository.folder / "known", finding, store.reproducer(finding))
     command = re.search(r"pytest (--relaxfuzz my_pkg.passes:Raises .*)$", session.stdout, re.M)
     assert command is not None
-    again = repository.pytest(
+    second = repository.pytest(
         *shlex.split(command[1]), "-rx", "--relaxfuzz-known=known", "test_own.py"
     )
-    assert again.returncode == 0, again.stdout
-    assert f"SUBXFAIL[raises-crash-{finding.id}] relaxfuzz::" in again.stdout, again.stdout
-    assert "2 passed, 2 xfailed" in again.stdout, "the known, and what met it"
+    assert second.returncode == 0, second.stdout
+    assert f"SUBXFAIL[raises-crash-{finding.id}] relaxfuzz::" in second.stdout, second.stdout
+    assert "2 passed, 2 xfailed" in second.stdout, "the known, and what met it"
 
 
 LIGHT = """

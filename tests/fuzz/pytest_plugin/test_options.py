@@ -27,9 +27,7 @@ def read(pytester: pytest.Pytester) -> Read:
     return read
 
 
-def test_pyproject_says_it_and_the_command_line_says_it_better(
-    read: Read, pytester: pytest.Pytester
-) -> None:
+def test_the_command_line_overrides_pyproject(read: Read, pytester: pytest.Pytester) -> None:
     table = 'passes = ["FuseOps"]\nbudget = "5m"\nseed = 3\nout = "found"\nknown = ["bugs"]'
     plain = read(table)
     assert (plain.passes, plain.seconds, plain.seed) == (("FuseOps",), 300.0, 3)
@@ -71,7 +69,7 @@ def test_a_file_is_named_from_where_pyproject_is(
 
 
 @pytest.mark.parametrize(
-    ("table", "arguments", "told"),
+    ("table", "arguments", "message"),
     [
         ("pass = 'FuseOps'", (), r"\[tool.relaxfuzz\]: no setting 'pass'. Did you mean 'passes'"),
         ("passes = 'FuseOps'", (), "expected passes to be a list but got 'FuseOps'"),
@@ -83,14 +81,14 @@ def test_a_file_is_named_from_where_pyproject_is(
         ("", ("--relaxfuzz-seed=-1",), "expected --relaxfuzz-seed to be 0 or more but got -1"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(
-    read: Read, table: str, arguments: tuple[str, ...], told: str
+def test_a_mistake_is_reported_with_its_place(
+    read: Read, table: str, arguments: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(pytest.UsageError, match=told):
+    with pytest.raises(pytest.UsageError, match=message):
         read(table, *arguments)
 
 
-def test_a_name_that_is_no_pass_is_told_before_anything_runs(pytester: pytest.Pytester) -> None:
+def test_a_name_that_is_no_pass_is_reported_before_anything_runs(pytester: pytest.Pytester) -> None:
     config = pytester.parseconfigure("--relaxfuzz=FuseOp")
     with pytest.raises(pytest.UsageError, match=r"No pass 'FuseOp' .* Did you mean 'FuseOps'"):
         prepare(config)
@@ -109,7 +107,7 @@ def test_there_are_as_many_shards_as_workers_that_share_them(
     assert Plan.from_json(plan.to_json()) == plan
 
 
-def test_an_older_pytest_is_told_to_be_one(
+def test_an_older_pytest_is_refused(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(pytest, "Subtests")

@@ -205,7 +205,7 @@ def outcomes(session: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 
 def section(session: subprocess.CompletedProcess[str], name: str) -> str:
-    """What is told of one failed test."""
+    """The output for one failed test."""
     match = re.search(
         rf"^_+ (?:ERROR at setup of )?{name} _+$(.*?)^(?:_|=)", session.stdout, re.M | re.S
     )
@@ -213,7 +213,7 @@ def section(session: subprocess.CompletedProcess[str], name: str) -> str:
     return match[1]
 
 
-def test_files_of_a_corpus_must_do_what_they_say(outcomes: dict[str, str]) -> None:
+def test_files_of_a_corpus_must_fail_as_recorded(outcomes: dict[str, str]) -> None:
     found = {name: how for name, how in outcomes.items() if ".py" in name and "test_" not in name}
     assert found == {
         "expected.py": "XFAIL",
@@ -234,14 +234,16 @@ def test_an_expected_failure_has_its_link_as_the_reason(
     assert "known - It fails (https://example.org/fails)" in session.stdout
 
 
-def test_what_is_fixed_says_so(session: subprocess.CompletedProcess[str]) -> None:
-    told = section(session, r"fixed\.py::reproducer")
-    assert "[XPASS(strict)] fixed: change the header of" in told
-    assert f"fixed in {tvm.__version__}" in told
+def test_a_fixed_bug_is_a_strict_xpass(session: subprocess.CompletedProcess[str]) -> None:
+    output = section(session, r"fixed\.py::reproducer")
+    assert "[XPASS(strict)] fixed: change the header of" in output
+    assert f"fixed in {tvm.__version__}" in output
     assert "[XPASS(strict)] fixed: It mended" in section(session, r"mended\.toml::known")
 
 
-def test_a_file_that_fails_otherwise_says_how(session: subprocess.CompletedProcess[str]) -> None:
+def test_a_file_that_fails_otherwise_shows_its_failure(
+    session: subprocess.CompletedProcess[str],
+) -> None:
     assert "changed: TypeError: other" in section(session, r"other\.py::reproducer")
     assert "changed: ValueError: no <n>" in section(session, r"again\.py::reproducer")
     assert "ValueError: still" in section(session, r"headless\.py::reproducer")
@@ -275,15 +277,15 @@ def test_own_tests(outcomes: dict[str, str]) -> None:
     }
 
 
-def test_a_failed_check_points_at_the_test_and_tells_the_story(
+def test_a_failed_check_points_at_the_test_and_explains(
     session: subprocess.CompletedProcess[str], repository: Foreign
 ) -> None:
-    told = section(session, "test_a_pass_by_name")
-    assert '>       relaxfuzz.check("my_pkg.passes:Raises", module(2))' in told
-    assert "this is too wide" in told
-    assert "def main(" in told
-    assert "under_hypothesis.py" not in told, "no frames of relaxfuzz"
-    (path,) = set(re.findall(r"\.relaxfuzz/Raises-crash-\w+\.py", told))
+    output = section(session, "test_a_pass_by_name")
+    assert '>       relaxfuzz.check("my_pkg.passes:Raises", module(2))' in output
+    assert "this is too wide" in output
+    assert "def main(" in output
+    assert "under_hypothesis.py" not in output, "no frames of relaxfuzz"
+    (path,) = set(re.findall(r"\.relaxfuzz/Raises-crash-\w+\.py", output))
     assert (repository.folder / path).is_file()
     assert "(segfault)" in section(session, "test_a_pass_that_dies")
 
@@ -291,14 +293,14 @@ def test_a_failed_check_points_at_the_test_and_tells_the_story(
 def test_a_bug_on_generated_modules_is_minimized(
     session: subprocess.CompletedProcess[str], repository: Foreign
 ) -> None:
-    told = section(session, "test_a_bug_on_generated_modules")
-    assert "1 bug of Raises in 2 modules" in told
-    (path,) = set(re.findall(r"relaxfuzz-out/reproducers/Raises-crash-\w+\.py", told))
+    output = section(session, "test_a_bug_on_generated_modules")
+    assert "1 bug of Raises in 2 modules" in output
+    (path,) = set(re.findall(r"relaxfuzz-out/reproducers/Raises-crash-\w+\.py", output))
     assert (repository.folder / path).is_file()
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("test_no_option", "no option 'exmpt'. Did you mean 'exempt'?"),
         ("test_former_option", "not_idempotent is now exempt=['idempotent']"),
@@ -310,9 +312,9 @@ def test_a_bug_on_generated_modules_is_minimized(
     ],
 )
 def test_mistakes_are_named(
-    session: subprocess.CompletedProcess[str], name: str, said: str
+    session: subprocess.CompletedProcess[str], name: str, message: str
 ) -> None:
-    assert said in section(session, name)
+    assert message in section(session, name)
 
 
 def test_junit_has_key_and_reproducer(
@@ -351,5 +353,5 @@ def test_a_path_that_is_not_there(repository: Foreign) -> None:
 
 
 def test_the_marker_is_explained(repository: Foreign) -> None:
-    told = repository.pytest("--markers").stdout
-    assert "@pytest.mark.relaxfuzz(oracles=[...], like='FuseOps'" in told
+    output = repository.pytest("--markers").stdout
+    assert "@pytest.mark.relaxfuzz(oracles=[...], like='FuseOps'" in output

@@ -143,8 +143,8 @@ def store(tmp_path_factory: pytest.TempPathFactory, make: Make, known: Finding) 
         store.put(known)
         store.put(make(title="flaky", confirmed=False))
         store.rows.judge(crash.id, verdict="reported", note="see the mailing list")
-        for told in ((crash.id,), (crash.id, wrong.id)):
-            store.runs.save(store.runs.begin(run()), run(found=told))
+        for reported in ((crash.id,), (crash.id, wrong.id)):
+            store.runs.save(store.runs.begin(run()), run(found=reported))
         yield store
 
 

@@ -1,4 +1,4 @@
-"""What a report says of a store: which bugs, and how each stands."""
+"""The data of a report: the bugs of a store, and the state of each."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_without_runs_all_is_new(tmp_path: Path, make: Make, expected: Expected)
     assert (report.last, report.stats) == (None, {})
 
 
-def test_what_no_run_tells_of_is_older_than_runs(
+def test_findings_of_no_run_are_older_than_runs(
     tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
 ) -> None:
     with Store(tmp_path) as store:
@@ -126,7 +126,7 @@ def test_the_last_word_on_a_known_counts(
         assert entries(store, expected)[known.title].state is State.KNOWN
 
 
-def test_people_may_say_that_it_is_fixed(tmp_path: Path, make: Make, expected: Expected) -> None:
+def test_people_may_judge_it_to_be_fixed(tmp_path: Path, make: Make, expected: Expected) -> None:
     finding = make()
     with Store(tmp_path) as store:
         store.put(finding)

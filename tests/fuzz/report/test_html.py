@@ -101,7 +101,7 @@ def test_the_policy_allows_our_style_and_script_and_nothing_else(page: Page) -> 
         assert not any(name.startswith("on") for name in element.attributes), element
 
 
-def test_everything_is_told(page: Page, report: Report) -> None:
+def test_everything_is_shown(page: Page, report: Report) -> None:
     (body,) = page.all("body")
     for words in (
         "computes other values",
@@ -122,7 +122,7 @@ def test_everything_is_told(page: Page, report: Report) -> None:
         assert words in body.text, words
 
 
-def test_plots_are_told_to_who_does_not_see_them(page: Page) -> None:
+def test_plots_have_descriptions(page: Page) -> None:
     plots = [each for each in page.all("svg") if each.attributes["class"] == "plot"]
     assert len(plots) == 2
     titles = {element.attributes.get("id"): element.text for element in page.all("title")}

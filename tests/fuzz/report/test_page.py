@@ -32,7 +32,7 @@ def url(report: Report, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def open_page(browser: Browser, url: str) -> Iterator[Open]:
     """Opens the page; nothing may go wrong in it, and it may ask for nothing."""
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
     contexts = []
 
@@ -40,8 +40,8 @@ def open_page(browser: Browser, url: str) -> Iterator[Open]:
         context = browser.new_context(**{"permissions": CLIPBOARD, **options})  # type: ignore[arg-type]  # Chromium's
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url + fragment)
         return page
@@ -49,7 +49,7 @@ def open_page(browser: Browser, url: str) -> Iterator[Open]:
     yield opened
     for context in contexts:
         context.close()
-    assert said == []
+    assert messages == []
     assert {address.partition("#")[0] for address in asked} == {url}
 
 

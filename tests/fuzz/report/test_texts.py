@@ -141,7 +141,7 @@ def test_no_string_breaks_the_xml(plain: Finding, text: str) -> None:
         assert case.get("name") == f"{text}: {text} [0123456789]"
 
 
-def test_junit_tells_how_each_bug_stands(report: Report) -> None:
+def test_junit_shows_the_state_of_each_bug(report: Report) -> None:
     root = parsed(junit(report))
     (suite,) = root.findall("testsuite")
     assert suite.get("timestamp") == "2027-01-15T08:00:00"
@@ -152,10 +152,10 @@ def test_junit_tells_how_each_bug_stands(report: Report) -> None:
     assert failure.get("type") == "evaluated"
     assert "relaxfuzz replay " in (failure.text or "")
     assert "+        return y" in (wrong.findtext("system-out") or "")
-    told = {each.get("name"): each.get("value") for each in wrong.iter("property")}
-    assert told["state"] == "new"
-    assert told["key"] == "evaluated | FuseOps | computes other values"
-    assert (told["reproducer"] or "").endswith(".py")
+    properties = {each.get("name"): each.get("value") for each in wrong.iter("property")}
+    assert properties["state"] == "new"
+    assert properties["key"] == "evaluated | FuseOps | computes other values"
+    assert (properties["reproducer"] or "").endswith(".py")
     (known,) = (case for name, case in cases.items() if "Var is not defined" in name)
     skipped = known.find("skipped")
     assert skipped is not None
@@ -200,7 +200,7 @@ def test_no_string_breaks_a_line(plain: Finding, text: str) -> None:
     assert objects[1]["command"] == text
 
 
-def test_the_lines_tell_all(report: Report) -> None:
+def test_the_lines_are_complete(report: Report) -> None:
     objects = [json.loads(line) for line in jsonl(report).splitlines()]
     by_kind = {
         kind: [each for each in objects if each["kind"] == kind]
@@ -356,7 +356,7 @@ def test_a_summary_is_no_longer_than_github_shows(plain: Finding) -> None:
     Seen(RENDERED.render(made))
 
 
-def test_nothing_at_all_is_told_too() -> None:
+def test_an_empty_report() -> None:
     empty = report_of(runs={})
     assert markdown(empty).startswith("## relaxfuzz: nothing new, 0 open bugs\n")
     assert parsed(junit(empty)).get("tests") == "0"

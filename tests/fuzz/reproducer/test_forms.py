@@ -55,7 +55,7 @@ def found(mod: tvm.IRModule, call: PassCall, oracle: str | None = None) -> Findi
 
 
 def seen(finding: Finding, form: Form) -> str:
-    """The first text that fails as the finding says."""
+    """The first text that fails like the finding."""
     return next(text for text in reproducer.texts(finding, form) if reproducer.fails(text, finding))
 
 

@@ -1,4 +1,4 @@
-"""A reproducer fails as its finding says, or is not taken for one."""
+"""A reproducer fails like its finding, or is rejected."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def finding_of(
 
 
 @pytest.mark.parametrize("name", ["segfault", "division", "abort", "leave", "recurse", "close_all"])
-def test_a_death_is_died_again(
+def test_a_death_is_repeated(
     pool: LocalPool, faulty: Callable[[str], PassCall], sums: str, name: str
 ) -> None:
     finding = finding_of(pool, sums, faulty(name))

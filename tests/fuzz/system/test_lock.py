@@ -21,19 +21,19 @@ import sys
 from pathlib import Path
 from relaxfuzz.fuzz.system.lock import alone
 with alone(Path(sys.argv[1]), "relaxfuzz nightly"):
-    print("held", flush=True)
+    print("locked", flush=True)
     sys.stdin.read()
 """
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def lock_holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", HOLD, str(folder)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+        assert process.stdout.readline() == "locked\n"
         try:
             yield process
         finally:
@@ -41,7 +41,7 @@ def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_the_refusal_names_the_holder_and_the_time(tmp_path: Path) -> None:
-    with held(tmp_path) as process:
+    with lock_holder(tmp_path) as process:
         today = time.strftime("%Y-%m-%d")
         with pytest.raises(UserError) as refused, alone(tmp_path, "mine"):
             pass
@@ -50,7 +50,7 @@ def test_the_refusal_names_the_holder_and_the_time(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_releases_the_lock(tmp_path: Path) -> None:
-    with held(tmp_path) as process:
+    with lock_holder(tmp_path) as process:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         refused = pytest.raises(UserError, match=rf"^a \(process {os.getpid()},")

@@ -20,7 +20,7 @@ sys.stdin.read()
 """
 
 
-def held(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+def scratch_holder(folder: Path) -> tuple[subprocess.Popen[str], Path]:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD],
         stdin=subprocess.PIPE,
@@ -33,7 +33,7 @@ def held(folder: Path) -> tuple[subprocess.Popen[str], Path]:
 
 
 def test_it_is_removed_with_the_process_and_not_before(tmp_path: Path) -> None:
-    process, path = held(tmp_path)
+    process, path = scratch_holder(tmp_path)
     with process:
         sweep(tmp_path)
         assert (path / "file").exists()
@@ -42,11 +42,11 @@ def test_it_is_removed_with_the_process_and_not_before(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
-    killed, left = held(tmp_path)
+    killed, left = scratch_holder(tmp_path)
     with killed:
         killed.kill()
     assert (left / "file").exists()
-    process, path = held(tmp_path)
+    process, path = scratch_holder(tmp_path)
     with process:
         assert list(tmp_path.iterdir()) == [path]
     assert list(tmp_path.iterdir()) == []

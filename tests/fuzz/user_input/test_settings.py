@@ -1,4 +1,4 @@
-"""Settings from TOML: what is read, and what a mistake is told as."""
+"""Settings from TOML: what is read, and the messages for mistakes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_not_there_has_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "CONFIG.toml: name is missing"),
         ("nam = 1", "CONFIG.toml: no setting 'nam'. Did you mean 'name'?"),
@@ -106,10 +106,10 @@ def test_what_is_not_there_has_its_default() -> None:
         ),
     ],
 )
-def test_a_mistake_names_its_place_and_what_would_do(text: str, said: str) -> None:
+def test_a_mistake_names_its_place_and_what_would_do(text: str, message: str) -> None:
     with pytest.raises(UserError) as raised:
         parsed(text)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def in_pyproject(folder: Path, text: str) -> options.Settings:
@@ -145,7 +145,7 @@ PROMISES = '[tool.relaxfuzz.promises."a:B"]\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[tool.relaxfuzz]\npases = []", "[tool.relaxfuzz]: no setting 'pases'. Did you mean"),
         ("[tool.relaxfuzz]\npasses = 'a'", "expected passes to be a list but got 'a'"),
@@ -157,8 +157,8 @@ PROMISES = '[tool.relaxfuzz.promises."a:B"]\n'
         ("[tool.relaxfuzz", "pyproject.toml: "),
     ],
 )
-def test_a_mistake_in_pyproject(tmp_path: Path, text: str, said: str) -> None:
+def test_a_mistake_in_pyproject(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UserError) as raised:
         in_pyproject(tmp_path, text)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert str(raised.value).startswith(str(tmp_path / "pyproject.toml"))

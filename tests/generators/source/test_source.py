@@ -34,10 +34,10 @@ SLICE = 12  # every so many modules of the archive
 
 def check(mod: tvm.IRModule) -> str:
     text = to_source(mod)
-    again = from_source(text)
-    assert same_graph(mod, again) is None, text
-    assert tvm_ffi.structural_equal(mod, again, map_free_vars=True)
-    assert to_source(again) == text
+    rebuilt = from_source(text)
+    assert same_graph(mod, rebuilt) is None, text
+    assert tvm_ffi.structural_equal(mod, rebuilt, map_free_vars=True)
+    assert to_source(rebuilt) == text
     return text
 
 
@@ -211,8 +211,8 @@ def test_tuples_and_aliases() -> None:
 
     def emit(bb: relax.BlockBuilder) -> relax.Expr:
         first, rest = bb.emit(x[0]), bb.emit(x[1])
-        again = bb.emit(rest)
-        both = bb.emit(relax.Tuple([first, again, relax.Tuple([])]))
+        second = bb.emit(rest)
+        both = bb.emit(relax.Tuple([first, second, relax.Tuple([])]))
         shape = bb.emit(relax.ShapeExpr([1, 2]))
         return bb.emit(relax.Tuple([both, shape]))
 
@@ -298,7 +298,7 @@ def test_what_is_cut_off_for_its_depth_is_written_once(deep: int) -> None:
         body = relax.SeqExpr([relax.BindingBlock(bindings)], bindings[0].var)
         text = to_source(only(relax.Function([x, c], body, x.ty)))
         for name in re.findall(r"^(expr\w*) = ", text, re.MULTILINE):
-            assert len(re.findall(rf"\b{name}\b", text)) > 1, f"{name} is written again:\n{text}"
+            assert len(re.findall(rf"\b{name}\b", text)) > 1, f"{name} is written twice:\n{text}"
 
 
 @T.prim_func(s_tir=True)
@@ -500,7 +500,7 @@ def changed() -> Iterator[tuple[str, tvm.IRModule]]:
     yield "value", module(bias=2.0)
 
 
-def test_same_graph_tells_differences() -> None:
+def test_same_graph_names_differences() -> None:
     (_, base), *others = changed()
     assert same_graph(base, base) is None
     for word, other in others:
@@ -596,7 +596,7 @@ def upstream_modules() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What the package metadata says is installed; tests change it."""
+    """The installed version by the package metadata; tests change it."""
     found = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1", "hypothesis": "6"}
     monkeypatch.setattr(tvm_api, "_distribution", found.get)
     return found

@@ -88,7 +88,7 @@ def test_the_pass_keeps_its_promise(text: str) -> None:
     assert catalogue[call.name].post(Untidy, after, call) is None
 
 
-def test_dead_functions_and_kept_entries_are_told_apart() -> None:
+def test_dead_functions_and_kept_entries_are_distinguished() -> None:
     post = catalogue["DeadCodeElimination"].post
     entry = PassCall("DeadCodeElimination(entry_functions=['unused'])")
     assert post(Untidy, entry.run(Untidy), entry) is None
@@ -103,7 +103,7 @@ def test_sorting_keeps_the_bindings() -> None:
         call = contract.variants(Choices(data), Chains)
         assert call is not None
         assert contract.post(Chains, call.run(Chains), call) is None
-        lost = contract.post(Chains, OtherChains, call)
-        assert lost == "a DataflowBlock has not the bindings it had"
+        message = contract.post(Chains, OtherChains, call)
+        assert message == "a DataflowBlock has not the bindings it had"
         assert contract.post(Chains, PassCall("ToNonDataflow()").run(Chains), call) is not None
     assert contract.requires(Untidy) == "no dataflow block"

@@ -216,7 +216,7 @@ def test_shared_transforms_are_asked_only_of_functions_that_agree() -> None:
     assert any("shared_transform=['main']" in text for text in texts)
 
 
-def test_passes_without_anything_to_do_say_why() -> None:
+def test_passes_without_anything_to_do_give_a_reason() -> None:
     for name in ("LiftTransformParams", "BundleModelParams"):
         assert "num_input" in (catalogue[name].requires(Plain) or "")
     assert "transform_params" in (catalogue["LazyTransformParams"].requires(Plain) or "")

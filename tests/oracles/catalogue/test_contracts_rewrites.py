@@ -127,8 +127,8 @@ def test_a_public_prim_func_may_become_code_that_defines_its_symbol() -> None:
     )
     assert check(Case(mod, (SPLIT,)), oracles=["functions"]) == []
     codeless = PassCall("codeless()", factory=f"{Path(__file__)}:codeless")
-    (lost,) = check(Case(mod, (codeless,)), oracles=["functions"])
-    assert lost.title == "a public PrimFunc is lost or renamed"
+    (violation,) = check(Case(mod, (codeless,)), oracles=["functions"])
+    assert violation.title == "a public PrimFunc is lost or renamed"
 
 
 def codeless() -> tvm.transform.Pass:

@@ -75,7 +75,7 @@ def values(after: tvm.IRModule) -> tuple[Expectation, Any]:
     return expected, Expectation(after, NAME, args, None, plan=lambda given: plan).evaluate()
 
 
-def test_the_contract_says_so() -> None:
+def test_the_contract_agrees() -> None:
     assert catalogue[CALL.name].relation is Relation.LAZY_PARAMS
 
 
@@ -92,6 +92,6 @@ def test_another_index_is_another_value(name: str) -> None:
     assert expected.differs(actual) is not None
 
 
-def test_packed_functions_are_told_by_name() -> None:
+def test_packed_functions_are_recognized_by_name() -> None:
     with pytest.raises(Unsupported, match="get_item"):
         evaluate(lazily(Module), NAME, [])

@@ -1,4 +1,4 @@
-"""Names in records lead somewhere, and every contract says where its pass does not apply."""
+"""Names in records exist, and every contract states where its pass does not apply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OneOp:
 
 @pytest.mark.parametrize("mod", [tvm.IRModule(), OneOp], ids=["empty", "one op"])
 @pytest.mark.parametrize("contract", catalogue.values(), ids=list(catalogue))
-def test_a_pass_applies_or_the_contract_says_why_not(
+def test_a_pass_applies_or_the_contract_states_why_not(
     contract: PassContract, mod: tvm.IRModule
 ) -> None:
     draws = random.Random(0)

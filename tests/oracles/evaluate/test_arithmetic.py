@@ -75,7 +75,7 @@ def test_int64_wraps_around() -> None:
     [N // (M - 3), tirx.shift_left(N, M + 61), tirx.log(tirx.Cast("float64", M - 4))],
     ids=str,
 )
-def test_what_has_no_meaning_is_told(expr: Any) -> None:
+def test_undefined_arithmetic_raises(expr: Any) -> None:
     with pytest.raises(Undefined):
         value(expr)
 

@@ -259,7 +259,7 @@ def test_prim_funcs_may_be_run_by_another() -> None:
     np.testing.assert_array_equal([*reverse, *head], [5, 5, 5, 6, 6])
 
 
-def test_the_watcher_keeps_what_it_was_told() -> None:
+def test_the_watcher_keeps_reported_values() -> None:
     seen: list[tuple[str, list[float]]] = []
 
     def watch(var: relax.Var, value: Any) -> None:

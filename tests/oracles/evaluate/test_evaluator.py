@@ -88,12 +88,12 @@ def test_calls_and_tuples() -> None:
     np.testing.assert_array_equal(run("caller", X), [[-2, 4], [-2, 4]])
 
 
-def test_a_cast_that_does_not_hold_is_told() -> None:
+def test_a_false_cast_raises() -> None:
     with pytest.raises(Mismatch, match="3"):
         run("cast", X)
 
 
-def test_an_argument_of_another_dtype_is_told() -> None:
+def test_an_argument_of_another_dtype_raises() -> None:
     with pytest.raises(Mismatch, match="float64"):
         run("branch", np.array(True), X.astype("float64"))
 

@@ -52,7 +52,7 @@ class Chain:
 
 
 class Noting:
-    """Notes which arguments of a PrimFunc are told to be fresh."""
+    """Records which arguments of a PrimFunc are marked as fresh."""
 
     def __init__(self) -> None:
         self.outputs: list[list[int]] = []
@@ -91,10 +91,10 @@ def test_what_a_prim_func_writes_reaches_an_argument_that_is_not_contiguous() ->
     np.testing.assert_array_equal(array, [[-1, 0, -1, 0]] * 2)
 
 
-def test_fresh_memory_is_not_told() -> None:
-    told: dict[str, list[Any]] = {}
-    Evaluator(Chain, lambda var, value: told.setdefault(var.name, []).append(value)).run(
+def test_fresh_memory_is_not_reported() -> None:
+    reported: dict[str, list[Any]] = {}
+    Evaluator(Chain, lambda var, value: reported.setdefault(var.name, []).append(value)).run(
         "lowered", [np.full(4, 127, "int8")]
     )
-    assert [list(value) for value in told["a"]] == [[126] * 4]
-    assert [list(value) for value in told["b"]] == [[125] * 4]
+    assert [list(value) for value in reported["a"]] == [[126] * 4]
+    assert [list(value) for value in reported["b"]] == [[125] * 4]

@@ -1,4 +1,4 @@
-"""Parameters and casts: they define symbolic variables, and what does not fit is told."""
+"""Parameters and casts: they define symbolic variables, and a mismatch raises."""
 
 # ruff: noqa: F841, RET504  (TVMScript reads statements, it does not execute them)
 
@@ -85,7 +85,7 @@ def test_shapes_and_tuples() -> None:
         ((zeros(2), (zeros(2, dtype="int64"), zeros(5))), "Shape"),
     ],
 )
-def test_what_does_not_fit_is_told(args: Any, text: str) -> None:
+def test_a_mismatch_raises(args: Any, text: str) -> None:
     with pytest.raises(Mismatch, match=re.escape(text)):
         run("several", *args)
 

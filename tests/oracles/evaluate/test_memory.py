@@ -27,7 +27,7 @@ class Module:
             y[i] = x[i] + T.float32(1)
 
     @R.function(pure=False)
-    def apart(x: R.Tensor((4,), "float32")) -> R.Tuple(
+    def separate(x: R.Tensor((4,), "float32")) -> R.Tuple(
         R.Tensor((4,), "float32"), R.Tensor((4,), "float32")
     ):
         cls = Module
@@ -100,7 +100,7 @@ def run(name: str, *args: Any) -> Any:
 
 
 def test_tensors_side_by_side() -> None:
-    a, b = run("apart", X)
+    a, b = run("separate", X)
     np.testing.assert_array_equal(a, X + 1)
     np.testing.assert_array_equal(b, X + 2)
 
@@ -111,7 +111,7 @@ def test_tensors_that_overlap() -> None:
     np.testing.assert_array_equal(b, [2, 3, 4, 5])
 
 
-def test_what_is_killed_is_not_used_again() -> None:
+def test_killed_memory_is_not_used() -> None:
     with pytest.raises(Undefined, match="a is used"):
         run("killed", X)
 

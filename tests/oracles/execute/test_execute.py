@@ -143,7 +143,7 @@ def test_a_full_folder_keeps_nothing_more(
     assert list(empty_folder.glob("*.so")) == []
 
 
-def test_a_library_that_is_gone_is_made_again(empty_folder: Path) -> None:
+def test_a_missing_library_is_rebuilt(empty_folder: Path) -> None:
     assert_expected(execute(Several, [main(X)]))
     for library in empty_folder.glob("*.so"):
         library.unlink()
@@ -158,7 +158,7 @@ def test_prim_funcs_that_call_others_keep_their_names(empty_folder: Path) -> Non
     assert list(empty_folder.glob("k*")) == []
 
 
-def test_without_a_compiler_it_is_compiled_just_in_time_and_said_once(
+def test_without_a_compiler_it_is_compiled_just_in_time_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -168,8 +168,8 @@ def test_without_a_compiler_it_is_compiled_just_in_time_and_said_once(
             assert_expected(execute(Several, [main(X)]))
     finally:
         linker.cache_clear()
-    said = capfd.readouterr().err.splitlines()
-    assert said == [
+    lines = capfd.readouterr().err.splitlines()
+    assert lines == [
         "No C compiler on the PATH: modules are compiled just in time, at a third of the speed"
     ]
 
@@ -183,14 +183,14 @@ def test_generated_code_that_kills_its_process_kills_no_other() -> None:
 
 
 @pytest.mark.parametrize("factory", ["divides_by_zero", "divides_by_one"])
-def test_a_result_that_kills_the_process_is_told(factory: str) -> None:
+def test_a_result_that_kills_the_process_is_reported(factory: str) -> None:
     path = Path(__file__).with_name("death_faults.py")
     call = PassCall(f"{factory}()", factory=f"{path}:{factory}")
     before = module_of(path)
     found = check(Case(before, (call,)), oracles=["executed"])
-    told = [violation.key for violation in found]
+    keys = [violation.key for violation in found]
     what = "the result kills the process in the VM (run), where the module does not"
-    assert told == ([(what, "SIGFPE")] if factory == "divides_by_zero" else [])
+    assert keys == ([(what, "SIGFPE")] if factory == "divides_by_zero" else [])
 
 
 def module_of(path: Path) -> Any:
@@ -202,7 +202,7 @@ def module_of(path: Path) -> Any:
     return module.module()
 
 
-def test_a_death_that_does_not_come_again_says_nothing(tmp_path: Path) -> None:
+def test_a_death_that_does_not_recur_is_not_reported(tmp_path: Path) -> None:
     def once(run: Any) -> Any:
         if not (tmp_path / "died").exists():
             (tmp_path / "died").touch()
@@ -212,7 +212,7 @@ def test_a_death_that_does_not_come_again_says_nothing(tmp_path: Path) -> None:
     assert execute(Several, [once]) is None
 
 
-def test_a_hang_is_told_by_its_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hang_is_recognized_by_its_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork, "CPU_SECONDS", 0)
 
     def loop(run: Any) -> Any:
@@ -224,7 +224,7 @@ def test_a_hang_is_told_by_its_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None
     assert (death.step, death.error) == ("run", "hang")
 
 
-def test_a_process_that_waits_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_waits_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork, "WALL_SECONDS", 0.5)
 
     def work() -> Iterator[Any]:
@@ -263,7 +263,7 @@ def test_an_exception_of_the_work_itself_is_no_death() -> None:
 
 
 def test_a_limit_of_the_user_on_cpu_time_stays() -> None:
-    """As batch systems set it: no process can raise it again."""
+    """As batch systems set it: no process can raise it."""
 
     def work() -> Iterator[Any]:
         for hard in (3600, fork.CPU_SECONDS):
@@ -291,7 +291,7 @@ def test_exceptions_come_back_as_values() -> None:
     assert "ewise_fma" in failure.text
 
 
-def test_a_pass_that_fails_is_told_from_code_generation() -> None:
+def test_a_failing_pass_is_distinguished_from_code_generation() -> None:
     builder = relax.BlockBuilder()
     shaped = relax.Var("x", relax.TensorType((1, 4, 1, 1), "float32"))
     with builder.function("main", [shaped]):
@@ -303,7 +303,7 @@ def test_a_pass_that_fails_is_told_from_code_generation() -> None:
         assert failure == []
 
 
-def test_the_hash_tells_zeros_and_nans_apart() -> None:
+def test_the_hash_distinguishes_zeros_and_nans() -> None:
     values = (0.0, -0.0, 1.0, float("nan"), float("inf"))
     assert len({kernels._key(constant(value)) for value in values}) == len(values)
     assert kernels._key(constant(1.0)) == kernels._key(
@@ -319,7 +319,7 @@ def constant(value: float) -> Any:
     return func
 
 
-def test_a_vote_says_that_a_side_dies() -> None:
+def test_a_vote_records_that_a_side_dies() -> None:
     one, zero = np.ones(1, "int32"), np.zeros(1, "int32")
     module, result = (Expectation(Quotient, "main", [one, by], one) for by in (one, zero))
     assert vote(module, result, None) == (

@@ -92,7 +92,7 @@ class Vague:
         return R.call_tir(Vague.copy, (x,), out_ty=R.Tensor((2,), "float32"))
 
 
-def test_a_wrong_call_says_what_the_compiled_checks_say() -> None:
+def test_a_wrong_call_raises_like_the_compiled_checks() -> None:
     args = [np.arange(size, dtype="float32") for size in (2, 3)]
     good, failure = execute(Vague, [lambda run, x=x: run("main", [x]) for x in args]) or ()
     np.testing.assert_array_equal(good, args[0])

@@ -44,7 +44,7 @@ def legalizes_nothing():
 def breaks():
     @tvm.transform.module_pass(opt_level=0, name="Breaks")
     def breaks(mod, context):
-        raise ValueError("what a pass says\\nin two lines")
+        raise ValueError("the message of a pass\\nin two lines")
 
     return tvm.transform.Sequential([tvm.relax.transform.LegalizeOps(), breaks])
 """
@@ -96,7 +96,7 @@ class Correct:
 
 
 @pytest.mark.parametrize("pipeline", ["default", "zero", "cpu_generic"])
-def test_of_a_correct_module_nothing_is_told(pipeline: str) -> None:
+def test_a_correct_module_has_no_problems(pipeline: str) -> None:
     found = explain(Correct, pipeline)
     assert found.troubles == ()
     assert found.built
@@ -315,7 +315,7 @@ def test_parameters_without_a_dtype_on_which_a_step_raises() -> None:
     assert_builds(TypedConvolution)
 
 
-def test_a_shape_that_a_packed_call_does_not_tell() -> None:
+def test_a_shape_that_a_packed_call_does_not_declare() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -372,7 +372,7 @@ def test_a_shape_that_a_function_does_not_declare() -> None:
     assert trouble.help[0].startswith("Declare more: `-> R.Tensor((")
 
 
-def test_an_annotation_that_says_less_than_tvm_infers() -> None:
+def test_an_annotation_that_is_weaker_than_what_tvm_infers() -> None:
     x = relax.Var("x", relax.TensorType((2, 3), "float32"))
     y = relax.Var("y", relax.TensorType(None, "float32", ndim=2))
     value = relax.op.nn.relu(x)
@@ -553,7 +553,7 @@ def test_a_missing_step_is_one_trouble(builds: Path) -> None:
 def test_a_step_that_raises(builds: Path) -> None:
     trouble = only(explain(Correct, f"{builds}:breaks"))
     assert trouble.kind is Kind.RAISES
-    assert trouble.title == "Breaks raises ValueError: what a pass says"
+    assert trouble.title == "Breaks raises ValueError: the message of a pass"
     assert trouble.step == "Breaks"
 
 

@@ -113,7 +113,7 @@ def remembers_functions_by_text() -> Pass:
 
 
 def writes_names() -> Pass:
-    """Names matter to it, which is for another oracle to tell."""
+    """Its result depends on names, which another oracle reports."""
     return _pass(
         "writes_names", lambda mod: _with(mod, lambda name, func: func.with_attr("label", name))
     )

@@ -31,11 +31,11 @@ def case(factory: str, folder: Path) -> Case:
     return Case(faults.module(), (PassCall(f"{factory}()", factory=f"{file}:{factory}"),))
 
 
-@pytest.mark.parametrize(("said", "factory"), faults.FAULTS.items())
-def test_the_fault_is_caught(said: str, factory: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("title", "factory"), faults.FAULTS.items())
+def test_the_fault_is_caught(title: str, factory: object, tmp_path: Path) -> None:
     (found,) = check(case(factory.__name__, tmp_path), oracles=["history"])
     assert found.oracle == "history"
-    assert said in found.title
+    assert title in found.title
 
 
 @pytest.mark.parametrize("factory", CORRECT)

@@ -91,7 +91,7 @@ def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.Monke
         check(case("marks_all"), oracles=["source"])
 
 
-def test_numbers_of_a_parsers_check_are_no_part_of_what_it_says() -> None:
+def test_numbers_of_a_parsers_check_are_no_part_of_its_message() -> None:
     check = "Check failed: value >= std::numeric_limits<float>::lowest()"
     one, other = (
         oracles.parser_message(f"error: {check} ({number} vs. -3e+38) : {number} is too low")

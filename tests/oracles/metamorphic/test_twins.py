@@ -39,9 +39,9 @@ def test_a_twin_is_well_formed_and_equal(index: int) -> None:
 @pytest.mark.parametrize("index", INDICES)
 def test_sharing(index: int) -> None:
     mod = module(index)
-    apart, together = twins.unshared(mod), twins.shared(mod)
-    assert apart is None or shapes(apart) < shapes(mod)
-    assert together is None or shapes(together) > shapes(mod)
+    unshared, shared = twins.unshared(mod), twins.shared(mod)
+    assert unshared is None or shapes(unshared) < shapes(mod)
+    assert shared is None or shapes(shared) > shapes(mod)
 
 
 def test_some_modules_share_and_some_can_share_more() -> None:

@@ -101,8 +101,8 @@ def test_a_kernel_is_made_for_the_device_of_its_result() -> None:
 def test_it_refuses_what_nobody_lowers() -> None:
     with pytest.raises(CannotLower) as raised:
         reference(Unknown)
-    said = "Cannot lower relax.exp in function main: unknown shape (the shape of argument 0 (x))"
-    assert str(raised.value).splitlines()[0] == f"{said}, and 1 more"
+    message = "Cannot lower relax.exp in function main: unknown shape (the shape of argument 0 (x))"
+    assert str(raised.value).splitlines()[0] == f"{message}, and 1 more"
     assert check(Case(Unknown, (REFERENCE,))) == []
 
 

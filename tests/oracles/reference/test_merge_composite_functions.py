@@ -134,7 +134,7 @@ def test_neighbours_are_grouped_and_their_functions_become_local() -> None:
     assert attr(after["main_a"], "global_symbol") == "main_a"
 
 
-def test_compilers_are_kept_apart() -> None:
+def test_groups_have_one_compiler() -> None:
     mod = module(main=caller("main", (RELU, 0), (EXP, 1), (RELU, 2)))
     assert regions(merged(mod)) == [("a", ["a.relu"]), ("a", ["a.relu"]), ("b", ["b.exp"])]
 
@@ -169,7 +169,7 @@ def test_several_functions_and_none_called_main() -> None:
 
 @I.ir_module
 class Corners:
-    """A branch, a local function, a symbolic shape, a tuple taken apart, and a match_cast."""
+    """A branch, a local function, a symbolic shape, an unpacked tuple, and a match_cast."""
 
     @R.function(private=True)
     def halves(
@@ -261,7 +261,7 @@ def test_tuples_shapes_casts_branches_and_local_functions() -> None:
     assert found == {together: 2, ("a.reshape",): 1, ("a.subtract",): 2}
 
 
-def test_a_tuple_that_is_needed_elsewhere_is_taken_apart_outside() -> None:
+def test_a_tuple_that_is_needed_elsewhere_is_unpacked_outside() -> None:
     x = relax.Var("x", R.Tensor((3, 4), "float32"))
     halves, difference = (Corners.get_global_var(name) for name in ("halves", "difference"))
     builder = relax.BlockBuilder(tvm.IRModule({g: Corners[g] for g in (halves, difference)}))
@@ -310,8 +310,8 @@ def test_historic_fault_groups_by_shared_nodes() -> None:
     with pytest.raises(tvm.error.InternalError, match=r"!group_map.count\(obj\)"):
         groups_by_shared_nodes()(shared_shape())
     assert [v.oracle for v in violations(shared_shape(), "groups_by_shared_nodes")] == ["crash"]
-    apart = module(main=caller("main", (RELU, 0)), other=caller("other", (RELU, 0)))
-    assert violations(apart, "groups_by_shared_nodes") == []
+    separate = module(main=caller("main", (RELU, 0)), other=caller("other", (RELU, 0)))
+    assert violations(separate, "groups_by_shared_nodes") == []
 
 
 def test_tvm_has_the_fault() -> None:

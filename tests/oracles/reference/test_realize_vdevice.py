@@ -162,7 +162,7 @@ class InTuple:
     [(Contradictory, [None, 0, 1]), (InTuple, [0, None]), (Called, [1])],
     ids=["contradictory", "in-tuple", "called"],
 )
-def test_what_no_document_tells_stays_and_can_be_refused(
+def test_what_no_document_defines_stays_and_can_be_refused(
     mod: tvm.IRModule, expected: list[int | None]
 ) -> None:
     assert devices(realize_vdevice()(mod)) == expected
@@ -179,7 +179,7 @@ def test_a_hint_at_a_device_that_the_module_lacks_is_refused() -> None:
     assert check(Case(mod, (REFERENCE,))) == []
 
 
-def test_it_leaves_its_input_alone_and_agrees_with_tvm_where_documents_tell() -> None:
+def test_it_leaves_its_input_alone_and_agrees_with_tvm_where_documented() -> None:
     strategy = ir_modules(force=["vdevices"])
     compared = changed = 0
     for index in range(30):

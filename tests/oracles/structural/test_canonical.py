@@ -39,15 +39,15 @@ def test_a_module_that_is_not_loaded_has_no_canonical_form() -> None:
         canonical(module("f", 0))
 
 
-@pytest.mark.parametrize(("size", "said"), [(0, ()), (1, (Violation.titled("unlike"),))])
-def test_an_oracle_has_nothing_to_say_of_it(size: int, said: tuple[Violation, ...]) -> None:
+@pytest.mark.parametrize(("size", "expected"), [(0, ()), (1, (Violation.titled("unlike"),))])
+def test_an_oracle_skips_what_is_not_canonical(size: int, expected: tuple[Violation, ...]) -> None:
     mod, other = module("f", size), module("g", 2 * size)
     oracle = Oracle(
         name="compares", tier=1, promise="", source="", snippet="",
         check=lambda runs: None if equivalent(runs.mod, other) else Violation.titled("unlike"),
     )  # fmt: skip
     call = PassCall("Normalize()")
-    assert oracle.violations(PassRuns(mod, (call,), contract_of(call))) == said
+    assert oracle.violations(PassRuns(mod, (call,), contract_of(call))) == expected
 
 
 def test_halves_stay_as_they_are() -> None:

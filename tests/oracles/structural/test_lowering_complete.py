@@ -79,7 +79,7 @@ def keys(violations: list[Violation]) -> set[tuple[str, ...]]:
     return {v.key for v in violations}
 
 
-def test_each_operator_and_reason_is_told_once() -> None:
+def test_each_operator_and_reason_is_reported_once() -> None:
     assert keys(check(Case(Gaps, (LEGALIZE,)))) == KEYS
     assert keys(check(Case(Gaps, (LEGALIZE,)), oracles=[NAME])) == KEYS
 
@@ -118,7 +118,7 @@ def test_values_are_looked_at_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("pipeline", ["zero", "default"])
-def test_a_pipeline_tells_the_same(pipeline: str) -> None:
+def test_a_pipeline_reports_the_same(pipeline: str) -> None:
     mod = Gaps if pipeline == "default" else tvm.relax.backend.DispatchSortScan()(Gaps)
     case = Case(mod, pipeline=pipeline)
     found = check(case, oracles=[NAME])
@@ -176,7 +176,7 @@ class Widened:
         return R.exp(a)
 
 
-def test_a_call_of_which_more_is_known_later_is_told_of_legalize_ops_alone() -> None:
+def test_a_call_of_which_more_is_known_later_is_reported_for_legalize_ops_alone() -> None:
     (violation,) = check(Case(Widened, pipeline="default"), oracles=[NAME])
     assert (violation.pass_name, violation.key) == ("LegalizeOps", ("relax.exp", "unknown shape"))
     last = Widened

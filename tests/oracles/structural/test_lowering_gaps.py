@@ -1,4 +1,4 @@
-"""What nobody lowers, against TVM itself: builds fail for such a call where one is said to be."""
+"""Calls that no pass lowers, against TVM itself: builds fail exactly where one is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPERATORS = sorted(name for name in Op.list_op_names() if name.startswith("relax
 
 
 def code_generation(mod: tvm.IRModule) -> str | None:
-    """What the virtual machine's code generator says of a lowered module; None: it takes it."""
+    """The error of the virtual machine's code generator for a lowered module, or None."""
     try:
         vm_build._vmcodegen(relax.ExecBuilder(), mod, "bytecode")
     except tvm.error.InternalError as error:
@@ -48,8 +48,10 @@ def code_generation(mod: tvm.IRModule) -> str | None:
     return None
 
 
-def cannot_emit(said: str | None) -> bool:
-    return said is not None and ("cannot emit" in said or "cannot handle this intrinsic" in said)
+def cannot_emit(refusal: str | None) -> bool:
+    return refusal is not None and (
+        "cannot emit" in refusal or "cannot handle this intrinsic" in refusal
+    )
 
 
 class Fails(Exception):
@@ -79,9 +81,9 @@ def build(mod: tvm.IRModule) -> tuple[list[Gap], bool] | None:
                 found = gaps(after)
     except Fails:
         return None
-    said = code_generation(after)
-    assert said is None or cannot_emit(said), said
-    return found, said is not None
+    refusal = code_generation(after)
+    assert refusal is None or cannot_emit(refusal), refusal
+    return found, refusal is not None
 
 
 def legalized(mod: tvm.IRModule) -> tvm.IRModule:
@@ -89,7 +91,7 @@ def legalized(mod: tvm.IRModule) -> tvm.IRModule:
         return relax.transform.LegalizeOps()(mod)
 
 
-def told(mod: tvm.IRModule) -> list[tuple[str, Reason, str, str]]:
+def reported(mod: tvm.IRModule) -> list[tuple[str, Reason, str, str]]:
     return [(gap.op, gap.reason, gap.function, gap.what) for gap in gaps(legalized(mod))]
 
 
@@ -103,10 +105,10 @@ def test_what_the_code_generator_emits(name: str) -> None:
     func = relax.Function([], relax.SeqExpr([block], result), result.ty, is_pure=False)
     mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     try:
-        said = code_generation(mod)
+        refusal = code_generation(mod)
     except IndexError:
-        said = None  # it looks for operands
-    assert cannot_emit(said) != (name in EMITTED)
+        refusal = None  # it looks for operands
+    assert cannot_emit(refusal) != (name in EMITTED)
 
 
 @I.ir_module
@@ -349,10 +351,10 @@ def check_upstream(every: int, start: int) -> int:
                 lowered = remaining(ready, "default")(ready)
             except Exception:
                 continue
-        said = code_generation(lowered)
-        assert bool(gaps(ready)) == (said is not None), (label, said)
-        assert said is None or cannot_emit(said)
-        count += said is not None
+        refusal = code_generation(lowered)
+        assert bool(gaps(ready)) == (refusal is not None), (label, refusal)
+        assert refusal is None or cannot_emit(refusal)
+        count += refusal is not None
     return count
 
 
@@ -365,7 +367,7 @@ def test_every_real_module_has_gaps_where_its_build_fails() -> None:
     assert check_upstream(1, 0) > 50
 
 
-# What is said of a call
+# What is reported of a call
 
 
 @I.ir_module
@@ -404,7 +406,7 @@ class Everywhere:
 def test_a_call_is_found_wherever_it_stands() -> None:
     """In branches, private functions, local ones, and where no result depends on it."""
     shape, none = Reason.UNKNOWN_SHAPE, Reason.NO_LEGALIZATION
-    assert sorted(told(Everywhere)) == [
+    assert sorted(reported(Everywhere)) == [
         ("relax.abs", shape, "branches", "the shape of argument 0 (x)"),
         ("relax.cos", shape, "local", "the shape of argument 0 (y)"),
         ("relax.ewise_fma", none, "dead", "relax.ewise_fma has no legalization"),
@@ -491,7 +493,7 @@ def packed(x: relax.Var) -> relax.Expr:
     ],
 )
 def test_the_reason(mod: tvm.IRModule, op: str, reason: Reason, what: str) -> None:
-    assert told(mod) == [(op, reason, "main", what)]
+    assert reported(mod) == [(op, reason, "main", what)]
     found, failed = build(mod) or ([], False)
     assert failed
     assert found[0].op == op
@@ -500,8 +502,8 @@ def test_the_reason(mod: tvm.IRModule, op: str, reason: Reason, what: str) -> No
 def test_what_a_later_pass_cannot_lower_is_a_gap_of_that_operator() -> None:
     """LegalizeOps leaves them, and the pass whose they are raises."""
     sorts, allocates = call_of(relax.op.sort, RANKED), call_of(packed, SQUARE)
-    assert told(sorts)[0][:2] == ("relax.sort", Reason.UNKNOWN_SHAPE)
-    assert told(allocates)[0][:2] == ("relax.call_dps_packed", Reason.UNKNOWN_DTYPE)
+    assert reported(sorts)[0][:2] == ("relax.sort", Reason.UNKNOWN_SHAPE)
+    assert reported(allocates)[0][:2] == ("relax.call_dps_packed", Reason.UNKNOWN_DTYPE)
     assert build(sorts) is None
     assert build(allocates) is None
 
@@ -515,7 +517,7 @@ def test_the_dtype_that_stops_a_legalization() -> None:
         legalized(mod)
 
 
-def test_a_call_that_could_be_legalized_is_said_to_be() -> None:
+def test_a_call_that_could_be_legalized_is_reported_as_such() -> None:
     (gap,) = gaps(call_of(relax.op.exp, SQUARE))
     assert gap.reason is Reason.NOT_LEGALIZED
     (gap,) = gaps(call_of(relax.op.nonzero, SQUARE))
@@ -537,7 +539,7 @@ def test_what_a_backend_takes_is_left_to_it(attribute: str) -> None:
 
 
 def test_the_analysis_leaves_logging_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    told(call_of(dilated, IMAGE))
+    reported(call_of(dilated, IMAGE))
     caplog.clear()
     root = logging.getLogger()
     before = (root.level, list(root.handlers))

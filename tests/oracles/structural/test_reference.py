@@ -1,4 +1,4 @@
-"""The oracle "reference": it sees what the other oracles do not, and says nothing untrue."""
+"""The oracle "reference": it finds what the other oracles do not, without false reports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def call_of(factory: str, like: str = "RealizeVDevice") -> PassCall:
     return PassCall(f"{factory}()", factory=f"{FAULTS}:{factory}", like=like)
 
 
-def test_what_only_the_reference_tells() -> None:
+def test_violations_of_the_reference_alone() -> None:
     (violation,) = check(Case(hinted(), (call_of("copies_at_every_hint"),)))
     assert (violation.oracle, violation.pass_name) == ("reference", "copies_at_every_hint")
     assert violation.key == (DIFFERENT, "TensorType, vdevice")
@@ -77,7 +77,7 @@ def test_a_refusal_where_the_reference_refuses_is_clean() -> None:
     assert check(Case(mod, (PassCall("RealizeVDevice()"),))) == []
 
 
-def test_a_broken_postcondition_is_said_once() -> None:
+def test_a_broken_postcondition_is_reported_once() -> None:
     case = Case(hinted(), (call_of("leaves_hints"),))
     assert [v.oracle for v in check(case)] == ["postcondition"]
     assert check(case, oracles=["reference"]) == []

@@ -119,7 +119,7 @@ def test_a_case_of_nothing_is_refused() -> None:
         check(Case(module()))
 
 
-def test_the_journal_is_told_each_run_before_it_is_made() -> None:
+def test_each_run_is_journaled_before_it_begins() -> None:
     steps: list[str] = []
     check(Case(module(), (PassCall("ToNonDataflow()"),)), journal=steps.append)
     assert sorted(steps) == ["Sequential", "direct", "given", "second run"]

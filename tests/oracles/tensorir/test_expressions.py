@@ -121,7 +121,7 @@ def elementwise(operation: Binary, dtype: str, size: int) -> tirx.PrimFunc:
 
 def _integers(dtype: str) -> list[Any]:
     info = np.iinfo(dtype)
-    # LLVM is told that wider signed integers do not overflow; with these they do not.
+    # LLVM assumes that wider signed integers do not overflow; with these they do not.
     most = int(info.max) if info.bits < 32 or info.min == 0 else 1 << (info.bits // 2 - 2)
     values = [most, most - 1, 77, 5, 3, 2, 1, 0]
     if info.min < 0:

@@ -487,7 +487,7 @@ def symbolic(a: T.handle, b: T.handle):
 
 @pytest.mark.parametrize("size", [0, 1, 5])
 def test_symbolic_extents(size: int) -> None:
-    """No iteration at all leaves the result unwritten, as the loops say."""
+    """Without iterations the result stays unwritten, as in the loops."""
     args = arguments(symbolic, 1, size)
     lanes, scalars = copies(args), copies(args)
     translate(symbolic)(*lanes)

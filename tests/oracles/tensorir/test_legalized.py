@@ -56,7 +56,7 @@ def module(op: Op, number: int) -> tvm.IRModule:
 
 @functools.cache
 def prim_funcs() -> dict[str, tirx.PrimFunc]:
-    """PrimFuncs by names that tell their operator; equal ones once."""
+    """PrimFuncs, named after their operator; equal ones once."""
     found: dict[Any, tuple[str, tirx.PrimFunc]] = {}
     passes = tvm.transform.Sequential(
         [relax.transform.LegalizeOps(), relax.backend.DispatchSortScan()]

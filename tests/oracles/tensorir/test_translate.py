@@ -1,4 +1,4 @@
-"""Statements of TensorIR, arguments, and what a program says where it gives no result."""
+"""Statements of TensorIR, arguments, and the errors of a program without a result."""
 
 from __future__ import annotations
 
@@ -196,14 +196,14 @@ def test_which_parameters_are_written() -> None:
 
 
 def test_equal_functions_share_a_program() -> None:
-    again = tvm.ir.load_json(tvm.ir.save_json(tvm.IRModule({"f": two_blocks})))["f"]
-    assert not again.same_as(two_blocks)
-    assert translate(again) is translate(two_blocks)
+    copy = tvm.ir.load_json(tvm.ir.save_json(tvm.IRModule({"f": two_blocks})))["f"]
+    assert not copy.same_as(two_blocks)
+    assert translate(copy) is translate(two_blocks)
 
 
 def test_attributes_make_no_other_program() -> None:
-    again = two_blocks.with_attr("op_pattern", 3).with_attr("global_symbol", "other")
-    assert translate(again) is translate(two_blocks)
+    copy = two_blocks.with_attr("op_pattern", 3).with_attr("global_symbol", "other")
+    assert translate(copy) is translate(two_blocks)
 
 
 def test_few_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

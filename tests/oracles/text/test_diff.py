@@ -88,7 +88,7 @@ def test_constants_stand_where_they_are_used() -> None:
     assert "# from tvm.script" not in text
 
 
-def test_the_name_of_a_long_constant_tells_its_content() -> None:
+def test_the_name_of_a_long_constant_depends_on_its_content() -> None:
     data = np.arange(100, dtype="int64")
     text = printed(with_constant(data))
     assert ': R.Tensor((100,), "int64"), [0, 1, 2, ..., 98, 99]' in text
@@ -99,7 +99,7 @@ def test_the_name_of_a_long_constant_tells_its_content() -> None:
     assert "-# const_" in diff
 
 
-def test_a_long_text_is_cut_and_says_so() -> None:
+def test_a_long_text_is_cut_with_a_mark() -> None:
     text = "\n".join(["x" * 99] * 1000)
     cut = clipped(text)
     assert len(cut) < LONGEST + 50
@@ -108,12 +108,12 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     assert clipped("y" * 3000 + "\nz") == f"{'y' * 2000}  # ... 1000 more characters\nz"
 
 
-def test_a_constant_that_tvm_does_not_read_again_keeps_its_number() -> None:
+def test_a_constant_that_tvm_cannot_parse_keeps_its_number() -> None:
     text = printed(with_constant(np.zeros((2, 0), "float32")))
     assert 'R.add(metadata["ir.GenericConst"][0], metadata["ir.GenericConst"][0])' in text
 
 
-def test_what_cannot_be_printed_is_said() -> None:
+def test_a_module_that_cannot_be_printed_is_named() -> None:
     call = relax.Call(tvm.ir.Op.get("relax.call_tir"), [])
     ty = relax.TensorType((2,), "float32")
     gv = relax.Var("gv", ty)
@@ -132,7 +132,7 @@ class Plain:
         return x
 
 
-def test_what_no_text_shows_is_told_besides() -> None:
+def test_what_no_text_shows_is_noted() -> None:
     def placed(device: relax.VDevice | None) -> tvm.IRModule:
         ty = relax.TensorType((2,), "float32", device)
         x = relax.Var("x", relax.TensorType((2,), "float32"))
@@ -170,7 +170,7 @@ def test_values_have_a_row_on_each_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "expected"),
     [
         ("nothing good", "nothing good"),
         (
@@ -181,5 +181,5 @@ def test_values_have_a_row_on_each_line() -> None:
         (np.zeros((100, 100), "int8"), "int8 (100, 100)\n#     10000 elements"),
     ],
 )
-def test_what_came_instead_of_values(result: object, told: str) -> None:
-    assert f"# f() gives\n#   {told}" in called("f", [], result)
+def test_what_came_instead_of_values(result: object, expected: str) -> None:
+    assert f"# f() gives\n#   {expected}" in called("f", [], result)

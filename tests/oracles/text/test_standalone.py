@@ -105,12 +105,12 @@ def test_classes_and_their_methods() -> None:
 
 
 @pytest.mark.parametrize("thing", [len, 3, "text", dict, lambda x: x])
-def test_what_has_no_text_of_its_own_is_told(thing: Any) -> None:
+def test_a_value_without_a_literal_raises(thing: Any) -> None:
     with pytest.raises(NotStandalone):
         standalone(thing)
 
 
-def test_a_caught_value_that_is_no_literal_is_told() -> None:
+def test_a_caught_value_that_is_no_literal_raises() -> None:
     with pytest.raises(NotStandalone, match="literal"):
         standalone(_dispatched(object()))  # type: ignore[arg-type]
 

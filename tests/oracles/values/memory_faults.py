@@ -146,7 +146,7 @@ Change = Callable[[str, Any], Any]
 
 
 def _rewriting(change: Change) -> Pass:
-    """Puts what `change` says for the value of each variable; None leaves it."""
+    """Replaces the value of each variable by the result of `change`; None keeps it."""
 
     def function(func: relax.Function) -> relax.Function:
         blocks = [

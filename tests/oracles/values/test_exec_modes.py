@@ -56,7 +56,7 @@ def test_equal_modes_are_left_alone(pipeline: str) -> None:
         (tvm.IRModule({}), ("only the exec mode 'compiled' fails (run)", "AttributeError")),
     ],
 )
-def test_modes_that_differ_are_told(
+def test_modes_that_differ_are_reported(
     other: tvm.IRModule, key: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wrong(mod: tvm.IRModule, plans: Any, pipeline: str, mode: str) -> Any:

@@ -66,7 +66,7 @@ def test_the_fault_is_caught_and_its_operator_named(
         run_snippet(oracle, case(factory))
 
 
-def test_one_bug_is_told_once() -> None:
+def test_one_bug_is_reported_once() -> None:
     (violation,) = check(case("truncates"), oracles=["evaluated", "executed"])
     assert violation.oracle == "evaluated"
 
@@ -229,7 +229,7 @@ def test_results_that_are_called_differently(oracle: str, expr: str) -> None:
 
 
 @pytest.mark.parametrize("relation", [Relation.BUNDLED_PARAMS, Relation.LIFTED_PARAMS])
-def test_a_relation_that_does_not_hold_is_told(relation: Relation) -> None:
+def test_a_false_relation_is_reported(relation: Relation) -> None:
     """The pass lifts and bundles nothing, and swaps two operands besides."""
     wrong = case("swaps_operands")
     call = wrong.calls[0]
@@ -238,7 +238,7 @@ def test_a_relation_that_does_not_hold_is_told(relation: Relation) -> None:
     assert [v.oracle for v in found] == ["executed"]
 
 
-def test_where_the_vm_has_no_say_only_what_is_certain_is_told(
+def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unbuilt = Failure("build", "InternalError", "no code", Violation.titled("no code"))
@@ -250,7 +250,7 @@ def test_where_the_vm_has_no_say_only_what_is_certain_is_told(
     assert check(case("commutes"), oracles=["evaluated"]) == []
 
 
-def test_what_the_vm_computes_otherwise_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_vm_computes_otherwise_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = (np.zeros((3, 3), "float32"),) * 2
     monkeypatch.setattr(votes, "execute", lambda mod, plans: [zero])
     assert check(case("truncates"), oracles=["evaluated"]) == []
@@ -324,12 +324,12 @@ def over(op: Any) -> tvm.IRModule:
 
 
 @pytest.mark.parametrize(
-    ("op", "told"),
+    ("op", "count"),
     [(lambda x: relax.op.sum(x, axis=1), 0), (lambda x: relax.op.zeros((2,), "float32"), 1)],
     ids=["left to chance", "wrong"],
 )
 def test_what_nobody_wrote_is_no_wrong_value(
-    monkeypatch: pytest.MonkeyPatch, op: Any, told: int
+    monkeypatch: pytest.MonkeyPatch, op: Any, count: int
 ) -> None:
     """A sum over nothing has no initial value: what the VM gives is left to chance."""
     mod = over(op)
@@ -343,7 +343,7 @@ def test_what_nobody_wrote_is_no_wrong_value(
 
     monkeypatch.setattr(pipeline_values, "execute", execute)
     found = check(Case(mod, pipeline="default"), oracles=["executed-by-pipeline"])
-    assert len(found) == told
+    assert len(found) == count
 
 
 def test_what_calls_leave_behind_has_a_key_of_its_own() -> None:

@@ -78,7 +78,7 @@ def test_extremes_of_short_integers_only() -> None:
     assert set(z) == {0, 1, 255}
 
 
-def test_long_integers_that_float32_does_not_tell_apart() -> None:
+def test_long_integers_that_are_equal_as_float32() -> None:
     x = draw("whole", Kind.FRACTION)[0]
     assert (x.astype("float32").astype("int64") != x).any()
 

@@ -139,12 +139,12 @@ def test_legalize_ops_writes_zeros_for_static_sums_over_nothing() -> None:
 
 
 @pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
-def test_what_compiled_code_hides_can_be_run_again(factory: Any) -> None:
+def test_what_compiled_code_hides_can_be_rerun(factory: Any) -> None:
     with pytest.raises(AssertionError, match=faults.FAULTS[factory].removesuffix(NEW)):
         run_snippet("sanitized", case(factory), ours=True)
 
 
-def test_what_has_no_meaning_can_be_run_again() -> None:
+def test_undefined_arithmetic_can_be_rerun() -> None:
     whole = case(faults.picks_outside)
     (violation,) = check(whole, oracles=["evaluated"])
     assert violation.title == "the result does what has no meaning: index <n> of a dimension of <n>"
@@ -155,6 +155,6 @@ def test_what_has_no_meaning_can_be_run_again() -> None:
 NEW = " by a new PrimFunc"
 
 
-def test_the_matmul_over_nothing_can_be_run_again() -> None:
+def test_the_matmul_over_nothing_can_be_rerun() -> None:
     with pytest.raises(AssertionError, match="output left unwritten at NT_matmul"):
         run_snippet("sanitized", Case(Nothing, (PassCall("FuseTransposeMatmul()"),)), ours=True)

@@ -164,14 +164,14 @@ KNOWN = {
 def test_the_vm_gives_the_same(batch: int) -> None:
     wrong = {}
     for name, mod in modules(BATCHES, batch):
-        said = disagreement(mod)
-        if said is not None and name not in KNOWN:
-            wrong[name] = said
+        text = disagreement(mod)
+        if text is not None and name not in KNOWN:
+            wrong[name] = text
     assert not wrong
 
 
 def disagreement(mod: tvm.IRModule) -> str | None:
-    """Where evaluator and VM differ; None too where one of them has nothing to say."""
+    """Where evaluator and VM differ; also None where one of them has no result."""
     public = {str(gvar.name_hint) for gvar, _ in public_functions(mod)}
     try:
         chosen = [call for call in calls(mod) if call.function in public]

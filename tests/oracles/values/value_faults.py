@@ -56,7 +56,7 @@ def module() -> tvm.IRModule:
 
 
 def _changing(name: str, change: Callable[[Any], relax.Expr], *ops: str) -> Pass:
-    """Puts what `change` says for each call of the operators."""
+    """Replaces each call of the operators by the result of `change`."""
 
     @relax.expr_functor.mutator
     class Mutator(relax.PyExprMutator):

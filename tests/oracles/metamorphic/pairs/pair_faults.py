@@ -74,7 +74,7 @@ def detours(steps: int = 60) -> tvm.IRModule:
 
 
 def _changing(name: str, op: str, change: Callable[[Any, Any], relax.Expr]) -> Pass:
-    """Puts what `change` says, of a call and the values of variables, for calls of an operator."""
+    """Replaces calls of an operator by `change` of the call and the values of variables."""
 
     def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
         @relax.expr_functor.mutator

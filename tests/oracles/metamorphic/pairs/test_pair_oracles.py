@@ -37,7 +37,7 @@ def install(monkeypatch: pytest.MonkeyPatch, factory: Callable[[], tvm.transform
 
 
 @pytest.mark.parametrize(
-    ("oracle", "factory", "module", "blamed", "told"),
+    ("oracle", "factory", "module", "blamed", "part_of_key"),
     faults.FAULTS,
     ids=[f"{row[0]}-{row[1].__name__}" for row in faults.FAULTS],
 )
@@ -47,7 +47,7 @@ def test_the_fault_is_caught(
     factory: Callable[[], tvm.transform.Pass],
     module: Callable[[], tvm.IRModule],
     blamed: str,
-    told: str,
+    part_of_key: str,
 ) -> None:
     case = Case(module(), pipeline="default")
     assert check(case, oracles=[oracle]) == []
@@ -56,7 +56,7 @@ def test_the_fault_is_caught(
     install(monkeypatch, factory)
     (violation,) = check(case, oracles=[oracle])
     assert (violation.oracle, violation.pass_name) == (oracle, blamed)
-    assert any(told in part for part in violation.key)
+    assert any(part_of_key in part for part in violation.key)
     assert violation.key[0] == "values"
     with pytest.raises(AssertionError):
         run_snippet(oracle, case)
@@ -118,7 +118,7 @@ def test_every_rewrite_comes_up() -> None:
 
 
 @pytest.mark.parametrize("oracle", pairs.ORACLES, ids=NAMES)
-def test_oracles_say_what_they_promise(oracle: pairs.Oracle) -> None:
+def test_oracles_state_what_they_promise(oracle: pairs.Oracle) -> None:
     assert ORACLES[oracle.name] is oracle
     assert oracle.tier == 4
     assert oracle.promise.endswith(".")

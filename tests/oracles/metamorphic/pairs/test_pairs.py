@@ -106,8 +106,8 @@ def test_a_rewrite_is_exact_in_numpy_and_in_the_vm(
         want = np.flip(special(dtype), 0)
         assert bits(value) == bits(want), (dtype, value)
         # With a `perturb` the evaluator does not ask whether anything is promised.
-        told = Evaluator(twin, perturb=lambda value: value).run(dtype, [special(dtype)])
-        assert bits(told) == bits(want), (dtype, told)
+        got = Evaluator(twin, perturb=lambda value: value).run(dtype, [special(dtype)])
+        assert bits(got) == bits(want), (dtype, got)
 
 
 def test_rewrites_are_chosen_by_what_is_at_hand() -> None:
