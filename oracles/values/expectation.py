@@ -18,7 +18,7 @@ from ..execute import Failure, Plan
 from ..inspect import global_vars, ops_used, public_functions
 from ..keys import computes
 from .comparison import difference, exact, finite, leaves, perturbed
-from .inputs import Draw, Kind, drawn
+from .inputs import Kind, drawn
 from .relations import Rule
 
 PHASES = (0, 1, 2)
@@ -194,7 +194,7 @@ class Expectations:
             return None
         try:
             sizes = rule.sizes(name) if rule and rule.sizes else None
-            args = drawn(func, Draw(kind, list(Kind).index(kind)), sizes)
+            args = drawn(func, kind, list(Kind).index(kind), sizes)
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
             result, usual = _evaluated(self._mod, name, args)

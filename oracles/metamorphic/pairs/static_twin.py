@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
@@ -10,18 +10,7 @@ from tvm import relax, tirx
 
 from ....generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...inspect import global_vars, public_functions, relax_functions
-
-SIZES = (2, 3, 4)
-
-OPERATIONS: Mapping[type, Callable[[int, int], int]] = {
-    tirx.Add: lambda a, b: a + b,
-    tirx.Sub: lambda a, b: a - b,
-    tirx.Mul: lambda a, b: a * b,
-    tirx.FloorDiv: lambda a, b: a // b,
-    tirx.FloorMod: lambda a, b: a % b,
-    tirx.Max: max,
-    tirx.Min: min,
-}
+from ...values.inputs import ARITHMETIC, SIZES
 
 
 def static_twin(mod: tvm.IRModule) -> tvm.IRModule | None:
@@ -73,7 +62,7 @@ class _BindSizes(Rewriter):
         if isinstance(expr, tirx.Var):
             size = self._sizes.get(expr)
             return expr if size is None else tirx.IntImm(str(expr.ty.dtype), size)
-        operation = OPERATIONS.get(type(expr))
+        operation = ARITHMETIC.get(type(expr))
         if operation is None:
             raise CannotRewrite(f"a dimension that is a {type(expr).__name__}")
         a, b = self.dim(expr.a), self.dim(expr.b)
