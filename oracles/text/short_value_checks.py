@@ -165,7 +165,7 @@ def _numpy(result: Any) -> str | None:
 
 
 def _compared(e: Expectation, one: str, other: str, tolerance: Tolerance | None) -> str:
-    relative, absolute = bounds_of(e, tolerance)
+    relative, absolute = bounds_of(e.result, *e.bounds(tolerance))
     bounds = f"rtol={relative:.1g}, atol={absolute:.1g}, strict=True"
     if not isinstance(e.result, tuple):
         return f"np.testing.assert_allclose({one}, {other}, {bounds})"
