@@ -14,7 +14,7 @@ import tvm_ffi
 from ..generators.tvm_api import load_json, save_json
 from . import keys
 from .contract import PassContract
-from .passcall import PassCall
+from .passcall import PassCall, cpu
 from .reference.no_answer import NoAnswer
 from .structural import checkers
 from .values.expectation import Expectations
@@ -22,12 +22,6 @@ from .violation import Journal, Violation, silent
 
 Pass: TypeAlias = tvm.transform.Pass
 Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
-
-
-@functools.cache
-def cpu() -> tvm.target.Target:
-    """The current target of every pass."""
-    return tvm.target.Target("llvm")
 
 
 def digest(mod: tvm.IRModule) -> int:

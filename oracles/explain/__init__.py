@@ -12,8 +12,7 @@ from tvm import relax
 
 from .. import pipelines
 from ..inspect import attr, prim_funcs
-from ..pass_runs import cpu
-from ..passcall import PassCall
+from ..passcall import PassCall, cpu
 from ..violation import Journal, silent
 from . import breakage, lowering, names
 from .breakage import CHECK

@@ -1,12 +1,12 @@
-"""Names that code generation and the runtime look up: do they all lead somewhere?"""
+"""Names that code generation and the runtime look up, and that nothing defines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.ir import Op
 
@@ -226,7 +226,7 @@ def _registered(name: str) -> bool:
 
 def _attached(mod: tvm.IRModule, name: str) -> bool:
     """A compiled module that is attached (`external_mods`) offers the name."""
-    attached = _attribute(mod, "external_mods") or ()
+    attached = attr(mod, "external_mods") or ()
     return any(library.implements_function(name) for library in attached)
 
 
@@ -277,7 +277,8 @@ def _near(name: str, known: Iterable[str], prefix: str) -> Iterator[str]:
             f"`system_lib_prefix` (`{prefix}`) before every name, but not into calls by name."
         )
         return
-    if others := near(name, [*known, *tvm_ffi_names()], likeness=0.75):
+    registered = map(str, tvm_ffi.registry.list_global_func_names())
+    if others := near(name, [*known, *registered], likeness=0.75):
         yield f"Known names near it: {', '.join(f'`{other}`' for other in others)}."
 
 
@@ -302,19 +303,8 @@ def _advice(name: str, known: set[str], prefix: str, *, by_user: bool) -> Iterat
         )
 
 
-def tvm_ffi_names() -> list[str]:
-    """The names that are registered."""
-    import tvm_ffi
-
-    return [str(name) for name in tvm_ffi.registry.list_global_func_names()]
-
-
-def _attribute(mod: tvm.IRModule, name: str) -> Any:
-    return None if mod.attrs is None else mod.attrs.get(name)
-
-
 def _prefix(mod: tvm.IRModule) -> str:
-    return str(_attribute(mod, "system_lib_prefix") or "")
+    return str(attr(mod, "system_lib_prefix") or "")
 
 
 def _callers(mod: tvm.IRModule, name: str) -> list[tuple[str, relax.Call]]:

@@ -81,26 +81,22 @@ class Traced:
 
     def parameter(self, function: str, var: relax.Var, label: str) -> Excerpt | None:
         """The line on which a function declares a parameter."""
-        name = str(var.name)
-        for at, line in enumerate(self._text, 1):
-            if not re.search(rf"\bdef {re.escape(function)}\(", line):
-                continue
-            found = re.search(rf"(?<=[(\s]){re.escape(name)}(?=: )", line)
-            if found is None:
-                return None
-            shown = None if self._file is not None else at
-            return Excerpt(line, shown, found.start(), len(name), label, f"mod.script():{at}")
-        return None
+        return self._marked(function, rf"(?<=[(\s]){re.escape(str(var.name))}(?=: )", label)
 
     def function(self, name: str, label: str) -> Excerpt | None:
         """The line that begins a function."""
+        return self._marked(name, rf"(?<=\bdef ){re.escape(name)}(?=\()", label)
+
+    def _marked(self, function: str, pattern: str, label: str) -> Excerpt | None:
+        """What the pattern matches on the line that begins a function."""
         for at, line in enumerate(self._text, 1):
-            found = re.search(rf"\bdef {re.escape(name)}(?=\()", line)
-            if found is not None:
-                start = found.start() + len("def ")
+            if re.search(rf"\bdef {re.escape(function)}\(", line):
+                found = re.search(pattern, line)
+                if found is None:
+                    return None
                 shown = None if self._file is not None else at
-                place = f"mod.script():{at}"
-                return Excerpt(line, shown, start, len(name), label, place)
+                column, width = found.start(), len(found[0])
+                return Excerpt(line, shown, column, width, label, f"mod.script():{at}")
         return None
 
     def binding(self, binding: relax.Binding, label: str) -> Excerpt | None:

@@ -49,10 +49,7 @@ class Loss:
 
 def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> list[Loss]:
     """Where what the call needs was lost, as far as the user's module shows it."""
-    func = _function(traced.mod, function)
-    if func is None:
-        return []
-    bindings = {binding.var: binding for binding in bindings_of(func)}
+    bindings = {binding.var: binding for binding in bindings_of(traced.mod[function])}
     unknown = unknown_operands(call, reason) or [
         binding.var
         for binding in bindings.values()
@@ -60,13 +57,6 @@ def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> lis
     ]
     losses = [_follow(traced, function, var, reason, bindings, call) for var in unknown]
     return list({loss.identity: loss for loss in losses}.values())
-
-
-def _function(mod: tvm.IRModule, name: str) -> relax.Function | None:
-    for gvar, func in mod.functions_items():
-        if gvar.name_hint == name and isinstance(func, relax.Function):
-            return func
-    return None
 
 
 def open_types(ty: Any, reason: Reason) -> bool:

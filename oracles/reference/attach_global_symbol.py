@@ -52,7 +52,7 @@ def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.P
 
 def _symbols(mod: tvm.IRModule) -> dict[GlobalVar, str]:
     """The symbol of each function of the module that gets one."""
-    prefix = str(mod.attrs.get("system_lib_prefix") or "") if mod.attrs else ""
+    prefix = str(attr(mod, "system_lib_prefix") or "")
     symbols = {
         gvar: f"{prefix}{gvar.name_hint}" if isinstance(func, tirx.PrimFunc) else gvar.name_hint
         for gvar, func in mod.functions_items()
