@@ -124,14 +124,14 @@ def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
             ),
         )
     own = _own(traced, gone.end[name])
-    excerpt = None if own is None else traced.function(own, "does not compile, even by itself")
+    excerpts = () if own is None else traced.function(own, "does not compile, even by itself")
     whose = "The module comes with it." if own is not None else "A step of the pipeline made it."
     return Trouble(
         Kind.UNEXPLAINED,
         f"I cannot explain this: every step ran, and the PrimFunc `{name}` does not compile",
         name,
         None,
-        () if excerpt is None else (excerpt,),
+        excerpts,
         (
             f"{whose} All Relax functions are lowered, and all names lead somewhere.",
             f"The compiler fails with {one_line(error)}",

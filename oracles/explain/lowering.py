@@ -68,7 +68,7 @@ def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> li
         else:
             group.append(left)
     found = [_trouble(traced, walk, group, calls) for group in causes]
-    return found + _local(traced, walk, calls) + _removed(traced, walk)
+    return found + _local(traced, walk) + _removed(traced, walk)
 
 
 def _left(traced: Traced, walk: Walk) -> list[_Left]:
@@ -103,13 +103,14 @@ def _trouble(
         when = f"The module comes with it, and no step of the pipeline lowers `{spelled}`."
     elif walk.broken is not None and walk.broken.step == step:
         when = f"{step}, which should lower it, fails."
-    marks = [_excerpt(traced, walk, first, _label(first, step))]
-    marks += [loss.excerpt for loss in first.losses]
+    marks = [
+        *_excerpts(traced, walk, first, _label(first, step)),
+        *(excerpt for loss in first.losses for excerpt in loss.excerpts),
+    ]
     # What a call itself loses is marked already.
     distinct: dict[tuple[str, int], Excerpt] = {}
     for mark in marks:
-        if mark is not None:
-            distinct.setdefault((mark.line, mark.column), mark)
+        distinct.setdefault((mark.line, mark.column), mark)
     others = [left for left in group[1:] if left.source is None or left.source != first.source]
     also = [_also(others)] if others else []
     return Trouble(
@@ -241,14 +242,14 @@ def _label(left: _Left, step: str | None) -> str:
     return "not lowered" if step is None else f"{step} leaves it as it is"
 
 
-def _excerpt(traced: Traced, walk: Walk, left: _Left, label: str) -> Excerpt | None:
+def _excerpts(traced: Traced, walk: Walk, left: _Left, label: str) -> tuple[Excerpt, ...]:
     """The line in the user's module; else that of the last module."""
     if left.source is not None:
         return traced.call(left.source[1], label)
     return later(walk, left.call, label)
 
 
-def later(walk: Walk, call: relax.Call, label: str) -> Excerpt | None:
+def later(walk: Walk, call: relax.Call, label: str) -> tuple[Excerpt, ...]:
     """The line of a call that the user's module does not hold: where it is first seen."""
     for state in walk.states[1:]:
         for other in calls_of(state.mod):
@@ -266,7 +267,7 @@ def _also(others: Sequence[_Left]) -> str:
     return f"For the same reason these are not lowered: {shown}."
 
 
-def _local(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list[Trouble]:
+def _local(traced: Traced, walk: Walk) -> list[Trouble]:
     """Functions inside functions, of which code generation makes nothing."""
     found = []
     for gvar, func in relax_functions(walk.end):
@@ -274,14 +275,13 @@ def _local(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list
         if backend or not local_functions(func):
             continue
         name = str(gvar.name_hint)
-        excerpt = traced.function(name, "has a function inside")
         found.append(
             Trouble(
                 Kind.NOT_LOWERED,
                 f"`{name}` has a function inside, which nothing lifts out",
                 name,
                 None,
-                () if excerpt is None else (excerpt,),
+                traced.function(name, "has a function inside"),
                 (
                     "The virtual machine knows functions of the module only. No step of the "
                     "pipeline makes such of local ones.",
@@ -304,15 +304,13 @@ def _removed(traced: Traced, walk: Walk) -> list[Trouble]:
         if source is None or remover is None:
             continue
         spelled = operator(gap.op)
-        label = f"{LEGALIZE} left it; {remover} removed it"
-        excerpt = traced.call(source[1], label)
         found.append(
             Trouble(
                 Kind.REMOVED,
                 f"`{spelled}` was not lowered, but nothing uses its result",
                 source[0],
                 remover,
-                () if excerpt is None else (excerpt,),
+                traced.call(source[1], f"{LEGALIZE} left it; {remover} removed it"),
                 (
                     f"{LEGALIZE} left the call as it is ({gap.reason}), and {remover} removed it "
                     "as dead code. Another pipeline may not.",
@@ -377,7 +375,6 @@ def _helps(mod: tvm.IRModule, op: str, first: PassCall, calls: Sequence[PassCall
 
 
 def _legalization(op: str) -> str:
-    """How to bring a legalization of one's own."""
     return (
         f'Or bring your own: run `relax.transform.LegalizeOps({{"{op}": legalize}})` before the '
         f"build, where `legalize(builder, call)` returns what computes `{operator(op)}`."

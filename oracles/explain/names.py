@@ -66,7 +66,7 @@ def _symbols(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"`{wrong.name}` is called by this name but exported as `{wrong.symbol}`",
             callers[0][0] if callers else wrong.name,
             step,
-            tuple(_excerpts(traced, walk, [call for _, call in callers], wrong.name)),
+            _excerpts(traced, walk, [call for _, call in callers], wrong.name),
             (
                 f"{who} the {wrong.kind} the global_symbol `{wrong.symbol}`{because}, and left its "
                 f"GlobalVar at `{wrong.name}`.",
@@ -95,13 +95,12 @@ def _align(wrong: _Wrong, step: str | None) -> str:
 
 def _without_symbol(traced: Traced, walk: Walk, wrong: _Wrong) -> Trouble:
     ran = any(state.step == "AttachGlobalSymbol" for state in walk.states)
-    excerpt = traced.function(wrong.name, "has no global_symbol")
     return Trouble(
         Kind.WRONG_NAME,
         f"`{wrong.name}` has no global_symbol: nothing can find it",
         wrong.name,
         None,
-        () if excerpt is None else (excerpt,),
+        traced.function(wrong.name, "has no global_symbol"),
         (
             f"Code generation exports the {wrong.kind} by its global_symbol. "
             + (
@@ -127,7 +126,6 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
     for backend, names in backends.items():
         compiler = f"relax.ext.{backend}"
         here = tvm.get_global_func(compiler, allow_missing=True) is not None
-        excerpt = traced.function(_original(traced, walk, names[0]), f'has Codegen "{backend}"')
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         why = (
             "RunCodegen ran, and left it."
@@ -148,7 +146,7 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"`{names[0]}`{others} is meant for the compiler `{backend}`, which was never called",
             names[0],
             None,
-            () if excerpt is None else (excerpt,),
+            traced.function(_original(traced, walk, names[0]), f'has Codegen "{backend}"'),
             (why, "TVM's own code generation does not know the composites inside."),
             (first, f"Or do not partition the module for `{backend}`."),
         )
@@ -258,7 +256,7 @@ def _nobody(
         title,
         sources[0][0] if sources else None,
         None if by_user else _since(walk, lambda mod: name in dict(_names_called(mod))),
-        tuple(excerpts),
+        excerpts,
         (note, *_near(name, known, prefix)),
         tuple(_advice(name, known, prefix, by_user=by_user)),
     )
@@ -330,12 +328,11 @@ def _since(walk: Walk, there: Callable[[tvm.IRModule], bool]) -> str | None:
 
 def _excerpts(
     traced: Traced, walk: Walk, calls: Iterable[relax.Call], name: str
-) -> Iterator[Excerpt]:
+) -> tuple[Excerpt, ...]:
     """The first call: in the user's module where it is known there."""
-    for call in calls:
-        source = traced.back(call)
-        label = f"looks for `{name}`"
-        found = traced.call(source[1], label) if source is not None else later(walk, call, label)
-        if found is not None:
-            yield found
-        return
+    call = next(iter(calls), None)
+    if call is None:
+        return ()
+    source = traced.back(call)
+    label = f"looks for `{name}`"
+    return traced.call(source[1], label) if source is not None else later(walk, call, label)

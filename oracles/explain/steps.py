@@ -104,7 +104,6 @@ def _first_flaw(states: Sequence[State], calls: Sequence[PassCall]) -> Broken | 
 
 
 def _observed(mod: tvm.IRModule, call: PassCall, journal: Journal) -> Walk:
-    """Run a user's pipeline, and record what each pass in it gives."""
     pipeline = call.build()
     states = [State(INPUT, mod)]
     begun: list[str] = []

@@ -37,11 +37,11 @@ class Loss:
 
     what: str
     """ "the shape of `x`" """
-    excerpt: Excerpt | None
+    excerpts: tuple[Excerpt, ...]
     identity: tuple[str, str]
     """Equal for equal places: function and variable."""
     why: str
-    """Empty where the excerpt shows it all."""
+    """Empty where an excerpt shows it all."""
     help: tuple[str, ...]
     declare: str = ""
     """How to declare it, where it is a parameter."""
@@ -108,15 +108,15 @@ def _follow(
         if earlier is None:
             return _at_binding(traced, function, binding, aspect, what, use)
         var = earlier
-    excerpt = traced.parameter(function, var, f"declared without a {aspect}")
+    excerpts = traced.parameter(function, var, f"declared without a {aspect}")
     why = f"The parameter `{var.name}` is declared as `{spelled(var.ty)}`."
     suggestion = suggested(var, use)
     sizes = " Sizes may be numbers or symbolic, as here." if suggestion.new else ""
     return Loss(
         what,
-        excerpt,
+        excerpts,
         (function, str(var.name)),
-        "" if excerpt is not None else why,
+        "" if excerpts else why,
         (
             f"Declare more of the parameter: {suggestion.declared}.{sizes}",
             f"Or declare it where it is used: {suggestion.cast}",
