@@ -14,8 +14,8 @@ import tvm_ffi
 from ..generators.tvm_api import load_json, save_json
 from . import keys
 from .contract import PassContract
+from .errors import NoAnswer
 from .passcall import PassCall, cpu
-from .reference.no_answer import NoAnswer
 from .structural import checkers
 from .values.expectation import Expectations
 from .violation import Journal, Violation, silent
