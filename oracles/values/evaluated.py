@@ -251,8 +251,6 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a reproducer shows."""
-
     differences: list[Difference]
     by_machine: bool
     rule: Rule
@@ -275,7 +273,6 @@ def _shown(case: Case) -> _Shown | None:
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
-    """The module and the result, and what each of them computes."""
     name = case.calls[0].name
     before = load_json(save_json(case.mod))
     shown = _shown(case)

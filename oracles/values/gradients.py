@@ -88,7 +88,6 @@ def gradients(runs: PassRuns) -> Violation | None:
 
 
 def _target(call: PassCall) -> tuple[str, int]:
-    """The function, and which of its results is differentiated."""
     return str(positional(call)[0]), int(argument(call, "target_index") or 0)
 
 
