@@ -23,7 +23,7 @@ from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.execute import from_numpy, to_numpy
 from relaxfuzz.oracles.inspect import public_functions
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.values.inputs import arguments
+from relaxfuzz.oracles.values.inputs import Kind, drawn
 
 from .forks import Report, until
 
@@ -79,7 +79,7 @@ def _naive(mod: tvm.IRModule, pass_: tvm.transform.Pass) -> None:
     assert tvm_ffi.structural_equal(direct, sequential, map_free_vars=True)
     before, after = machine(mod), machine(direct)
     for gvar, func in public_functions(mod):
-        args = arguments(func, 0)
+        args = drawn(func, Kind.WHOLE)
         old, new = (
             to_numpy(built[gvar.name_hint](*map(from_numpy, args))) for built in (before, after)
         )

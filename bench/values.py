@@ -18,7 +18,7 @@ from relaxfuzz.oracles.execute import from_numpy, to_numpy
 from relaxfuzz.oracles.inspect import public_functions
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.values.evaluated import evaluated as tier_3
-from relaxfuzz.oracles.values.inputs import arguments
+from relaxfuzz.oracles.values.inputs import Kind, drawn
 from relaxfuzz.oracles.values.sides import sides
 
 from .forks import Report, cpu_of_all, until
@@ -62,7 +62,7 @@ def naively_executed(seed: int, seconds: float) -> Rates:
         def once() -> None:
             built = machine(mod)
             for gvar, func in public_functions(mod):
-                args = [from_numpy(arg) for arg in arguments(func, 0)]
+                args = [from_numpy(arg) for arg in drawn(func, Kind.WHOLE)]
                 one, other = (to_numpy(built[gvar.name_hint](*args)) for _ in range(2))
                 compare(one, other)
 

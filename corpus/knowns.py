@@ -26,16 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..oracles import KEY_FORMAT
 from .reading import read_text
 from .versions import Claim, claim
 
 SHIPPED = Path(__file__).parent / "found"
 """The records that come with relaxfuzz."""
-
-KEY_FORMAT = 2
-"""Of the keys in records. Another version is refused: its keys would match nothing.
-
-It is that of `oracles.violation`, which needs TVM: reading records does not."""
 
 Key = tuple[str, ...]
 

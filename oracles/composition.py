@@ -67,7 +67,10 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
         if chance and contract_of(culprit).exempt("chance", mod, culprit):
             return None
         return violation.blame(oracle, culprit.name)
-    difference = _nested(runs) if runs.given.mark & 2 else _disabled(runs)
+    if runs.given.mark & 2:
+        difference = _unlike(runs.direct, _nest(runs), NESTED)
+    else:
+        difference = _unlike(*_disable(runs), DISABLED)
     return None if difference is None else difference.blame("sequential", BLAMED)
 
 
@@ -160,24 +163,15 @@ def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> Pas
     return calls[-1]
 
 
-def _nested(runs: PassRuns) -> Violation | None:
-    """[p, [q, r]] does what [p, q, r] does."""
-    return _unlike(runs.direct, _nest(runs), NESTED)
-
-
 def _nest(runs: PassRuns) -> Outcome:
+    """[p, [q, r]], which must do what [p, q, r] does."""
     passes = runs.passes
     nested = tvm.transform.Sequential([*passes[:1], tvm.transform.Sequential(passes[1:])])
     return runs.attempt("nested Sequential", runs.under(nested), runs.mod)
 
 
-def _disabled(runs: PassRuns) -> Violation | None:
-    """With p disabled, [p, q, p, r] does what [q, r] does."""
-    return _unlike(*_disable(runs), DISABLED)
-
-
 def _disable(runs: PassRuns) -> tuple[Outcome, Outcome]:
-    """Without the pass, and with it disabled."""
+    """[q, r], and [p, q, p, r] with p disabled, which must do the same."""
     names = [str(pass_.info.name) for pass_ in runs.passes]
     disabled = names[(runs.given.mark >> 2) % len(names)]
 

@@ -1,6 +1,8 @@
-"""What evaluators raise where they give no value."""
+"""What evaluators and reference passes raise where they give no result."""
 
 from __future__ import annotations
+
+import tvm_ffi
 
 
 class Unsupported(Exception):
@@ -28,3 +30,15 @@ class Unloadable(Exception):
 
     The oracle "json" reports that; other oracles that need another form do not apply.
     """
+
+
+class NoAnswer(ValueError):
+    """A reference pass defines no result, for the reason in the message: nothing is compared.
+
+    It is raised where the pass may refuse, and where no document defines which result is right.
+    """
+
+
+# So that it leaves a pass as what it is. No decorator: a reproducer that runs in this process would
+# bring a class of the same name, and register that one instead.
+tvm_ffi.register_error(NoAnswer)

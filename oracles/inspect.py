@@ -32,8 +32,8 @@ def is_public(func: tvm.ir.BaseFunc) -> bool:
     return attr(func, "global_symbol") is not None
 
 
-def attr(func: tvm.ir.BaseFunc, name: str) -> Any:
-    """A function's attribute, or None."""
+def attr(func: tvm.ir.BaseFunc | tvm.IRModule, name: str) -> Any:
+    """An attribute of a function or module, or None."""
     attrs = func.attrs
     return None if attrs is None else attrs.get(name)
 

@@ -267,11 +267,12 @@ def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Violation 
     paths = tvm_ffi.get_first_structural_mismatch(before, after, map_free_vars=True)
     if paths is None:
         return None
-    left, right = (_Site(root, path) for root, path in zip((before, after), paths, strict=True))
-    where = f"{left.node} / {right.node}"
-    if left.node == right.node:
-        where = ", ".join(filter(None, (left.node, left.last or right.last)))
-    detail = f"{what}\nfirst mismatch: {paths[0]}\n{left.text}\n  versus {paths[1]}\n{right.text}"
+    old, old_step, old_text = _site(before, paths[0])
+    new, new_step, new_text = _site(after, paths[1])
+    where = f"{old} / {new}"
+    if old == new:
+        where = ", ".join(filter(None, (old, old_step or new_step)))
+    detail = f"{what}\nfirst mismatch: {paths[0]}\n{old_text}\n  versus {paths[1]}\n{new_text}"
     return Violation(f"{what} at {where}", detail, (what, where))
 
 
@@ -282,37 +283,27 @@ _MISSING = (
 )
 
 
-class _Site:
-    """The innermost IR node on an access path, and the last step behind it.
+def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
+    """The innermost IR node on an access path, the last step behind it, and the node's text.
 
     The path that leads to the node (which function, which branch, how deep) is an accident.
     """
-
-    def __init__(self, root: Any, path: AccessPath) -> None:
-        self.last = ""
-        self.node = ""
-        self.text = ""
-        node: Any = root
-        self._visit(node)
-        for step in path.to_steps():
-            kind = AccessKind(step.kind)
-            if kind in (AccessKind.ATTR, AccessKind.ATTR_MISSING) or isinstance(step.key, str):
-                self.last = str(step.key)
-            if kind in _MISSING:
-                self.node += " missing"
-                break
-            try:
-                node = getattr(node, step.key) if kind is AccessKind.ATTR else node[step.key]
-            except (AttributeError, IndexError, KeyError, TypeError):
-                break
-            self._visit(node)
-
-    def _visit(self, node: Any) -> None:
-        name = kind_of(node)
-        if name is not None:
-            self.node = name
-            self.last = ""
-            self.text = _clip(str(node))
+    found, last, text = "", "", ""
+    node: Any = root
+    for step in path.to_steps():
+        kind = AccessKind(step.kind)
+        if kind in (AccessKind.ATTR, AccessKind.ATTR_MISSING) or isinstance(step.key, str):
+            last = str(step.key)
+        if kind in _MISSING:
+            found += " missing"
+            break
+        try:
+            node = getattr(node, step.key) if kind is AccessKind.ATTR else node[step.key]
+        except (AttributeError, IndexError, KeyError, TypeError):
+            break
+        if (name := kind_of(node)) is not None:
+            found, last, text = name, "", _clip(str(node))
+    return found, last, text
 
 
 def kind_of(node: Any) -> str | None:

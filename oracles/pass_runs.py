@@ -14,20 +14,14 @@ import tvm_ffi
 from ..generators.tvm_api import load_json, save_json
 from . import keys
 from .contract import PassContract
-from .passcall import PassCall
-from .reference.no_answer import NoAnswer
+from .errors import NoAnswer
+from .passcall import PassCall, cpu
 from .structural import checkers
 from .values.expectation import Expectations
 from .violation import Journal, Violation, silent
 
 Pass: TypeAlias = tvm.transform.Pass
 Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
-
-
-@functools.cache
-def cpu() -> tvm.target.Target:
-    """The current target of every pass."""
-    return tvm.target.Target("llvm")
 
 
 def digest(mod: tvm.IRModule) -> int:

@@ -37,6 +37,12 @@ class BadPass(ValueError):
 
 
 @functools.cache
+def cpu() -> tvm.target.Target:
+    """The current target of every pass."""
+    return tvm.target.Target("llvm")
+
+
+@functools.cache
 def public_passes() -> Mapping[str, str]:
     """Every public pass of `tvm.relax.transform`, and `BACKEND_PASSES`: name to expression.
 
@@ -99,7 +105,7 @@ class PassCall:
     @contextmanager
     def context(self) -> Iterator[None]:
         """What the pass runs in: its PassContext options, and the CPU target."""
-        with tvm.transform.PassContext(config=dict(self.config)), _cpu():
+        with tvm.transform.PassContext(config=dict(self.config)), cpu():
             yield
 
     def run(self, mod: tvm.IRModule) -> tvm.IRModule:
@@ -211,11 +217,6 @@ def _check_arguments(
         unknown = [str(key) for key in kwargs if key not in signature.parameters]
         near = did_you_mean(unknown[0], signature.parameters) if unknown else ""
         raise BadSpelling(f"{text!r}: {error}; the signature is {signature}{near}") from None
-
-
-@functools.cache
-def _cpu() -> tvm.target.Target:
-    return tvm.target.Target("llvm")
 
 
 @functools.lru_cache(maxsize=4096)

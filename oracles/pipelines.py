@@ -46,7 +46,9 @@ def steps(name: str) -> tuple[PassCall, ...]:
     """
     passes = public_passes()
     calls = []
-    for step in _observed(_pipeline(name)):
+    names: list[str] = []
+    observe(_pipeline(name), _tiny_module(), begin=names.append)
+    for step in names:
         if step not in passes:
             raise UnknownStep(f"Pipeline {name!r} runs {step!r}, which is no public pass of TVM")
         calls.append(PassCall(f"{passes[step]}()"))
@@ -71,30 +73,47 @@ def _pipeline(name: str) -> tvm.transform.Pass:
     return PIPELINES[name]()
 
 
-def _observed(pipeline: tvm.transform.Pass) -> list[str]:
-    """Names of the passes that run directly inside the pipeline, not of those inside these."""
-    names: list[str] = []
+def observe(
+    pipeline: tvm.transform.Pass,
+    mod: tvm.IRModule,
+    *,
+    begin: Callable[[str], object] = lambda name: None,
+    end: Callable[[str, tvm.IRModule], object] = lambda name, mod: None,
+    config: Mapping[str, Any] | None = None,
+) -> tvm.IRModule:
+    """Run a pipeline for the CPU target; what it gives.
+
+    Args:
+        begin: receives the name of each pass directly inside the pipeline before it runs.
+        end: receives the name of each of these passes, and its result.
+        config: PassContext options.
+    """
     running: list[str] = []
+
+    def at_step() -> bool:
+        inside = [name for name in running[1:] if not _is_group(name)]
+        return len(inside) == 1 and not _is_group(running[-1])
 
     @pass_instrument
     class Observer:
         def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            step = str(info.name)
-            inside = [name for name in running[1:] if name != UNNAMED]
-            if running and not inside and step != UNNAMED:
-                names.append(step)
-            running.append(step)
+            running.append(str(info.name))
+            if at_step():
+                begin(running[-1])
 
         def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            if at_step():
+                end(running[-1], mod)
             running.pop()
 
-    with tvm.transform.PassContext(instruments=[Observer()]), tvm.target.Target("llvm"):
-        pipeline(_tiny_module())
-    return names
+    context = tvm.transform.PassContext(config=dict(config or {}), instruments=[Observer()])
+    with context, tvm.target.Target("llvm"):
+        return pipeline(mod)
 
 
-UNNAMED = "sequential"
-"""What TVM calls a Sequential without a name of its own: a grouping, no step."""
+def _is_group(name: str) -> bool:
+    """It is no step but a pipeline, or a list of passes, by default called "sequential"."""
+    return name == "sequential" or name.endswith("_pipeline")
 
 
 def _tiny_module() -> tvm.IRModule:

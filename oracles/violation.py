@@ -10,10 +10,6 @@ import tvm
 
 from .passcall import PassCall
 
-KEY_FORMAT = 2
-"""Version of the keys, which are stored. It goes up when `keys` or an oracle makes other keys of
-violations that are known. 1 had places of a build in the key."""
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
-from ...oracles.violation import KEY_FORMAT, Violation
+from ...oracles.violation import Violation
 from ..process.protocol import Identity, identity
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import Origin

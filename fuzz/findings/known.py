@@ -16,8 +16,9 @@ from pathlib import Path
 
 import tomlkit
 
-from ...corpus.knowns import ANYTHING, KEY_FORMAT, SHIPPED, Known, Lookup, knowns
+from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...corpus.versions import order
+from ...oracles import KEY_FORMAT
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.passcall import PassCall, public_passes
 from ..campaign.events import Finished

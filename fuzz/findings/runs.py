@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...oracles.violation import KEY_FORMAT
+from ...oracles import KEY_FORMAT
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats
 

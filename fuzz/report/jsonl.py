@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from ...oracles.violation import KEY_FORMAT
+from ...oracles import KEY_FORMAT
 from .data import Entry, Report, expected
 from .matrix import shares
 

@@ -6,8 +6,8 @@ import re
 import textwrap
 from pathlib import Path
 
+from ...oracles import KEY_FORMAT
 from ...oracles.check import ORACLES
-from ...oracles.violation import KEY_FORMAT
 from ..findings.finding import Finding
 from ..output.readable import fenced, sentence
 from ..process.protocol import Death

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
+from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
-from ...oracles.violation import KEY_FORMAT
 from ..campaign.triage import Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect

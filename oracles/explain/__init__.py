@@ -12,8 +12,7 @@ from tvm import relax
 
 from .. import pipelines
 from ..inspect import attr, prim_funcs
-from ..pass_runs import cpu
-from ..passcall import PassCall
+from ..passcall import PassCall, cpu
 from ..violation import Journal, silent
 from . import breakage, lowering, names
 from .breakage import CHECK
@@ -125,14 +124,14 @@ def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
             ),
         )
     own = _own(traced, gone.end[name])
-    excerpt = None if own is None else traced.function(own, "does not compile, even by itself")
+    excerpts = () if own is None else traced.function(own, "does not compile, even by itself")
     whose = "The module comes with it." if own is not None else "A step of the pipeline made it."
     return Trouble(
         Kind.UNEXPLAINED,
         f"I cannot explain this: every step ran, and the PrimFunc `{name}` does not compile",
         name,
         None,
-        () if excerpt is None else (excerpt,),
+        excerpts,
         (
             f"{whose} All Relax functions are lowered, and all names lead somewhere.",
             f"The compiler fails with {one_line(error)}",

@@ -37,12 +37,11 @@ def trouble(traced: Traced, broken: Broken, journal: Journal | None) -> Trouble:
     excerpts: tuple[Excerpt, ...] = ()
     if site is not None:
         label = f"{step} fails on this" if broken.error else "ill-formed from here on"
-        found = _excerpt(traced, broken, *site, label)
-        excerpts = () if found is None else (found,)
+        excerpts = _excerpts(traced, broken, *site, label)
     function = site[0] if site is not None else None
     if broken.error is not None:
         losses = [] if site is None else _losses(traced, site[1])
-        excerpts += tuple(loss.excerpt for loss in losses if loss.excerpt is not None)
+        excerpts += tuple(excerpt for loss in losses for excerpt in loss.excerpts)
         return Trouble(
             Kind.RAISES,
             f"{step} raises {one_line(broken.error)}",
@@ -125,12 +124,12 @@ def ill_formed(traced: Traced) -> Trouble | None:
         ),
         None,
     )
-    excerpt = None
+    excerpts: tuple[Excerpt, ...] = ()
     if site is not None:
         name, binding = site
-        excerpt = traced.function(name, "this function")
+        excerpts = traced.function(name, "this function")
         if binding is not None:
-            excerpt = traced.binding(binding, "ill-formed from here on") or excerpt
+            excerpts = traced.binding(binding, "ill-formed from here on") or excerpts
     lines = [headline(line) for line in problem.detail.partition("\n\n")[0].splitlines() if line]
     check = "`tvm.relax.analysis.well_formed(mod)` shows whether a module is well-formed."
     return Trouble(
@@ -138,7 +137,7 @@ def ill_formed(traced: Traced) -> Trouble | None:
         "the module is not well-formed: nothing is promised for what passes make of it",
         None if site is None else site[0],
         None,
-        () if excerpt is None else (excerpt,),
+        excerpts,
         tuple(lines[:3]),
         (*_normalized(traced.original), check),
     )
@@ -250,9 +249,9 @@ def _rebound(binding: relax.Binding, var: relax.Var) -> relax.Binding:
     return relax.VarBinding(var, binding.value)
 
 
-def _excerpt(
+def _excerpts(
     traced: Traced, broken: Broken, function: str, binding: relax.Binding | None, label: str
-) -> Excerpt | None:
+) -> tuple[Excerpt, ...]:
     if binding is None:
         return traced.function(function, label)
     source = traced.back(binding.value)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import tvm
 from tvm import relax
 
 from ..inspect import calls_of, has_op_attr, local_functions, op_name, relax_functions
 from ..passcall import PassCall
+from ..pipelines import steps as steps_of
 from ..structural.lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by
-from . import remedies
+from ..violation import silent
 from .spelling import operator
-from .steps import INPUT, State, Walk
+from .steps import State, Walk, along
 from .traced import Traced, number, underlined
 from .trouble import Excerpt, Kind, Trouble
 from .unknown import Loss, advice, lost, open_types
@@ -66,7 +68,7 @@ def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> li
         else:
             group.append(left)
     found = [_trouble(traced, walk, group, calls) for group in causes]
-    return found + _local(traced, walk, calls) + _removed(traced, walk)
+    return found + _local(traced, walk) + _removed(traced, walk)
 
 
 def _left(traced: Traced, walk: Walk) -> list[_Left]:
@@ -92,7 +94,7 @@ def _trouble(
 ) -> Trouble:
     first = group[0]
     spelled = operator(first.gap.op)
-    title, notes, help = _said(traced, walk, first, calls)
+    title, notes, help = _texts(traced, walk, first, calls)
     step = _since(walk, first)
     when = f"{step} left it as it is, and no later step lowers `{spelled}`."
     if first.gap.reason is Reason.NOT_LEGALIZED:
@@ -101,13 +103,14 @@ def _trouble(
         when = f"The module comes with it, and no step of the pipeline lowers `{spelled}`."
     elif walk.broken is not None and walk.broken.step == step:
         when = f"{step}, which should lower it, fails."
-    marks = [_excerpt(traced, walk, first, _label(first, step))]
-    marks += [loss.excerpt for loss in first.losses]
+    marks = [
+        *_excerpts(traced, walk, first, _label(first, step)),
+        *(excerpt for loss in first.losses for excerpt in loss.excerpts),
+    ]
     # What a call itself loses is marked already.
     distinct: dict[tuple[str, int], Excerpt] = {}
     for mark in marks:
-        if mark is not None:
-            distinct.setdefault((mark.line, mark.column), mark)
+        distinct.setdefault((mark.line, mark.column), mark)
     others = [left for left in group[1:] if left.source is None or left.source != first.source]
     also = [_also(others)] if others else []
     return Trouble(
@@ -121,7 +124,7 @@ def _trouble(
     )
 
 
-def _said(
+def _texts(
     traced: Traced, walk: Walk, left: _Left, calls: Sequence[PassCall] | None
 ) -> tuple[str, list[str], list[str]]:
     """Headline, why, and what to do."""
@@ -148,25 +151,25 @@ def _said(
     if gap.reason is Reason.NO_LEGALIZATION:
         title = f"nothing lowers `{spelled}`: the operator has no legalization"
         why = f"TVM registers `{gap.op}` without `FLegalize`, so that LegalizeOps passes it over."
-        tried = [] if calls is None else remedies.passes(traced.original, gap.op, calls)
+        tried = [] if calls is None else _removing_passes(traced.original, gap.op, calls)
         help = [
             f"Run `relax.transform.{name}()` before the pipeline. Tried on this module: "
             f"`{spelled}` is gone."
             for name in tried
         ]
-        if gap.op in remedies.INSTEAD and not tried:
-            help.append(remedies.INSTEAD[gap.op])
+        if gap.op in INSTEAD and not tried:
+            help.append(INSTEAD[gap.op])
         elif not help:
             help.append(f"Write what `{spelled}` computes with other operators.")
-        if not tried and gap.op not in remedies.MARKS:
-            help.append(remedies.legalization(gap.op))
+        if not tried and gap.op not in MARKS:
+            help.append(_legalization(gap.op))
         return title, [why], help
     if gap.reason is Reason.DECLINED:
         title = f"`{spelled}` cannot be lowered: its legalization declines this call"
         return (
             title,
             [f"Its message: {gap.what.rstrip('.')}."],
-            ["Write the call in a form that it takes.", remedies.legalization(gap.op)],
+            ["Write the call in a form that it takes.", _legalization(gap.op)],
         )
     # It could be lowered: by whom, and why was it not?
     by = _lowers(gap.op)
@@ -180,7 +183,7 @@ def _said(
     return (
         title,
         [f"{by} lowers `{spelled}`, and this pipeline does not run it."],
-        [f"Add `{_qualified(by)}` to the pipeline{_where(by)}."],
+        [f"Add `{_qualified(by)}` to the pipeline{_where(by, steps)}."],
     )
 
 
@@ -189,23 +192,11 @@ def _qualified(name: str) -> str:
     return f"{where}.{name}()"
 
 
-def _where(name: str) -> str:
-    """Where TVM's default pipeline has the pass."""
-    order = (
-        "DispatchSampling",
-        "DispatchSortScan",
-        "LegalizeOps",
-        "ToNonDataflow",
-        "RemovePurityChecking",
-        "CallTIRRewrite",
-        "LowerAllocTensor",
-        "LowerRuntimeBuiltin",
-        "VMShapeLower",
-        "AttachGlobalSymbol",
-    )
-    if name not in order or name == order[-1]:
-        return ""
-    return f", before {order[order.index(name) + 1]}"
+def _where(name: str, steps: Sequence[str]) -> str:
+    """Before which of the steps TVM's default pipeline has the pass."""
+    order = [call.name for call in steps_of("default")]
+    later = order[order.index(name) + 1 :] if name in order else []
+    return next((f", before {step}" for step in later if step in steps), "")
 
 
 def _since(walk: Walk, left: _Left) -> str | None:
@@ -251,14 +242,14 @@ def _label(left: _Left, step: str | None) -> str:
     return "not lowered" if step is None else f"{step} leaves it as it is"
 
 
-def _excerpt(traced: Traced, walk: Walk, left: _Left, label: str) -> Excerpt | None:
+def _excerpts(traced: Traced, walk: Walk, left: _Left, label: str) -> tuple[Excerpt, ...]:
     """The line in the user's module; else that of the last module."""
     if left.source is not None:
         return traced.call(left.source[1], label)
     return later(walk, left.call, label)
 
 
-def later(walk: Walk, call: relax.Call, label: str) -> Excerpt | None:
+def later(walk: Walk, call: relax.Call, label: str) -> tuple[Excerpt, ...]:
     """The line of a call that the user's module does not hold: where it is first seen."""
     for state in walk.states[1:]:
         for other in calls_of(state.mod):
@@ -276,7 +267,7 @@ def _also(others: Sequence[_Left]) -> str:
     return f"For the same reason these are not lowered: {shown}."
 
 
-def _local(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list[Trouble]:
+def _local(traced: Traced, walk: Walk) -> list[Trouble]:
     """Functions inside functions, of which code generation makes nothing."""
     found = []
     for gvar, func in relax_functions(walk.end):
@@ -284,14 +275,13 @@ def _local(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list
         if backend or not local_functions(func):
             continue
         name = str(gvar.name_hint)
-        excerpt = traced.function(name, "has a function inside")
         found.append(
             Trouble(
                 Kind.NOT_LOWERED,
                 f"`{name}` has a function inside, which nothing lifts out",
                 name,
                 None,
-                () if excerpt is None else (excerpt,),
+                traced.function(name, "has a function inside"),
                 (
                     "The virtual machine knows functions of the module only. No step of the "
                     "pipeline makes such of local ones.",
@@ -314,15 +304,13 @@ def _removed(traced: Traced, walk: Walk) -> list[Trouble]:
         if source is None or remover is None:
             continue
         spelled = operator(gap.op)
-        label = f"{LEGALIZE} left it; {remover} removed it"
-        excerpt = traced.call(source[1], label)
         found.append(
             Trouble(
                 Kind.REMOVED,
                 f"`{spelled}` was not lowered, but nothing uses its result",
                 source[0],
                 remover,
-                () if excerpt is None else (excerpt,),
+                traced.call(source[1], f"{LEGALIZE} left it; {remover} removed it"),
                 (
                     f"{LEGALIZE} left the call as it is ({gap.reason}), and {remover} removed it "
                     "as dead code. Another pipeline may not.",
@@ -343,4 +331,51 @@ def _remover(states: Sequence[State], gap: Gap) -> str | None:
     return None
 
 
-assert INPUT == ""
+# Remedies
+
+CANDIDATES: tuple[str, ...] = (
+    "DeadCodeElimination",
+    "RealizeVDevice",
+    "LambdaLift",
+    "DecomposeOpsForInference",
+    "LiftTransformParams",
+)
+"""Passes that remove some calls, and that no pipeline for the CPU runs by themselves."""
+
+INSTEAD: Mapping[str, str] = {
+    "relax.ewise_fma": "Write `R.add(R.multiply(a, b), c)` for `R.ewise_fma(a, b, c)`.",
+    "relax.builtin.stop_lift_params": "It is a mark for LiftTransformParams and computes nothing. "
+    "LiftTransformParams leaves it where it is: write `a` for `R.builtin.stop_lift_params(a)` when "
+    "the parameters are lifted.",
+    "relax.wrap_param": "It is a mark that ToMixedPrecision uses inside. Write "
+    "`R.astype(a, dtype)` for `R.wrap_param(a, dtype)`.",
+    "relax.call_tir_with_grad": "Gradient makes a call_tir of it. Where you need no gradient, "
+    "write `R.call_tir(f, args, out_ty)`.",
+    "relax.hint_on_device": "It is a hint for RealizeVDevice, which must run before.",
+}
+"""What to write for operators that are known to have no legalization."""
+
+MARKS = frozenset(INSTEAD) - {"relax.ewise_fma"}
+"""Operators that are hints to a pass and compute nothing: no legalization makes sense."""
+
+
+def _removing_passes(mod: tvm.IRModule, op: str, calls: Sequence[PassCall]) -> list[str]:
+    """Passes which, run before the pipeline, make all calls of the operator go away: each tried.
+
+    Args:
+        mod: the user's module.
+        calls: the steps of the pipeline.
+    """
+    return [name for name in CANDIDATES if _helps(mod, op, PassCall(f"{name}()"), calls)]
+
+
+def _helps(mod: tvm.IRModule, op: str, first: PassCall, calls: Sequence[PassCall]) -> bool:
+    walk = along(mod, [first, *calls], silent)
+    return walk.broken is None and all(name != op for _, _, name in leftovers(walk.end))
+
+
+def _legalization(op: str) -> str:
+    return (
+        f'Or bring your own: run `relax.transform.LegalizeOps({{"{op}": legalize}})` before the '
+        f"build, where `legalize(builder, call)` returns what computes `{operator(op)}`."
+    )

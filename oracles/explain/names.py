@@ -1,12 +1,12 @@
-"""Names that code generation and the runtime look up: do they all lead somewhere?"""
+"""Names that code generation and the runtime look up, and that nothing defines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.ir import Op
 
@@ -66,7 +66,7 @@ def _symbols(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"`{wrong.name}` is called by this name but exported as `{wrong.symbol}`",
             callers[0][0] if callers else wrong.name,
             step,
-            tuple(_excerpts(traced, walk, [call for _, call in callers], wrong.name)),
+            _excerpts(traced, walk, [call for _, call in callers], wrong.name),
             (
                 f"{who} the {wrong.kind} the global_symbol `{wrong.symbol}`{because}, and left its "
                 f"GlobalVar at `{wrong.name}`.",
@@ -95,13 +95,12 @@ def _align(wrong: _Wrong, step: str | None) -> str:
 
 def _without_symbol(traced: Traced, walk: Walk, wrong: _Wrong) -> Trouble:
     ran = any(state.step == "AttachGlobalSymbol" for state in walk.states)
-    excerpt = traced.function(wrong.name, "has no global_symbol")
     return Trouble(
         Kind.WRONG_NAME,
         f"`{wrong.name}` has no global_symbol: nothing can find it",
         wrong.name,
         None,
-        () if excerpt is None else (excerpt,),
+        traced.function(wrong.name, "has no global_symbol"),
         (
             f"Code generation exports the {wrong.kind} by its global_symbol. "
             + (
@@ -127,7 +126,6 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
     for backend, names in backends.items():
         compiler = f"relax.ext.{backend}"
         here = tvm.get_global_func(compiler, allow_missing=True) is not None
-        excerpt = traced.function(_original(traced, walk, names[0]), f'has Codegen "{backend}"')
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         why = (
             "RunCodegen ran, and left it."
@@ -148,7 +146,7 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"`{names[0]}`{others} is meant for the compiler `{backend}`, which was never called",
             names[0],
             None,
-            () if excerpt is None else (excerpt,),
+            traced.function(_original(traced, walk, names[0]), f'has Codegen "{backend}"'),
             (why, "TVM's own code generation does not know the composites inside."),
             (first, f"Or do not partition the module for `{backend}`."),
         )
@@ -226,7 +224,7 @@ def _registered(name: str) -> bool:
 
 def _attached(mod: tvm.IRModule, name: str) -> bool:
     """A compiled module that is attached (`external_mods`) offers the name."""
-    attached = _attribute(mod, "external_mods") or ()
+    attached = attr(mod, "external_mods") or ()
     return any(library.implements_function(name) for library in attached)
 
 
@@ -258,7 +256,7 @@ def _nobody(
         title,
         sources[0][0] if sources else None,
         None if by_user else _since(walk, lambda mod: name in dict(_names_called(mod))),
-        tuple(excerpts),
+        excerpts,
         (note, *_near(name, known, prefix)),
         tuple(_advice(name, known, prefix, by_user=by_user)),
     )
@@ -277,7 +275,8 @@ def _near(name: str, known: Iterable[str], prefix: str) -> Iterator[str]:
             f"`system_lib_prefix` (`{prefix}`) before every name, but not into calls by name."
         )
         return
-    if others := near(name, [*known, *tvm_ffi_names()], likeness=0.75):
+    registered = map(str, tvm_ffi.registry.list_global_func_names())
+    if others := near(name, [*known, *registered], likeness=0.75):
         yield f"Known names near it: {', '.join(f'`{other}`' for other in others)}."
 
 
@@ -302,19 +301,8 @@ def _advice(name: str, known: set[str], prefix: str, *, by_user: bool) -> Iterat
         )
 
 
-def tvm_ffi_names() -> list[str]:
-    """The names that are registered."""
-    import tvm_ffi
-
-    return [str(name) for name in tvm_ffi.registry.list_global_func_names()]
-
-
-def _attribute(mod: tvm.IRModule, name: str) -> Any:
-    return None if mod.attrs is None else mod.attrs.get(name)
-
-
 def _prefix(mod: tvm.IRModule) -> str:
-    return str(_attribute(mod, "system_lib_prefix") or "")
+    return str(attr(mod, "system_lib_prefix") or "")
 
 
 def _callers(mod: tvm.IRModule, name: str) -> list[tuple[str, relax.Call]]:
@@ -340,12 +328,11 @@ def _since(walk: Walk, there: Callable[[tvm.IRModule], bool]) -> str | None:
 
 def _excerpts(
     traced: Traced, walk: Walk, calls: Iterable[relax.Call], name: str
-) -> Iterator[Excerpt]:
+) -> tuple[Excerpt, ...]:
     """The first call: in the user's module where it is known there."""
-    for call in calls:
-        source = traced.back(call)
-        label = f"looks for `{name}`"
-        found = traced.call(source[1], label) if source is not None else later(walk, call, label)
-        if found is not None:
-            yield found
-        return
+    call = next(iter(calls), None)
+    if call is None:
+        return ()
+    source = traced.back(call)
+    label = f"looks for `{name}`"
+    return traced.call(source[1], label) if source is not None else later(walk, call, label)

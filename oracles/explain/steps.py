@@ -1,16 +1,13 @@
-"""A module on its way through a pipeline, looked at after each step."""
+"""A module after each step of a pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import tvm
-from tvm.ir.instrument import pass_instrument
 
 from .. import pipelines
-from ..pass_runs import cpu
 from ..passcall import BadPass, PassCall, parse
 from ..structural.checkers import flaw
 from ..violation import Journal
@@ -107,33 +104,23 @@ def _first_flaw(states: Sequence[State], calls: Sequence[PassCall]) -> Broken | 
 
 
 def _observed(mod: tvm.IRModule, call: PassCall, journal: Journal) -> Walk:
-    """Run a user's pipeline, and see by an instrument what each pass in it gives."""
     pipeline = call.build()
     states = [State(INPUT, mod)]
-    running: list[str] = []
+    begun: list[str] = []
 
-    def inner() -> list[str]:
-        return [name for name in running[1:] if name != pipelines.UNNAMED]
+    def begin(name: str) -> None:
+        begun.append(name)
+        journal(name)
 
-    @pass_instrument
-    class Observer:
-        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            running.append(str(info.name))
-            if len(inner()) == 1 and running[-1] != pipelines.UNNAMED:
-                journal(running[-1])
-
-        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            if len(inner()) == 1 and running[-1] != pipelines.UNNAMED:
-                states.append(State(running[-1], mod))
-            running.pop()
+    def finish(name: str, mod: tvm.IRModule) -> None:
+        begun.remove(name)
+        states.append(State(name, mod))
 
     journal(call.name)
-    context = tvm.transform.PassContext(config=dict(call.config), instruments=[Observer()])
     try:
-        with context, cpu():
-            end = pipeline(mod)
+        end = pipelines.observe(pipeline, mod, begin=begin, end=finish, config=call.config)
     except Exception as error:
-        step = next(iter(inner()), call.name)
+        step = next(iter(begun), call.name)
         return Walk(tuple(states), Broken(step, states[-1].mod, error, None, None))
     if not isinstance(end, tvm.IRModule):
         raise BadPass(f"Expected {call} to give an IRModule but got {end!r}")

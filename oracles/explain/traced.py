@@ -38,7 +38,10 @@ def _stamped(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 class Traced:
-    """A user's module, its text, and the way back to it."""
+    """A user's module, its text, and the way back to it.
+
+    The methods that show a line give nothing where it is not known.
+    """
 
     def __init__(self, mod: tvm.IRModule, file: str | None = None) -> None:
         """
@@ -72,38 +75,34 @@ class Traced:
     def _text(self) -> list[str]:
         return _printed(self.mod)
 
-    def call(self, call: relax.Call, label: str) -> Excerpt | None:
+    def call(self, call: relax.Call, label: str) -> tuple[Excerpt, ...]:
         """The line of a call of `mod` (not of a later module)."""
         at = number(call)
         found = None if at is None else self._calls.get(at)
         line, place = (None, None) if found is None else self._in_file(found[2])
         return underlined(self.mod, call, label, line, place, known=self._file is None)
 
-    def parameter(self, function: str, var: relax.Var, label: str) -> Excerpt | None:
+    def parameter(self, function: str, var: relax.Var, label: str) -> tuple[Excerpt, ...]:
         """The line on which a function declares a parameter."""
-        name = str(var.name)
-        for at, line in enumerate(self._text, 1):
-            if not re.search(rf"\bdef {re.escape(function)}\(", line):
-                continue
-            found = re.search(rf"(?<=[(\s]){re.escape(name)}(?=: )", line)
-            if found is None:
-                return None
-            shown = None if self._file is not None else at
-            return Excerpt(line, shown, found.start(), len(name), label, f"mod.script():{at}")
-        return None
+        return self._marked(function, rf"(?<=[(\s]){re.escape(str(var.name))}(?=: )", label)
 
-    def function(self, name: str, label: str) -> Excerpt | None:
+    def function(self, name: str, label: str) -> tuple[Excerpt, ...]:
         """The line that begins a function."""
-        for at, line in enumerate(self._text, 1):
-            found = re.search(rf"\bdef {re.escape(name)}(?=\()", line)
-            if found is not None:
-                start = found.start() + len("def ")
-                shown = None if self._file is not None else at
-                place = f"mod.script():{at}"
-                return Excerpt(line, shown, start, len(name), label, place)
-        return None
+        return self._marked(name, rf"(?<=\bdef ){re.escape(name)}(?=\()", label)
 
-    def binding(self, binding: relax.Binding, label: str) -> Excerpt | None:
+    def _marked(self, function: str, pattern: str, label: str) -> tuple[Excerpt, ...]:
+        """What the pattern matches on the line that begins a function."""
+        for at, line in enumerate(self._text, 1):
+            if re.search(rf"\bdef {re.escape(function)}\(", line):
+                found = re.search(pattern, line)
+                if found is None:
+                    return ()
+                shown = None if self._file is not None else at
+                column, width = found.start(), len(found[0])
+                return (Excerpt(line, shown, column, width, label, f"mod.script():{at}"),)
+        return ()
+
+    def binding(self, binding: relax.Binding, label: str) -> tuple[Excerpt, ...]:
         """The line of a binding of `mod`; only its value is marked where that is a call."""
         value = binding.value
         if isinstance(binding, relax.VarBinding) and isinstance(value, relax.Call):
@@ -144,8 +143,8 @@ def underlined(
     *,
     known: bool = True,
     origin: str = "mod.script()",
-) -> Excerpt | None:
-    """The line of a printed module on which a node stands; None where the printer shows none.
+) -> tuple[Excerpt, ...]:
+    """The line of a printed module on which a node stands; nothing where the printer shows none.
 
     Args:
         line, place: of the line where it is better known than from the printed text.
@@ -160,5 +159,5 @@ def underlined(
             here = at - begin
             shown = line if line is not None else here if known else None
             place = place or f"{origin}:{here}"
-            return Excerpt(lines[at - 1], shown, column, len(marks), label, place)
-    return None
+            return (Excerpt(lines[at - 1], shown, column, len(marks), label, place),)
+    return ()

@@ -37,11 +37,11 @@ class Loss:
 
     what: str
     """ "the shape of `x`" """
-    excerpt: Excerpt | None
+    excerpts: tuple[Excerpt, ...]
     identity: tuple[str, str]
     """Equal for equal places: function and variable."""
     why: str
-    """Empty where the excerpt shows it all."""
+    """Empty where an excerpt shows it all."""
     help: tuple[str, ...]
     declare: str = ""
     """How to declare it, where it is a parameter."""
@@ -49,10 +49,7 @@ class Loss:
 
 def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> list[Loss]:
     """Where what the call needs was lost, as far as the user's module shows it."""
-    func = _function(traced.mod, function)
-    if func is None:
-        return []
-    bindings = {binding.var: binding for binding in bindings_of(func)}
+    bindings = {binding.var: binding for binding in bindings_of(traced.mod[function])}
     unknown = unknown_operands(call, reason) or [
         binding.var
         for binding in bindings.values()
@@ -60,13 +57,6 @@ def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> lis
     ]
     losses = [_follow(traced, function, var, reason, bindings, call) for var in unknown]
     return list({loss.identity: loss for loss in losses}.values())
-
-
-def _function(mod: tvm.IRModule, name: str) -> relax.Function | None:
-    for gvar, func in mod.functions_items():
-        if gvar.name_hint == name and isinstance(func, relax.Function):
-            return func
-    return None
 
 
 def open_types(ty: Any, reason: Reason) -> bool:
@@ -118,15 +108,15 @@ def _follow(
         if earlier is None:
             return _at_binding(traced, function, binding, aspect, what, use)
         var = earlier
-    excerpt = traced.parameter(function, var, f"declared without a {aspect}")
+    excerpts = traced.parameter(function, var, f"declared without a {aspect}")
     why = f"The parameter `{var.name}` is declared as `{spelled(var.ty)}`."
     suggestion = suggested(var, use)
     sizes = " Sizes may be numbers or symbolic, as here." if suggestion.new else ""
     return Loss(
         what,
-        excerpt,
+        excerpts,
         (function, str(var.name)),
-        "" if excerpt is not None else why,
+        "" if excerpts else why,
         (
             f"Declare more of the parameter: {suggestion.declared}.{sizes}",
             f"Or declare it where it is used: {suggestion.cast}",

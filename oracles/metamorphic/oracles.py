@@ -29,10 +29,6 @@ from ..violation import Case, Violation
 from . import twins
 
 
-def _same(mod: tvm.IRModule) -> tvm.IRModule:
-    return mod
-
-
 @dataclass(frozen=True, slots=True)
 class Twin:
     """One way to make a module that means the same."""
@@ -41,9 +37,9 @@ class Twin:
     """How the twin differs, for titles and labels."""
     make: Callable[[tvm.IRModule, PassCall], tvm.IRModule | None]
     """None: the module has no such twin."""
-    back: Callable[[tvm.IRModule], tvm.IRModule] = _same
+    back: Callable[[tvm.IRModule], tvm.IRModule] = lambda mod: mod
     """Takes from a result what the twin had on top."""
-    shown: Callable[[tvm.IRModule], tvm.IRModule] = _same
+    shown: Callable[[tvm.IRModule], tvm.IRModule] = lambda mod: mod
     """The same for a result that is shown to people."""
 
 
@@ -72,7 +68,6 @@ def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
 
 
 def _raises(how: str, error: Exception) -> Violation:
-    """The pass raises on the twin."""
     raised = keys.exception(error)
     return raised.under("exception", f"fails on the same module {how}: {raised.title}")
 
@@ -356,7 +351,6 @@ def _of_twins(
     source: str,
     brief: Callable[[Case, Violation], Iterable[str]] = lambda case, violation: (),
 ) -> Oracle:
-    """The oracle that compares a module with these twins of it."""
     return Oracle(
         name=name,
         tier=2,

@@ -19,11 +19,10 @@ from __future__ import annotations
 import itertools
 
 import tvm
-import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
-from ...generators.rewrite.nodes import global_var, with_functions
+from ...generators.rewrite.nodes import global_var, substitute, with_functions
 from ..inspect import attr, nodes
 
 
@@ -37,7 +36,11 @@ def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.P
 
     def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
         symbols = _symbols(mod)
-        renamed = {} if leaves_global_vars else _renamed(symbols)
+        renamed = {
+            gvar: global_var(symbol, gvar.ty)
+            for gvar, symbol in symbols.items()
+            if symbol != gvar.name_hint and not leaves_global_vars
+        }
         functions = {}
         for gvar, func in mod.functions_items():
             if gvar in symbols and symbols[gvar] != attr(func, "global_symbol"):
@@ -52,7 +55,7 @@ def attach_global_symbol(*, leaves_global_vars: bool = False) -> tvm.transform.P
 
 def _symbols(mod: tvm.IRModule) -> dict[GlobalVar, str]:
     """The symbol of each function of the module that gets one."""
-    prefix = str(mod.attrs.get("system_lib_prefix") or "") if mod.attrs else ""
+    prefix = str(attr(mod, "system_lib_prefix") or "")
     symbols = {
         gvar: f"{prefix}{gvar.name_hint}" if isinstance(func, tirx.PrimFunc) else gvar.name_hint
         for gvar, func in mod.functions_items()
@@ -70,20 +73,9 @@ def _symbols(mod: tvm.IRModule) -> dict[GlobalVar, str]:
     return symbols
 
 
-def _renamed(symbols: dict[GlobalVar, str]) -> dict[GlobalVar, GlobalVar]:
-    """New GlobalVars for functions whose symbol is another name."""
-    renamed = {}
-    for gvar, symbol in symbols.items():
-        if symbol != gvar.name_hint:
-            renamed[gvar] = global_var(symbol, gvar.ty)
-    return renamed
-
-
 def _with_names(func: tvm.ir.BaseFunc, renamed: dict[GlobalVar, GlobalVar]) -> tvm.ir.BaseFunc:
-    """The function with every use of a renamed GlobalVar made one of the new."""
-    callback = (GlobalVar, lambda gvar: renamed.get(gvar, gvar))
-    func = tvm_ffi.structural_map(func, callback)
+    func = substitute(func, renamed)
     # A function's attributes are no part of its structure.
     for key, value in func.attrs.items() if func.attrs and nodes(func.attrs, GlobalVar) else ():
-        func = func.with_attr(key, tvm_ffi.structural_map(value, callback))
+        func = func.with_attr(key, substitute(value, renamed))
     return func

@@ -39,10 +39,10 @@ from ...generators.rewrite.nodes import (
     with_functions,
     with_type,
 )
+from ..errors import NoAnswer
 from ..inspect import attr, bindings_of, global_vars, relax_functions
 from .liftable import Target, closed
 from .lifting import Lifting
-from .no_answer import NoAnswer
 
 SUFFIX = "transform_params"
 
@@ -141,7 +141,6 @@ def _lift(
 
 
 def _transform(lifting: Lifting, target: Target, name: str) -> relax.Function:
-    """A function from a tuple of the weights."""
     params = relax.Var("params", relax.TupleType([weight.ty for weight in target.weights]))
     given = [
         relax.VarBinding(weight, relax.TupleGetItem(params, index))

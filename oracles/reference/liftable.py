@@ -11,9 +11,9 @@ from tvm.ir import GlobalVar
 from tvm_ffi import StructuralKey
 
 from ...generators.rewrite.nodes import is_symbolic, sequence, substitute, variables, with_parts
+from ..errors import NoAnswer
 from ..inspect import op_name
 from .grouping import IN_PLACE
-from .no_answer import NoAnswer
 
 STOP = "relax.builtin.stop_lift_params"
 

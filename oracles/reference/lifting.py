@@ -30,6 +30,9 @@ class Part:
         self.same = same
         """What the transform knows: weights, symbolic variables, what is made of them; to each the
         variable of the first function that is the same."""
+        self._own: dict[relax.Var, relax.Var] = {}
+        for var, first in same.items():
+            self._own.setdefault(first, var)
         left = [
             binding
             for block in target.func.body.blocks
@@ -45,8 +48,7 @@ class Part:
 
     def missing(self, outputs: Sequence[relax.Var]) -> list[relax.Var]:
         """Symbolic variables that no parameter would define, in the first function's variables."""
-        own = self._own()
-        given = [*self.target.inputs, *(own[output] for output in outputs)]
+        given = [*self.target.inputs, *(self._own[output] for output in outputs)]
         known = {*given, *defined_by(given)}
         needed = self.needed | {*variables(*(param.ty for param in given))}
         return [
@@ -59,15 +61,16 @@ class Part:
         self, symbols: Sequence[relax.Var], outputs: Sequence[relax.Var]
     ) -> relax.Function:
         """The function that takes its inputs and what the transform gives."""
-        own = self._own()
         weights = set(self.target.weights)
         param = {
-            output: own[output]
-            if own[output] in weights
-            else relax.Var(own[output].name, own[output].ty)
+            output: self._own[output]
+            if self._own[output] in weights
+            else relax.Var(self._own[output].name, self._own[output].ty)
             for output in outputs
         }
-        shape = [relax.Var("s", relax.ShapeType([own[s] for s in symbols]))] if symbols else []
+        shape = (
+            [relax.Var("s", relax.ShapeType([self._own[s] for s in symbols]))] if symbols else []
+        )
         new = {var: param[first] for var, first in self.same.items() if first in param}
         stopped: list[relax.Binding] = []
         blocks: list[relax.BindingBlock] = []
@@ -90,12 +93,6 @@ class Part:
             params=[*self.target.inputs, *shape, *param.values()],
             body=_without_stops(substitute(body, new)),
         )
-
-    def _own(self) -> dict[relax.Var, relax.Var]:
-        own: dict[relax.Var, relax.Var] = {}
-        for var, first in self.same.items():
-            own.setdefault(first, var)
-        return own
 
 
 def _without_stops(body: relax.SeqExpr) -> relax.SeqExpr:

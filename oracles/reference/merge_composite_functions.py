@@ -17,27 +17,28 @@ Outside of dataflow blocks, where calls may have effects on each other, each is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import tvm
 from tvm import relax
 from tvm.error import InternalError
-from tvm.ir import BaseFunc, GenericConst, GlobalVar
+from tvm.ir import BaseFunc, DictAttrs, GenericConst, GlobalVar
 
 from ...generators.rewrite.nodes import (
     all_same,
     block_like,
     global_var,
     sequence,
+    substitute,
     unused_name,
     variables,
+    with_fresh_variables,
     with_functions,
     with_parts,
     with_type,
 )
 from ..inspect import attr, blocks_of, global_vars, relax_functions
 from .grouping import Group, groups_of, in_order
-from .offloading import offloaded
 
 
 def merge_composite_functions(
@@ -137,7 +138,7 @@ class _Caller:
         taken = {gvar.name_hint for gvar in self._functions}
         name = unused_name(f"{self._name}_{compiler}", taken)
         attrs = {"Codegen": compiler, "global_symbol": name}
-        function, arguments = offloaded(self._mod, members, outputs, attrs)
+        function, arguments = _offloaded(self._mod, members, outputs, attrs)
         gvar = global_var(name, function.ty)
         self._functions[gvar] = function
         if len(outputs) == 1:
@@ -167,7 +168,6 @@ def _outputs(members: list[relax.Binding], block: relax.BindingBlock) -> list[re
 
 
 def _drop_uncalled(functions: dict[GlobalVar, BaseFunc]) -> None:
-    """Take away composite functions that only the groups called."""
     while True:
         used = {gvar for func in functions.values() for gvar in global_vars(func)}
         for gvar, func in functions.items():
@@ -188,3 +188,70 @@ def _refuse_shared_nodes(functions: Iterable[relax.Function]) -> None:
         if any(node.same_as(other) for node in nodes for other in seen):
             raise InternalError("Check failed: (!group_map.count(obj)) is false: ")
         seen += nodes
+
+
+# What the external compiler is given
+
+
+def _offloaded(
+    mod: tvm.IRModule,
+    bindings: Sequence[relax.Binding],
+    outputs: Sequence[relax.Var],
+    attrs: Mapping[str, str],
+) -> tuple[relax.Function, list[relax.Expr]]:
+    """The function that does what the bindings do, and its arguments in their place.
+
+    The composite functions become local ones, since a compiler sees nothing else of the module.
+    """
+    result = outputs[0] if len(outputs) == 1 else relax.Tuple(list(outputs))
+    inside = _with_local_functions(mod, bindings)
+    bound = {binding.var for binding in bindings}
+    arguments: list[relax.Expr] = [
+        var
+        for var in variables(*(binding.value for binding in bindings))
+        if var not in bound and not _is_dimension(var)
+    ]
+    # Parameters and what a plain block binds are no dataflow variables.
+    new = {var: relax.Var(var.name, var.ty) for var in (*arguments, *bound)}
+    body = with_type(relax.SeqExpr([relax.BindingBlock(inside)], result), result.ty)
+    function = relax.Function(
+        [new[argument] for argument in arguments],
+        substitute(body, new),
+        result.ty,
+        all(_callee(mod, b).is_pure for b in bindings if isinstance(b.value, relax.Call)),
+        DictAttrs(dict(attrs)),
+    )
+    undefined = list(relax.analysis.free_symbolic_vars(function))
+    if undefined:
+        shape = relax.Var("s", relax.ShapeType(undefined))
+        function = with_parts(function, params=[*function.params, shape])
+        arguments.append(relax.ShapeExpr(undefined))
+    return with_fresh_variables(function), arguments
+
+
+def _with_local_functions(
+    mod: tvm.IRModule, bindings: Sequence[relax.Binding]
+) -> list[relax.Binding]:
+    local: dict[GlobalVar, relax.Var] = {}
+    inside: list[relax.Binding] = []
+    for binding in bindings:
+        call = binding.value
+        if not isinstance(call, relax.Call):
+            inside.append(binding)
+            continue
+        if call.op not in local:
+            func = _callee(mod, binding).without_attr("Primitive").without_attr("global_symbol")
+            local[call.op] = relax.Var(call.op.name_hint, func.ty)
+            inside.append(relax.VarBinding(local[call.op], func))
+        new = with_type(relax.Call(local[call.op], call.args), call.ty)
+        inside.append(relax.VarBinding(binding.var, new))
+    return inside
+
+
+def _callee(mod: tvm.IRModule, binding: relax.Binding) -> relax.Function:
+    return mod[binding.value.op]
+
+
+def _is_dimension(var: relax.Var) -> bool:
+    """It may stand in a shape, and is handed over in one where no parameter's type defines it."""
+    return isinstance(var.ty, tvm.ir.PrimType) and str(var.ty.dtype) == "int64"

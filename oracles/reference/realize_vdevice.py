@@ -31,9 +31,9 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
 
-from ...generators.rewrite.nodes import global_var, with_functions
+from ...generators.rewrite.nodes import global_var, substitute, with_functions
+from ..errors import NoAnswer
 from ..inspect import bindings_of, global_vars, nodes, op_name, ops_used, relax_functions
-from .no_answer import NoAnswer
 
 Devices: TypeAlias = dict[relax.Var, relax.VDevice]
 Edges: TypeAlias = dict[relax.Var, list[relax.Var]]
@@ -321,8 +321,7 @@ def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRMod
         functions[gvar] = new
     if renewed:
         # Calls of functions that come later, in circles.
-        callback = (GlobalVar, lambda g: renewed.get(g, g))
-        functions = {g: tvm_ffi.structural_map(f, callback) for g, f in functions.items()}
+        functions = {g: substitute(f, renewed) for g, f in functions.items()}
     return with_functions(mod, {renewed.get(g, g): functions[g] for g in mod.functions})
 
 

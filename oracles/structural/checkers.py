@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import tvm
 from tvm import relax, s_tir
@@ -27,22 +28,14 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
     # The checker that answers with a bool costs a fifth of an exception's unwinding.
     if relax.analysis.check_well_formed(mod):
         return None
-    try:
-        relax.analysis.well_formed(mod)
-    except Exception as error:
-        return _complaint(RELAX, error, mod)
-    raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
+    return _complaint(RELAX, relax.analysis.well_formed, mod)
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
     """What the checker of TensorIR reports."""
     if s_tir.analysis.verify_well_formed(mod, assert_mode=False):
         return None
-    try:
-        s_tir.analysis.verify_well_formed(mod, assert_mode=True)
-    except Exception as error:
-        return _complaint(TENSOR_IR, error, mod)
-    raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
+    return _complaint(TENSOR_IR, s_tir.analysis.verify_well_formed, mod)
 
 
 MISFIT = re.compile(
@@ -56,14 +49,22 @@ MISFIT = re.compile(
 _UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
 
 
-def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
-    misfit = MISFIT.match(str(error)) is not None
-    text = "a type does not fit" if misfit else keys.message(str(error), ops=True)
-    found = _UNDEFINED.match(str(error))
+def _complaint(
+    what: str, checker: Callable[[tvm.IRModule], object], mod: tvm.IRModule
+) -> Violation:
+    try:
+        checker(mod)
+    except Exception as error:
+        raised = str(error)
+    else:
+        raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
+    misfit = MISFIT.match(raised) is not None
+    text = "a type does not fit" if misfit else keys.message(raised, ops=True)
+    found = _UNDEFINED.match(raised)
     kind = _kind_of_variable(mod, found.group(1)) if found else ""
     return Violation(
-        title=f"{what}: {keys.headline(str(error))}",
-        detail=f"{error}\n\n{keys.listing(mod)}",
+        title=f"{what}: {keys.headline(raised)}",
+        detail=f"{raised}\n\n{keys.listing(mod)}",
         key=(what, text, kind),
     )
 
@@ -78,7 +79,7 @@ def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
 
 
 def names_flaw(mod: tvm.IRModule) -> Violation | None:
-    """GlobalVars exist wherever they are used, PrimFuncs included, and agree with global_symbol."""
+    """What is wrong with global_symbols, or with uses of GlobalVars, also in PrimFuncs."""
     functions = {gvar.name_hint: gvar for gvar in mod.functions}
     for gvar, func in mod.functions_items():
         symbol = attr(func, "global_symbol")

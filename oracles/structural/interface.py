@@ -115,11 +115,8 @@ def _signature(old: Any, new: Any) -> str | None:
     if type(old) is not type(new):
         return f"a public {type(old).__name__} becomes a {type(new).__name__}"
     if isinstance(old, tirx.PrimFunc):
-        return (
-            None
-            if len(old.params) == len(new.params)
-            else "a public PrimFunc has another number of parameters"
-        )
+        same = len(old.params) == len(new.params)
+        return None if same else "a public PrimFunc has another number of parameters"
     if not isinstance(old, relax.Function) or tvm_ffi.structural_equal(
         _type(old), _type(new), map_free_vars=True
     ):
@@ -268,8 +265,8 @@ def _violation(title: str, detail: str, after: tvm.IRModule) -> Violation:
 
 
 def _head(func: Any) -> str:
-    return (
-        str(_type(func)) if isinstance(func, relax.Function) else f"{len(func.params)} parameters"
+    return str(
+        _type(func) if isinstance(func, relax.Function) else f"{len(func.params)} parameters"
     )
 
 

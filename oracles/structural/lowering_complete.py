@@ -69,7 +69,6 @@ def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Violation]:
 
 
 def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
-    """The first gap of each operator and reason."""
     first: dict[tuple[str, ...], Gap] = {}
     for gap in found:
         first.setdefault((gap.op, str(gap.reason)), gap)

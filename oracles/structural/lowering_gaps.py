@@ -157,7 +157,6 @@ def _for_backend(func: relax.Function) -> bool:
 
 
 def _obstacle(call: relax.Call, name: str) -> tuple[Reason, str] | None:
-    """Why no pass lowers the call; None where one does."""
     by = lowered_by(name)
     if by == ALLOCATES:
         return _unknown([("the result", call.ty)])
@@ -184,12 +183,7 @@ Named = tuple[str, Any]
 
 def _operands(call: relax.Call) -> list[Named]:
     return [
-        (
-            f"argument {number} ({arg.name})"
-            if isinstance(arg, relax.Var)
-            else f"argument {number}",
-            arg.ty,
-        )
+        (f"argument {number}{f' ({arg.name})' if isinstance(arg, relax.Var) else ''}", arg.ty)
         for number, arg in enumerate(call.args)
     ]
 

@@ -22,7 +22,6 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _snippet(case: Case) -> str:
-    """The check with the source text of the post-condition."""
     (call,) = case.calls
     post = contract_of(call).post
     given = f"expr={call.expr!r}, config={dict(call.config)!r}, name={call.name!r}"

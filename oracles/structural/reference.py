@@ -12,10 +12,10 @@ from ...generators.tvm_api import load_json, save_json
 from .. import keys
 from ..composition import contract_of
 from ..contract import Reference
+from ..errors import NoAnswer
 from ..inspect import is_public
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
-from ..reference.no_answer import NoAnswer
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
 from ..violation import Case, Violation
@@ -106,7 +106,6 @@ def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
 
 
 def _snippet(case: Case) -> str:
-    """The check with the source text of the reference."""
     (call,) = case.calls
     reference = contract_of(call).reference
     if reference is None:

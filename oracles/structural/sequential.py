@@ -6,12 +6,10 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator
 
-import tvm
-
 from .. import keys
 from ..contract import PassContract
 from ..oracle import Halves, Oracle
-from ..pass_runs import Outcome, PassRuns, Run, same_functions
+from ..pass_runs import Outcome, PassRuns, same_functions
 from ..text.halves import both
 from ..violation import Case, Violation
 
@@ -46,9 +44,7 @@ def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
 
 def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
     """Distinguish randomness, a fault of Sequential, and what an earlier run left behind."""
-    copies = [runs.given.copy() for _ in range(2 * COPIES)]  # all alive: other addresses
-    direct = _runs(runs, "direct", runs.directly, copies[:COPIES])
-    sequential = _runs(runs, "Sequential", runs.in_sequential, copies[COPIES:])
+    direct, sequential = _on_copies(runs)
     for name, outcomes in (("direct", direct), ("Sequential", sequential)):
         other = next((one for one in outcomes if one.mark != outcomes[0].mark), None)
         if other is not None and runs.exempt("chance"):
@@ -61,8 +57,16 @@ def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
     return "repeatable", _difference(runs.direct, runs.sequential, HIDDEN_STATE)
 
 
-def _runs(runs: PassRuns, name: str, run: Run, mods: list[tvm.IRModule]) -> list[Outcome]:
-    return [runs.attempt(f"{name} on a fresh copy", run, mod) for mod in mods]
+def _on_copies(runs: PassRuns) -> tuple[list[Outcome], list[Outcome]]:
+    """Direct and Sequential runs, all on copies that are alive: at other addresses."""
+    copies = [runs.given.copy() for _ in range(2 * COPIES)]
+    return (
+        [runs.attempt("direct on a fresh copy", runs.directly, mod) for mod in copies[:COPIES]],
+        [
+            runs.attempt("Sequential on a fresh copy", runs.in_sequential, mod)
+            for mod in copies[COPIES:]
+        ],
+    )
 
 
 def _difference(a: Outcome, b: Outcome, what: str) -> Violation:
@@ -139,9 +143,7 @@ def halves(runs: PassRuns, violation: Violation) -> Halves | None:
         if runs.given.mark & 1:
             return both(inside, "first, in Sequential", directly, "then, directly")
         return both(directly, "first, directly", inside, "then, in Sequential")
-    copies = [runs.given.copy() for _ in range(2 * COPIES)]
-    direct = _runs(runs, "direct", runs.directly, copies[:COPIES])
-    sequential = _runs(runs, "Sequential", runs.in_sequential, copies[COPIES:])
+    direct, sequential = _on_copies(runs)
     if violation.oracle == SEQUENTIAL.name:
         return both(direct[0], "directly", sequential[0], "in Sequential")
     for each in (direct, sequential):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm_ffi.access_path import AccessKind, AccessPath
 
 from ...generators.tvm_api import load_json, save_json
 from .. import composition, keys
@@ -14,7 +19,6 @@ from ..violation import Case, Journal, Violation, silent
 from .diff import unified
 from .halves import ran
 from .printed import clipped, printed
-from .unprinted import unprinted
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,9 @@ def alone(module: str, violation: Violation) -> Exhibit:
 
 GIVEN = "the module"
 
+MOST_UNPRINTED = 500
+"""Characters of a node that is shown because the texts of two modules are the same."""
+
 STEPS = frozenset(oracle.name for oracle in STRUCTURAL)
 """Oracles that blame one of several passes, which is shown then with what it was given."""
 
@@ -93,7 +100,6 @@ def _halves(case: Case, violation: Violation) -> Halves:
 
 
 def _before_and_after(case: Case, violation: Violation) -> Halves:
-    """The module that the pass was given, and its result."""
     if len(case.calls) != 1:
         return Half(GIVEN, case.mod), Half(_blamed(violation))
     (call,) = case.calls
@@ -110,3 +116,24 @@ def _text(half: Half, journal: Journal) -> str:
 
 def _joined(*texts: str) -> str:
     return clipped("\n\n".join(filter(None, texts)))
+
+
+def unprinted(left: tvm.IRModule, right: tvm.IRModule) -> tuple[str, str]:
+    """The first place where the modules differ and what is there, as comments; or nothing."""
+    left, right = keys.comparable(left), keys.comparable(right)
+    paths = tvm_ffi.get_first_structural_mismatch(left, right, map_free_vars=True)
+    if paths is None:
+        return "", ""
+    return _place(left, paths[0]), _place(right, paths[1])
+
+
+def _place(root: Any, path: AccessPath) -> str:
+    node = root
+    for step in path.to_steps():
+        try:
+            node = getattr(node, step.key) if step.kind == AccessKind.ATTR else node[step.key]
+        except (AttributeError, IndexError, KeyError, TypeError):
+            node = "nothing"
+            break
+    shown = str(node) if len(str(node)) <= MOST_UNPRINTED else f"{str(node)[:MOST_UNPRINTED]} ..."
+    return "\n".join(f"# {line}" for line in [f"not printed: {path}", *shown.splitlines()])

@@ -10,7 +10,6 @@ import ast
 import re
 import textwrap
 import zlib
-from collections.abc import Iterator
 
 import numpy as np
 import tvm
@@ -114,10 +113,5 @@ def _data(node: object) -> np.ndarray | None:
 def _elements(array: np.ndarray) -> str:
     if array.size <= FEW:
         return str(array.tolist())
-    return f"[{', '.join(_ends(array.ravel()))}]"
-
-
-def _ends(flat: np.ndarray) -> Iterator[str]:
-    yield from map(str, flat[:3].tolist())
-    yield "..."
-    yield from map(str, flat[-2:].tolist())
+    flat = array.ravel()
+    return f"[{', '.join([*map(str, flat[:3].tolist()), '...', *map(str, flat[-2:].tolist())])}]"

@@ -99,11 +99,9 @@ def _against_numpy(
 
 def _ran(call: str) -> str:
     """The calls, in the VM itself."""
-    return (
-        re.sub(r"\brun\((\S+), args\)", r"machine[\1](*args)", call)
-        if "[" not in call
-        else (f"run = lambda name, args: machine[name](*args)\n{call}")
-    )
+    if "[" in call:
+        return f"run = lambda name, args: machine[name](*args)\n{call}"
+    return re.sub(r"\brun\((\S+), args\)", r"machine[\1](*args)", call)
 
 
 def _builds(mod: str, after: tvm.IRModule | None, pipeline: str = "default") -> Iterator[str]:
@@ -165,7 +163,7 @@ def _numpy(result: Any) -> str | None:
 
 
 def _compared(e: Expectation, one: str, other: str, tolerance: Tolerance | None) -> str:
-    relative, absolute = bounds_of(e, tolerance)
+    relative, absolute = bounds_of(e.result, *e.bounds(tolerance))
     bounds = f"rtol={relative:.1g}, atol={absolute:.1g}, strict=True"
     if not isinstance(e.result, tuple):
         return f"np.testing.assert_allclose({one}, {other}, {bounds})"

@@ -347,7 +347,6 @@ def _eager(node: ast.stmt) -> set[int]:
 
 
 def _bound_by(node: ast.stmt) -> list[str]:
-    """The names that a statement at the top of a module defines."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
     if isinstance(node, ast.Import | ast.ImportFrom):

@@ -56,7 +56,7 @@ def _compared(
 ) -> str:
     parts = [prepared]
     for e, call in zip(expected, calls, strict=True):
-        relative, absolute = bounds_of(e, tolerance)
+        relative, absolute = bounds_of(e.result, *e.bounds(tolerance))
         parts.append(
             f"args = {literal(e.args)}\n{call}\n"
             f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
@@ -64,11 +64,16 @@ def _compared(
     return "\n\n".join(parts)
 
 
-def bounds_of(e: Expectation, tolerance: Tolerance | None) -> tuple[float, float]:
-    """Relative and absolute: the wider, the further rounding moves the result."""
-    allowed, shaken = e.bounds(tolerance)
-    relative = max(_relative(x, allowed) for x in [*_arrays(e.result), np.zeros(())])
-    return relative, relative + SENSITIVITY * _moved(e.result, shaken or ())
+def bounds_of(
+    result: Any, tolerance: Tolerance, shaken: Sequence[Any] | None
+) -> tuple[float, float]:
+    """Relative and absolute: the wider, the further rounding moves the result.
+
+    Args:
+        shaken: see `Expectation.bounds`, which gives the last two arguments.
+    """
+    relative = max(_relative(x, tolerance) for x in [*_arrays(result), np.zeros(())])
+    return relative, relative + SENSITIVITY * _moved(result, shaken or ())
 
 
 def built_text(

@@ -1,4 +1,4 @@
-"""Where two computations of one result part: what the keys of findings about values name."""
+"""Where two computations of one result begin to differ, for the keys of findings about values."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .expectation import Expectation
 def first_difference(
     before: Expectation, after: Expectation, tolerance: Tolerance | None = None
 ) -> str:
-    """The operator of the module before whose result is the first to come out otherwise.
+    """The operator of the module before whose result is the first to differ.
 
     Variables are compared by their names as long as the pass keeps these; where it gives one name
     to several, with each of them. A value that is found under another name is only renamed. Where
-    no variable tells, it is the operator that computes the part of the result that differs.
+    no variable differs, it is the operator that computes the part of the result that differs.
 
     Args:
         tolerance: given for a pass that computes in another precision: on the way to the result,
@@ -46,7 +46,7 @@ def first_difference(
 
 
 def mistyped(e: Expectation) -> str | None:
-    """The first operator of the module that gives something else than TVM infers."""
+    """The first operator of the module whose result does not have the type that TVM infers."""
     values = _values(e)
     for binding in bindings_of(e.mod):
         called = binding.var in values and op_name(binding.value) is not None
@@ -64,8 +64,8 @@ def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
 def kind_of(value: Any) -> str:
     """The operator that a binding's value calls, or what else it is.
 
-    Names of PrimFuncs come without what differs from module to module: numbers, and what of many
-    was fused.
+    Names of PrimFuncs come without what differs from module to module: numbers, and what
+    fusion made of many.
     """
     op = op_name(value)
     if isinstance(value, relax.Call):
@@ -125,7 +125,7 @@ def alone(
 
 
 def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
-    """By their names variables with kind and last value, where that of all of a name is known."""
+    """Kinds and last values of variables, by names of which all variables are known."""
     values = _values(e)
     kinds: dict[Any, str] = {}
     for binding in bindings_of(e.mod):
@@ -135,13 +135,13 @@ def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
     named = Counter(str(var.name) for var in kinds)
     made: dict[str, list[tuple[str, Any]]] = {}
     for var, value in values.items():
-        if var in kinds and _compared(value):
+        if var in kinds and all(hasattr(leaf, "dtype") for _, leaf in leaves(value)):
             made.setdefault(str(var.name), []).append((kinds[var], value))
     return {name: one for name, one in made.items() if len(one) == named[name]}
 
 
 def _values(e: Expectation) -> dict[Any, Any]:
-    """The last value of each variable, as far as the evaluation comes."""
+    """The last value of each variable until the evaluation ends or fails."""
     values: dict[Any, Any] = {}
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
         e.evaluate(watch=values.__setitem__)
@@ -165,19 +165,11 @@ def _is_of(ty: relax.Type, value: Any) -> bool:
     return tuple(value.shape) == tuple(int(dim) for dim in ty.shape.values)
 
 
-def _compared(value: Any) -> bool:
-    return all(hasattr(leaf, "dtype") for _, leaf in leaves(value))
-
-
-def _unlike(a: Any, b: Any, tolerance: Tolerance | None) -> bool:
-    return difference(a, b, tolerance=tolerance) is not None
-
-
 def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None) -> bool:
     """Given a tolerance, floats of another dtype are no difference."""
     if tolerance is not None:
         made = [(kind, _as_precise(other, value)) for kind, other in made]
-    return any(not _unlike(value, other, tolerance) for _, other in made)
+    return any(difference(value, other, tolerance=tolerance) is None for _, other in made)
 
 
 def _as_precise(value: Any, like: Any) -> Any:
@@ -194,7 +186,7 @@ def _as_precise(value: Any, like: Any) -> Any:
 def _path(expected: Any, actual: Any, tolerance: Tolerance | None) -> tuple[int, ...]:
     """The first part of a result that differs."""
     for (path, want), (other, got) in zip(leaves(expected), leaves(actual), strict=False):
-        if path != other or _unlike(want, got, tolerance):
+        if path != other or difference(want, got, tolerance=tolerance) is not None:
             return path
     return ()
 

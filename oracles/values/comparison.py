@@ -32,10 +32,13 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     shift, turn = phase % 2, phase // 2
     places = (np.arange(value.size) >> shift) + shift + turn
     signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
-    unit = float(_info(value.dtype).eps)
-    step = 4 * (max(unit, float(_info(np.float16).eps)) if coarse else unit)
+    unit = float(ml_dtypes.finfo(value.dtype).eps)
+    step = 4 * (max(unit, float(ml_dtypes.finfo(np.float16).eps)) if coarse else unit)
     moved = value.astype("float64") * (1 + step * signs)
-    if coarse and (np.abs(moved[np.isfinite(moved)]) > float(_info(np.float16).max)).any():
+    if (
+        coarse
+        and (np.abs(moved[np.isfinite(moved)]) > float(ml_dtypes.finfo(np.float16).max)).any()
+    ):
         raise Unsupported("numbers beyond those of float16")
     return moved.astype(value.dtype)
 
@@ -117,10 +120,6 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
 
 def is_float(value: Any) -> bool:
     return bool(value.dtype.kind == "f" or value.dtype.name.startswith(("bfloat", "float")))
-
-
-def _info(dtype: Any) -> Any:
-    return ml_dtypes.finfo(dtype)
 
 
 def _text(value: Any) -> str:

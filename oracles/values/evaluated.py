@@ -1,15 +1,17 @@
 """Evaluated semantics: the result of a pass means what the module meant.
 
 Both sides are evaluated in NumPy, on several sets of arguments, and compared by the contract's
-relation. Where they differ, the VM is asked for its vote; where it has none, only a difference that
-no rounding explains is told, and only if a second set of arguments shows it.
+relation. Where they differ, the VM votes. Where it has no vote, a difference is reported only if no
+rounding explains it and a second set of arguments shows it.
 """
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import tvm
 
@@ -19,6 +21,7 @@ from .. import keys
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, Undefined, Unsupported
+from ..execute import Death, Failure, execute
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
@@ -30,14 +33,28 @@ from ..violation import Case, Violation
 from . import blame
 from .expectation import Expectation
 from .relations import Rule
-from .sides import Side, rule_of, sides, tolerance_of
-from .votes import REFUSED, Verdict, vote
+from .sides import rule_of, sides, tolerance_of
 
 MOST = 3
 """Calls in a reproducer."""
 
 FAR = 100
 """Times the tolerance: no rounding explains it."""
+
+
+class Verdict(enum.Enum):
+    """Whether the VM confirms a difference."""
+
+    SAME = enum.auto()
+    """It computes on both sides what the evaluator does, and so the sides differ."""
+    OTHER = enum.auto()
+    """It computes something else on one side: the evaluator or code generation is wrong."""
+    NONE = enum.auto()
+    """It can build or run one of the sides not at all."""
+
+
+REFUSED = object()
+"""The result of a side that cannot be carried out, in the evaluator's opinion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +66,7 @@ class Difference:
     wrong: str
     """"values: expected ... but got ...", in general what kind of difference and which."""
     undefined: bool = False
-    """The result does what has no meaning, which compiled code would hide."""
+    """The result has undefined behaviour, which compiled code would hide."""
 
     @property
     def kind(self) -> str:
@@ -58,12 +75,12 @@ class Difference:
 
     @property
     def what(self) -> str:
-        """What else must come out again with other arguments."""
+        """What other arguments must show, too."""
         return f"{self.before.function} {keys.message(self.wrong) if self.undefined else self.kind}"
 
 
 def evaluated(runs: PassRuns) -> Violation | None:
-    """The first difference that the VM confirms, or cannot say anything of but must be one."""
+    """The first difference that the VM confirms; else one that no rounding explains."""
     tolerance = tolerance_of(runs)
     unconfirmed: dict[str, Difference] = {}
     for difference in differences(runs):
@@ -85,13 +102,48 @@ def evaluated(runs: PassRuns) -> Violation | None:
     return None
 
 
+def vote(
+    before: Expectation, after: Expectation, tolerance: Tolerance | None
+) -> tuple[Verdict, str]:
+    """The verdict, and for NONE the reason.
+
+    Args:
+        before: what the evaluator says of the module.
+        after: the same of the pass's result; `REFUSED` may be its result.
+        tolerance: by which the sides differ; None: the usual one.
+    """
+    for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
+        ran = execute(e.mod, [e.plan()])
+        if ran is None:
+            return Verdict.NONE, f"running the {side} takes too long"
+        if isinstance(ran, Death):
+            return Verdict.NONE, f"the process of the {side} dies ({ran.step}): {ran.error}"
+        if isinstance(ran, Failure):
+            return (
+                Verdict.NONE,
+                f"it cannot build the {side} ({ran.error}: {keys.headline(ran.text)})",
+            )
+        (value,) = ran
+        if not _confirms(e, value, bounds):
+            return Verdict.OTHER, ""
+        if side == "result" and before.differs(value, tolerance) is None:
+            return Verdict.OTHER, ""
+    return Verdict.SAME, ""
+
+
+def _confirms(e: Expectation, value: Any, tolerance: Tolerance | None) -> bool:
+    if isinstance(value, Failure) or e.result is REFUSED:
+        return isinstance(value, Failure) and e.result is REFUSED
+    return e.differs(value, tolerance) is None
+
+
 def _inside(runs: PassRuns) -> str | None:
-    """The pass that many others run inside and that makes a difference by itself on the module."""
+    """The common part of the pass that by itself makes a difference on the module."""
     own = runs.call
     if own.name in COMMON_PARTS:
         return None
     for name in COMMON_PARTS:
-        # What runs inside of somebody's own pass is not known.
+        # Which passes a user's own pass runs inside is not known.
         if documented(own) and name not in parts(own.name):
             continue
         call = PassCall(f"{name}()")
@@ -113,7 +165,7 @@ def differences(runs: PassRuns) -> Iterator[Difference]:
             yield difference
 
 
-def _compared(e: Expectation, side: Side, tolerance: Tolerance | None) -> Difference | None:
+def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> Difference | None:
     side.result = REFUSED
     try:
         side.result = side.evaluate()
@@ -125,7 +177,7 @@ def _compared(e: Expectation, side: Side, tolerance: Tolerance | None) -> Differ
         return Difference(e, side, str(error), undefined=True)
     except Exception:
         if flaw(side.mod) is not None:
-            return None  # which another oracle says
+            return None  # another oracle reports that
         raise
     wrong = e.differs(side.result, tolerance)
     return None if wrong is None else Difference(e, side, wrong)
@@ -199,8 +251,6 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a reproducer shows."""
-
     differences: list[Difference]
     by_machine: bool
     rule: Rule
@@ -223,7 +273,6 @@ def _shown(case: Case) -> _Shown | None:
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
-    """The module and the result, and what each of them computes."""
     name = case.calls[0].name
     before = load_json(save_json(case.mod))
     shown = _shown(case)

@@ -33,7 +33,7 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
 def _outcomes(
     mod: tvm.IRModule, pipeline: str, journal: Journal
 ) -> list[tuple[Expectation, Any, Any]]:
-    """Calls, with what each of the modes gives for them; none where one says nothing."""
+    """Calls, with what each of the modes gives for them; none where a mode runs out of time."""
     expected = expectations(mod)
     if not expected:
         return []
@@ -67,7 +67,6 @@ def _compared(function: str, pair: Sequence[Any]) -> Violation | None:
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
-    """What each mode gives: the module is the same."""
     assert case.pipeline is not None
     for e, *pair in _outcomes(case.mod, case.pipeline, silent):
         if _compared(e.function, pair) is not None:
@@ -92,7 +91,6 @@ def run(mode, name, args):
 
 
 def _snippet(case: Case) -> str:
-    """Each call in both modes, and a comparison."""
     parts = [
         standalone(from_numpy, to_numpy, assert_close),
         _TEXT.format(

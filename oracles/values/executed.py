@@ -1,8 +1,8 @@
 """Executed semantics of passes: what the result computes is what the module computes.
 
-Four values are at hand: evaluated and executed, before the pass and after. The pass is guilty where
+There are four values: evaluated and executed, before the pass and after. The pass is guilty where
 evaluator and VM agree with each other on both sides and the sides differ; what the evaluator does
-not know (after LegalizeOps, say) leaves the vote to the VM. A disagreement before the pass is one
+not know (e.g. after LegalizeOps) leaves the vote to the VM. A disagreement before the pass is one
 of code generation (or of the evaluator): `pipeline_values` reports it.
 """
 
@@ -72,7 +72,7 @@ def executed(runs: PassRuns) -> Violation | None:
 
 
 def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:
-    """Calls of the module, with what they must give, and those of the result; none: no say."""
+    """Calls of the module, with what they must give, and those of the result."""
     rule, after = rule_of(runs), runs.direct.mod
     if rule is None or after is None:
         return [], []
@@ -86,10 +86,10 @@ def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:
 def _died(
     runs: PassRuns, expected: list[Expectation], others: list[Expectation], death: Death
 ) -> Violation | None:
-    """The result takes the process with it, where the module computes what it means.
+    """The result kills the process, where the module computes what it means.
 
-    A result that means the same, as far as the evaluator can tell, is not to blame: what kills the
-    process is made of it later.
+    A result that the evaluator evaluates to the same is not to blame: what kills the process is
+    made of it later.
     """
     if death.step == "lower":
         return None  # a later pass does, which has checks of its own
@@ -109,7 +109,7 @@ def _died(
 
 
 def _means(expected: Expectation, side: Expectation) -> bool:
-    """The evaluator knows what a side means, and it is what is expected."""
+    """The evaluator gives what is expected for this side."""
     try:
         return expected.differs(side.evaluate()) is None
     except (Unsupported, Mismatch, Undefined):
@@ -117,7 +117,7 @@ def _means(expected: Expectation, side: Expectation) -> bool:
 
 
 def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
-    """Evaluator and VM say the same of the result, or the evaluator says nothing."""
+    """Evaluator and VM agree on the result, or the evaluator does not know it."""
     try:
         side.result = side.evaluate()
     except Unsupported:
@@ -128,7 +128,6 @@ def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
 
 
 def _snippet(case: Case) -> str:
-    """Arguments, expected results and the calls of the built result, spelled out."""
     (call,) = case.calls
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
     rule = rule_of(runs)
@@ -151,7 +150,6 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
-    """The module and the result, and what NumPy and the VM compute of them."""
     (call,) = case.calls
     before = load_json(save_json(case.mod))
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)

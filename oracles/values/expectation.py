@@ -1,4 +1,4 @@
-"""What functions must give for chosen arguments, as NumPy says."""
+"""What functions must give for chosen arguments, evaluated in NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..execute import Failure, Plan
 from ..inspect import global_vars, ops_used, public_functions
 from ..keys import computes
 from .comparison import difference, exact, finite, leaves, perturbed
-from .inputs import Draw, Kind, drawn
+from .inputs import Kind, drawn
 from .relations import Rule
 
 PHASES = (0, 1, 2)
@@ -138,28 +138,24 @@ class Expectations:
         self._mod = mod
         self._known: dict[tuple[str, Kind], Expectation | None] = {}
         self._reached: dict[str, frozenset[str]] = {}
-        self._told: dict[str, bool] = {}
+        self._nonfinite: dict[str, bool] = {}
 
     def of(
         self,
         name: str,
         rule: Rule | None = None,
         kinds: Sequence[Kind] = tuple(Kind),
-        most: int | None = None,
     ) -> Iterator[Expectation]:
         """Calls of a function that the evaluator knows.
 
-        NaN and infinity come up only where every operator says what it does with them.
+        NaN and infinity come up only where every operator defines what it makes of them.
 
         Args:
             rule: may choose other arguments.
             kinds: of arguments, in the order in which they are tried.
-            most: how many calls are wanted; None: one of each kind.
         """
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
         for kind in kinds:
-            if most == 0:
-                return
             if own:
                 made = self._made(name, rule, kind)
             else:
@@ -167,7 +163,6 @@ class Expectations:
                     self._known[name, kind] = self._made(name, rule, kind)
                 made = self._known[name, kind]
             if made is not None:
-                most = None if most is None else most - 1
                 yield made
 
     def reached(self, name: str) -> frozenset[str]:
@@ -189,32 +184,38 @@ class Expectations:
         func = self._mod[name]
         if kind is Kind.EMPTY and not relax.analysis.defined_symbolic_vars(func):
             return None
-        told = self._all_told(name)
-        if kind is Kind.SPECIAL and not told:
+        nonfinite = self._all_nonfinite(name)
+        if kind is Kind.SPECIAL and not nonfinite:
             return None
+        usual = True
+
+        def watch(var: relax.Var, value: Any) -> None:
+            nonlocal usual
+            usual = usual and (callable(value) or finite(value))
+
         try:
             sizes = rule.sizes(name) if rule and rule.sizes else None
-            args = drawn(func, Draw(kind, list(Kind).index(kind)), sizes)
+            args = drawn(func, kind, list(Kind).index(kind), sizes)
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
-            result, usual = _evaluated(self._mod, name, args)
+            result = Evaluator(self._mod, watch).run(name, copies(args))
         except (Unsupported, Mismatch, Undefined):
             return None
-        if not (usual or told) or any(callable(leaf) for _, leaf in leaves(result)):
+        if not (usual or nonfinite) or any(callable(leaf) for _, leaf in leaves(result)):
             return None
         return Expectation(self._mod, name, args, result, kind)
 
-    def _all_told(self, name: str) -> bool:
-        """Every operator on the way has a reference that says what it makes of NaN and infinity."""
-        if name not in self._told:
+    def _all_nonfinite(self, name: str) -> bool:
+        """Every operator on the way has a reference that is defined for NaN and infinity."""
+        if name not in self._nonfinite:
             ops = set[str]()
             for one in self.reached(name):
                 func = self._mod[one]
                 if isinstance(func, relax.Function):
                     ops |= ops_used(func)
             records = [table.get(op.removeprefix("relax.")) for op in ops if computes(op)]
-            self._told[name] = all(op is not None and op.nonfinite for op in records)
-        return self._told[name]
+            self._nonfinite[name] = all(op is not None and op.nonfinite for op in records)
+        return self._nonfinite[name]
 
 
 def expectations(
@@ -242,17 +243,6 @@ def copies(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(copies, value))
     return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> tuple[Any, bool]:
-    """The result, and whether all values on the way are finite."""
-    usual = True
-
-    def watch(var: relax.Var, value: Any) -> None:
-        nonlocal usual
-        usual = usual and (callable(value) or finite(value))
-
-    return Evaluator(mod, watch).run(name, copies(args)), usual
 
 
 def executes(func: relax.Function) -> bool:

@@ -1,11 +1,13 @@
 """Gradients: what `<function>_adjoint` returns is the slope of the function.
 
 Both are evaluated in float64, on a twin of the module, along one random direction for each
-parameter. Where two steps do not agree on the slope (at a kink, on a jump) nothing is said.
+parameter. A parameter is skipped where two steps do not agree on the slope (at a kink, on a jump).
 """
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +23,15 @@ from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import bindings_of, calls_of, nodes, op_name
+from ..metamorphic.graph import Graph
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..text.value_reproducer import built_text, literal
 from ..violation import Case, Violation
 from .blame import alone
-from .comparison import finite, leaves
-from .doubled import doubled
-from .inputs import Draw, Kind, drawn
+from .comparison import finite
+from .inputs import Kind, drawn
 
 STEP = 2.0**-12
 """Central differences are off by about its square, 6e-8, and by 1e-16 / STEP for rounding."""
@@ -86,13 +88,12 @@ def gradients(runs: PassRuns) -> Violation | None:
 
 
 def _target(call: PassCall) -> tuple[str, int]:
-    """The function, and which of its results is differentiated."""
     return str(positional(call)[0]), int(argument(call, "target_index") or 0)
 
 
 def _first_wrong(after: tvm.IRModule, name: str, index: int) -> Slope | None:
     try:
-        twin = doubled(after)
+        twin = _doubled(after)
         return next((slope for slope in _slopes(twin, name, index) if slope.wrong), None)
     except Unsupported:
         return None
@@ -104,7 +105,7 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
         rng = np.random.default_rng(7)
         try:
             # Off the whole numbers, where most kinks are.
-            args = [_moved(arg, rng) for arg in drawn(mod[name], Draw(kind, 1))]
+            args = [_moved(arg, rng) for arg in drawn(mod[name], kind, 1)]
             _, found = Evaluator(mod).run(f"{name}_adjoint", args)
         except (Unsupported, Mismatch, Undefined):
             continue
@@ -114,9 +115,7 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
             direction = _random(args[param], rng)
             slope = _slope(mod, name, index, args, param, direction)
             if slope is not None and finite(gradient):
-                terms = zip(leaves(gradient), leaves(direction), strict=True)
-                actual = sum(float((g * d).sum()) for (_, g), (_, d) in terms)
-                yield Slope(param, args, direction, slope, actual)
+                yield Slope(param, args, direction, slope, along(gradient, direction))
 
 
 def _slope(
@@ -126,7 +125,7 @@ def _slope(
 
     def at(step: float) -> float:
         moved = [*args]
-        moved[param] = _plus(args[param], direction, step)
+        moved[param] = shifted(args[param], direction, step)
         result = Evaluator(mod).run(name, moved)
         return float(result[index] if isinstance(result, tuple) else result)
 
@@ -170,17 +169,61 @@ def _moved(value: Any, rng: np.random.Generator) -> Any:
     return value + rng.uniform(0.01, 0.1, value.shape)
 
 
-def _plus(value: Any, direction: Any, step: float) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_plus(v, d, step) for v, d in zip(value, direction, strict=True))
-    return value + step * direction
+# The twin in float64
+
+NARROW = ("float32", "float16")
+FLOAT_CODE = 2
+"""DLPack's code of floats."""
+
+
+def _doubled(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with float64 in place of float32 and float16, constants included.
+
+    Rounding does not matter there.
+
+    Raises:
+        Unsupported: no well-formed module comes of it.
+    """
+    graph = Graph(mod)
+    for node in graph.nodes:
+        data = node.get("data")
+        if node["type"] == "ffi.Tensor":
+            node["data"] = _tensor(node["data"])
+        elif isinstance(data, dict):
+            node["data"] = {key: _wide(value) for key, value in data.items()}
+        else:
+            node["data"] = _wide(data)
+    try:
+        twin = graph.load()
+    except Exception as error:
+        raise Unsupported(f"a twin in float64: {error}") from error
+    if not relax.analysis.check_well_formed(twin):
+        raise Unsupported("a twin in float64 that is well-formed")
+    return twin
+
+
+def _wide(value: Any) -> Any:
+    return "float64" if isinstance(value, str) and value in NARROW else value
+
+
+def _tensor(text: str) -> str:
+    """A tensor as TVM saves it: magic, reserved, device, rank, dtype, shape, size, data."""
+    raw = base64.b64decode(text)
+    rank, code, bits, lanes = struct.unpack_from("<iBBH", raw, 24)
+    if code != FLOAT_CODE or bits not in (16, 32) or lanes != 1:
+        return text
+    start = 32 + 8 * rank
+    numbers = np.frombuffer(raw, f"<f{bits // 8}", offset=start + 8).astype("<f8").tobytes()
+    dtype = struct.pack("<BBH", FLOAT_CODE, 64, 1)
+    wide = raw[:28] + dtype + raw[32:start] + struct.pack("<q", len(numbers)) + numbers
+    return base64.b64encode(wide).decode()
 
 
 # Blame
 
 
 def _culprit(runs: PassRuns, name: str, slope: Slope) -> str:
-    """The operator whose gradient is wrong where it stands alone, on the values it met."""
+    """The operator whose gradient is wrong in a module of its own, on the values that it had."""
     values: dict[Any, Any] = {}
     try:
         params = runs.mod[name].params

@@ -1,14 +1,13 @@
 """Arguments for a function's parameters, in several kinds; the same for the same draw.
 
-All floats are multiples of 1/8 and small, so that sums and products of them are exact and what
-differs has a cause; only the special values are others.
+All floats but the special values are small multiples of 1/8, so that sums and products of them are
+exact and no rounding hides or causes a difference.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -35,59 +34,37 @@ class Kind(enum.StrEnum):
     SPECIAL = "special values"  # NaN, infinities, -0.0, extremes among whole numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """One set of arguments."""
-
-    kind: Kind
-    seed: int = 0
-
-
-def arguments(func: relax.Function, seed: int, *, positive: bool = False) -> list[Any]:
-    """One argument for each parameter: small whole numbers.
-
-    Args:
-        func: the function to call.
-        seed: another seed gives other values and other sizes of symbolic dimensions.
-        positive: only numbers in [1, 3] (for logarithms, divisions, roots) instead of [-3, 3].
-
-    Raises:
-        Unsupported: a parameter that is no tensor, shape, number or tuple of these.
-    """
-    return drawn(func, Draw(Kind.POSITIVE if positive else Kind.WHOLE, seed))
-
-
-def drawn(func: relax.Function, draw: Draw, sizes: Mapping[str, int] | None = None) -> list[Any]:
+def drawn(
+    func: relax.Function, kind: Kind, seed: int = 0, sizes: Mapping[str, int] | None = None
+) -> list[Any]:
     """One argument for each parameter.
 
-    Integers that are used as indices are in range, where the range can be read off.
+    Integers that are used as indices are in range, where an operator shows the range.
 
     Args:
+        seed: another one gives other values and other sizes of symbolic dimensions.
         sizes: of symbolic dimensions, by name; the others are drawn.
 
     Raises:
         Unsupported: a parameter that is no tensor, shape, number or tuple of these.
     """
-    return _Drawing(draw, sizes or {}, _index_bounds(func)).arguments(func)
+    drawing = _Drawing(func, kind, seed, sizes or {})
+    return [drawing.argument(param) for param in func.params]
 
 
 class _Drawing:
     def __init__(
-        self, draw: Draw, sizes: Mapping[str, int], bounds: Mapping[relax.Var, Any]
+        self, func: relax.Function, kind: Kind, seed: int, sizes: Mapping[str, int]
     ) -> None:
-        self._kind = draw.kind
+        self._kind = kind
         self._sizes = sizes
-        self._bounds = bounds
-        self._rng = np.random.default_rng(draw.seed)
+        self._bounds = _index_bounds(func)
+        self._rng = np.random.default_rng(seed)
         self._dims: dict[tirx.Var, int] = {}
-        self._casts: dict[relax.Var, relax.Type] = {}
-
-    def arguments(self, func: relax.Function) -> list[Any]:
         # A number that is a parameter may be a dimension of another one.
         self._casts = _casts(func)
-        return [self._argument(param) for param in func.params]
 
-    def _argument(self, param: relax.Var) -> Any:
+    def argument(self, param: relax.Var) -> Any:
         if isinstance(param.ty, PrimType):
             dtype = dtype_of(str(param.ty.dtype))
             if dtype.kind in "iu":
@@ -134,7 +111,7 @@ class _Drawing:
             if dim not in self._dims:
                 self._dims[dim] = self._new_size(dim)
             return self._dims[dim]
-        combine = _ARITHMETIC.get(type(dim))
+        combine = ARITHMETIC.get(type(dim))
         if combine is None:
             raise Unsupported(f"dimension {type(dim).__name__}")
         a, b = self._size(dim.a), self._size(dim.b)
@@ -180,7 +157,7 @@ class _Drawing:
             case Kind.POSITIVE:
                 return rng.integers(1, 4, shape)
             case Kind.FRACTION if dtype.itemsize == 8:
-                # Neighbours that float32 does not tell apart.
+                # Neighbours that are equal in float32.
                 signs = rng.choice([-1, 1], shape) if signed else 1
                 return signs * (2**24 + rng.integers(0, 8, shape))
             case Kind.FRACTION:
@@ -194,7 +171,7 @@ class _Drawing:
         return rng.integers(-3 if signed else 0, 4, shape)
 
 
-_ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
+ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     tirx.Add: int.__add__,
     tirx.Sub: int.__sub__,
     tirx.Mul: int.__mul__,
@@ -203,6 +180,8 @@ _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     tirx.Min: min,
     tirx.Max: max,
 }
+"""What a dimension computes from two others, by the class of its node."""
+
 _DIVISIONS = (int.__floordiv__, int.__mod__)
 
 

@@ -1,4 +1,4 @@
-"""Modules that do what has no meaning: what comes of them is up to chance."""
+"""Modules with undefined behaviour: what they compute is up to chance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import public_functions
 from ..tensorir import SMALL, sanitize, translate
-from .inputs import Draw, Kind, drawn
+from .inputs import Kind, drawn
 
 
 def meaningless(mod: tvm.IRModule) -> bool:
@@ -21,9 +21,7 @@ def meaningless(mod: tvm.IRModule) -> bool:
     """
     for gvar, func in public_functions(mod):
         try:
-            Evaluator(mod, prim=_sanitized).run(
-                str(gvar.name_hint), drawn(func, Draw(Kind.WHOLE, 0))
-            )
+            Evaluator(mod, prim=_sanitized).run(str(gvar.name_hint), drawn(func, Kind.WHOLE))
         except Undefined:
             return True
         except (Unsupported, Mismatch):

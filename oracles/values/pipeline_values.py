@@ -81,7 +81,7 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
 
 
 def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | None:
-    """What it takes for a wrong value, beside the module: special values, or calls before it."""
+    """What a wrong value needs besides the module: special values, or calls before it."""
     if e.kind is Kind.SPECIAL:
         return str(e.kind)
     single = execute(mod, [e.plan()], pipeline)
@@ -90,7 +90,7 @@ def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | Non
 
 
 def _raised(e: Expectation, failure: Failure) -> Violation:
-    """The VM gives up on arguments that the function is defined for."""
+    """The VM raises for arguments for which the function is defined."""
     found = failure.violation
     return found.under("a build raises in the VM", detail=f"{e.function}: {found.detail}")
 
@@ -98,7 +98,8 @@ def _raised(e: Expectation, failure: Failure) -> Violation:
 def _left_to_chance(mod: tvm.IRModule) -> bool:
     """Legalized code leaves an output unwritten, as reductions over nothing do.
 
-    What is in it comes of what ran before: no reproducer could rely on it, and `sanitized` tells.
+    What is in it comes of what ran before: no reproducer could rely on it, and `sanitized`
+    reports it.
     """
     call = PassCall("LegalizeOps()")
     found = sanitized.find(PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True))
@@ -127,7 +128,7 @@ def _died(
 
 
 def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
-    """The operator that alone, on the values it met, gives another result."""
+    """The operator that gives another result in a module of its own, on the values that it had."""
     values: dict[Any, Any] = {}
     Evaluator(mod, values.__setitem__).run(case.function, case.args)
     tried = 0
@@ -158,7 +159,6 @@ def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
 
 
 def _snippet(case: Case) -> str:
-    """Arguments, expected results and the calls of the built module, spelled out."""
     assert case.pipeline is not None
     expected = [e for e, _ in _wrong(case)]
     texts = [f"actual = run({e.function!r}, args)" for e in expected]
@@ -175,7 +175,6 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
-    """What NumPy computes and what the VM does: the module is the same."""
     e, value = next(iter(_wrong(case)), (None, None))
     if e is None or value is None:
         return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -25,15 +27,32 @@ class Rule:
     """One relation between the functions of a module and those of the pass's result."""
 
     applies: Callable[[str], bool]
-    """Whether it says something of this function."""
-    plan: Callable[[str, list[Any]], Plan]
-    """The calls, in the result, that must give what the function gave for these arguments."""
+    """Whether it relates results of this function."""
     text: Callable[[str], str]
-    """The same as Python: statements that set `actual`, from `run` and the list `args`."""
+    """Python statements that make the calls in the result which must give what the function gave.
+
+    They set `actual`, from `run` and the list `args`.
+    """
     arguments: Callable[[str, list[Any]], list[Any]] | None = None
     """Which arguments to take instead of the chosen ones, in the module before; None: those."""
     sizes: Callable[[str], Mapping[str, int]] | None = None
     """Sizes of symbolic dimensions that the pass fixes, by name; None: it fixes none."""
+
+    def plan(self, name: str, args: list[Any]) -> Plan:
+        """The calls of `text` for these arguments: a reproducer runs exactly the same."""
+        code = _compiled(self.text(name))
+
+        def called(run: Run) -> Any:
+            names: dict[str, Any] = {"run": run, "args": [*args], "np": np}
+            exec(code, names)
+            return names["actual"]
+
+        return called
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<relation>", "exec")
 
 
 def rule(
@@ -65,11 +84,14 @@ def rule(
             return None
 
 
+def _plain_call(name: str) -> str:
+    return f"actual = run({name!r}, args)"
+
+
 def _same(after: tvm.IRModule) -> Rule:
     return Rule(
         applies=lambda name: name in after,
-        plan=lambda name, args: lambda run: run(name, args),
-        text=lambda name: f"actual = run({name!r}, args)",
+        text=_plain_call,
     )
 
 
@@ -85,19 +107,11 @@ def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
             if str(param.name) in names and "float32" in str(getattr(param.ty, "dtype", ""))
         ]
 
-    def cast(name: str, args: list[Any]) -> list[Any]:
-        chosen = places(name)
-        return [x.astype("float16") if i in chosen else x for i, x in enumerate(args)]
-
     def text(name: str) -> str:
         changes = (f"args[{i}] = args[{i}].astype('float16')\n" for i in places(name))
-        return f"{''.join(changes)}actual = run({name!r}, args)"
+        return f"{''.join(changes)}{_plain_call(name)}"
 
-    return Rule(
-        applies=lambda name: name in after,
-        plan=lambda name, args: lambda run: run(name, cast(name, args)),
-        text=text,
-    )
+    return Rule(lambda name: name in after, text)
 
 
 def _inputs(mod: tvm.IRModule, name: str) -> int | None:
@@ -121,46 +135,34 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
             return False  # one that was there is composed with the new one
         return _inputs(before, name) is None or transform(name) is not None
 
-    def plan(name: str, args: list[Any]) -> Plan:
-        number, lift = _inputs(before, name), transform(name)
-        if number is None or lift is None:
-            return lambda run: run(name, args)
-        return lambda run: run(name, [*args[:number], *run(lift, [args[number:]])])
-
     def text(name: str) -> str:
         number, lift = _inputs(before, name), transform(name)
         if number is None or lift is None:
-            return f"actual = run({name!r}, args)"
+            return _plain_call(name)
         return (
             f"weights = run({lift!r}, [args[{number}:]])\n"
             f"actual = run({name!r}, [*args[:{number}], *weights])"
         )
 
-    return Rule(applies, plan, text)
+    return Rule(applies, text)
 
 
 def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     """`main(x, (w1, w2))` is `main(x, w1, w2)`."""
 
-    def plan(name: str, args: list[Any]) -> Plan:
-        number = _inputs(before, name)
-        if number is None:
-            return lambda run: run(name, args)
-        return lambda run: run(name, [*args[:number], args[number:]])
-
     def text(name: str) -> str:
         number = _inputs(before, name)
         if number is None:
-            return f"actual = run({name!r}, args)"
+            return _plain_call(name)
         return f"actual = run({name!r}, [*args[:{number}], args[{number}:]])"
 
-    return Rule(lambda name: name in after, plan, text)
+    return Rule(lambda name: name in after, text)
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
-    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` says.
+    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` binds it.
 
-    Nothing is said where others call the function, with as many arguments as before.
+    There is no rule where others call the function, with as many arguments as before.
     """
     target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
     bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
@@ -187,7 +189,6 @@ def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | 
     return Rule(
         applies=lambda name: name in after,
         arguments=arguments,
-        plan=lambda name, args: lambda run: run(name, [args[place] for place in left(name)]),
         text=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
     )
 
@@ -213,10 +214,6 @@ def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
     if _calls_public(before):
         return None
 
-    def plan(name: str, args: list[Any]) -> Plan:
-        number = _inputs(before, name) or 0
-        return lambda run: run(name, [*args[:number], lambda index, param: args[number + index]])
-
     def text(name: str) -> str:
         number = _inputs(before, name) or 0
         return (
@@ -224,7 +221,7 @@ def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
             f"lambda index, param, args=args: args[{number} + index]],\n)"
         )
 
-    return Rule(lambda name: name in after, plan, text)
+    return Rule(lambda name: name in after, text)
 
 
 def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
@@ -239,22 +236,9 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
         number = _inputs(before, name)
         return len(before[name].params) if number is None else number
 
-    def plan(name: str, args: list[Any]) -> Plan:
-        def called(run: Run) -> Any:
-            outputs: dict[int, Any] = {}
-
-            def store(index: int, value: Any) -> tuple[()]:
-                outputs[index] = value
-                return ()
-
-            run(name, [*args[: place(name)], store, *args[place(name) :]])
-            return tuple(map(outputs.get, range(len(outputs)))) if split(name) else outputs.get(0)
-
-        return called
-
     def text(name: str) -> str:
         at = place(name)
-        actual = "tuple(map(outputs.get, range(len(outputs))))" if split(name) else "outputs[0]"
+        actual = "tuple(map(outputs.get, range(len(outputs))))" if split(name) else "outputs.get(0)"
         return (
             "outputs = {}\n\n\n"
             "def store(index, value, outputs=outputs):\n"
@@ -264,7 +248,7 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
             f"actual = {actual}"
         )
 
-    return Rule(lambda name: name in after, plan, text)
+    return Rule(lambda name: name in after, text)
 
 
 def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
@@ -278,9 +262,6 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> R
     get_item = argument(call, "fget_item") or "get_item"
     set_item = argument(call, "fset_item") or "set_item"
 
-    def lazy(name: str) -> bool:
-        return name.endswith("transform_params")
-
     def places(name: str) -> tuple[int, int, list[int]]:
         """The inputs, what the callbacks take besides, and the weights handed over: how many."""
         func = before[name]
@@ -291,29 +272,9 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> R
             held = []
         return number, len(after[name].params) - number - len(held), held
 
-    def plan(name: str, args: list[Any]) -> Plan:
-        if not lazy(name):
-            return lambda run: run(name, args)
-        number, extra, held = places(name)
-        weights = args[number]
-
-        def called(run: Run) -> Any:
-            outputs: dict[int, Any] = {}
-
-            def store(*given: Any) -> tuple[()]:
-                outputs[given[-2]] = given[-1]
-                return ()
-
-            callbacks = {get_item: lambda *given: weights[given[-1]], set_item: store}
-            handed = [*args[:number], *[()] * extra, *(weights[i] for i in held)]
-            run(name, handed, callbacks)
-            return tuple(map(outputs.get, range(len(outputs))))
-
-        return called
-
     def text(name: str) -> str:
-        if not lazy(name):
-            return f"actual = run({name!r}, args)"
+        if not name.endswith("transform_params"):
+            return _plain_call(name)
         number, extra, held = places(name)
         return (
             "outputs = {}\n\n\n"
@@ -327,7 +288,7 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> R
             "actual = tuple(map(outputs.get, range(len(outputs))))"
         )
 
-    return Rule(lambda name: name in after, plan, text)
+    return Rule(lambda name: name in after, text)
 
 
 def _calls_public(mod: tvm.IRModule) -> bool:
@@ -338,18 +299,10 @@ def _calls_public(mod: tvm.IRModule) -> bool:
 def _workspace(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     """Functions that asked for a workspace get it as their last argument."""
 
-    def size(name: str) -> int | None:
-        if attr(before[name], "WorkspaceSize") is None:
-            return None
-        return int(after[name].params[-1].ty.shape.values[0])
-
-    def plan(name: str, args: list[Any]) -> Plan:
-        given = [] if (found := size(name)) is None else [np.zeros(found, "uint8")]
-        return lambda run: run(name, [*args, *given])
-
     def text(name: str) -> str:
-        if (found := size(name)) is None:
-            return f"actual = run({name!r}, args)"
-        return f"actual = run({name!r}, [*args, np.zeros({found}, 'uint8')])"
+        if attr(before[name], "WorkspaceSize") is None:
+            return _plain_call(name)
+        size = int(after[name].params[-1].ty.shape.values[0])
+        return f"actual = run({name!r}, [*args, np.zeros({size}, 'uint8')])"
 
-    return Rule(lambda name: name in after, plan, text)
+    return Rule(lambda name: name in after, text)

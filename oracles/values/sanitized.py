@@ -1,7 +1,7 @@
 """Sanitized semantics: the PrimFuncs that a pass makes touch only memory that is theirs to touch.
 
-Compiled code reads past a buffer without a word. The new PrimFuncs of a result are run by a
-sanitizer, on the arguments that they meet when the module is evaluated.
+Compiled code reads past a buffer without an error. The new PrimFuncs of a result are run by a
+sanitizer, on the arguments that they get when the module is evaluated.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _fault(
     if key in _clean and not afresh:
         return None
     try:
-        fault = sanitize(func, _apart(args), SMALL, outputs)
+        fault = sanitize(func, _unshared(args), SMALL, outputs)
     except (Unsupported, Mismatch, Undefined):
         return None
     if fault is None:
@@ -159,11 +159,11 @@ def _fault(
     return fault
 
 
-def _apart(args: list[Any]) -> list[Any]:
+def _unshared(args: list[Any]) -> list[Any]:
     """A tensor that is given twice as two tensors; two names of one memory stay what they are.
 
     src/relax/transform/dataflow_inplace.cc: 'Same var twice (e.g. add(z, z)) is allowed.' What
-    values come of it the evaluator says.
+    values come of it the evaluator checks.
     """
     return [
         copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)

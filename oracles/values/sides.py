@@ -4,6 +4,7 @@ give the same."""
 from __future__ import annotations
 
 import functools
+import itertools
 import zlib
 from collections.abc import Iterator
 
@@ -20,9 +21,6 @@ from .relations import Rule
 
 LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
 
-Side = Expectation
-"""A call of the result; what it gives is not known yet."""
-
 
 def tolerance_of(runs: PassRuns) -> Tolerance | None:
     """None where the result computes in the same precision."""
@@ -30,15 +28,18 @@ def tolerance_of(runs: PassRuns) -> Tolerance | None:
 
 
 def rule_of(runs: PassRuns) -> Rule | None:
-    """How the result is called; None where nothing can be said of its values."""
+    """How the result is called; None where its values cannot be compared."""
     after = runs.direct.mod
     if after is None or not runs.changed or runs.exempt("values"):
         return None
     return relations.rule(runs.contract.relation, runs.mod, after, runs.call)
 
 
-def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Side]]:
-    """Calls of the functions that the pass has changed, or whose callees it has, on both sides."""
+def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
+    """Calls of the functions that the pass has changed, or whose callees it has, on both sides.
+
+    What the calls of the result give is not evaluated yet.
+    """
     rule = rule_of(runs)
     if rule is None:
         return
@@ -53,7 +54,7 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Side]]:
             continue
         runs.step("evaluate")
         plan = functools.partial(rule.plan, name)
-        for e in expected.of(name, rule, kinds, most):
+        for e in itertools.islice(expected.of(name, rule, kinds), most):
             # With less precision, infinities come and go.
             if e.kind is not Kind.SPECIAL or runs.contract.relation is not Relation.LOOSE:
                 yield e, Expectation(after, name, e.args, None, e.kind, plan)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.corpus import knowns as knowns_module
 from relaxfuzz.corpus.knowns import Known, Lookup, known, knowns
-from relaxfuzz.oracles import violation
 
 HEAD = """\
 what = "it is wrong"
@@ -138,7 +136,3 @@ def test_keys_of_another_format_are_refused(tmp_path: Path, version: str) -> Non
 def test_a_file_that_is_none(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         made(tmp_path, text)
-
-
-def test_records_have_the_keys_that_oracles_make() -> None:
-    assert knowns_module.KEY_FORMAT == violation.KEY_FORMAT

@@ -26,7 +26,7 @@ from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure, Plan, execute, fork
 from relaxfuzz.oracles.values.comparison import difference as first_difference
 from relaxfuzz.oracles.values.comparison import perturbed
-from relaxfuzz.oracles.values.inputs import arguments
+from relaxfuzz.oracles.values.inputs import Kind, drawn
 
 EXAMPLES = 16
 BATCH = 24
@@ -107,7 +107,8 @@ def inputs(op: Op, func: relax.Function, number: int, kind: str = "quarters") ->
         scale = 0.75 if kind == "quarters" else 1
         return np.clip(value.astype("float64") * scale, low, high).astype(value.dtype)
 
-    return [fit(value) for value in arguments(func, number, positive=low >= 0)]
+    kind = Kind.POSITIVE if low >= 0 else Kind.WHOLE
+    return [fit(value) for value in drawn(func, kind, number)]
 
 
 WIDE = (0.0, 1e-3, -1e-3, 0.5, -1.0, 3.25, 17.5, -17.5, 100.25, -100.25)

@@ -57,8 +57,6 @@ def _moves(along: Along) -> bool:
 
 
 class _Flow:
-    """What is known of each variable of one function."""
-
     def __init__(self, mod: tvm.IRModule, depth: int) -> None:
         self._mod = mod
         self._depth = depth

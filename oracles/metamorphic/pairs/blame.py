@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.ir.instrument import pass_instrument
 
 from ....generators.rewrite.change import Change
 from ...errors import Mismatch, Undefined, Unsupported
@@ -15,7 +13,7 @@ from ...evaluate import Evaluator
 from ...execute import Failure, execute
 from ...execute.lowering import remaining
 from ...inspect import op_name
-from ...pipelines import UNNAMED
+from ...pipelines import observe
 from ...values.comparison import difference
 from ...values.expectation import copies
 from .batch import along_of, followed
@@ -31,7 +29,11 @@ def guilty_pass(pair: Pair, found: Difference, pipeline: str) -> str | None:
     if q.known is None:
         return None
     before = True
-    for name, mod in _steps(pair.twin, pipeline):
+    done: list[tuple[str, tvm.IRModule]] = []
+    observe(
+        remaining(pair.twin, pipeline), pair.twin, end=lambda name, mod: done.append((name, mod))
+    )
+    for name, mod in done:
         try:
             value = Evaluator(mod).run(q.function, copies(q.twin_args))
         except Mismatch:
@@ -44,31 +46,6 @@ def guilty_pass(pair: Pair, found: Difference, pipeline: str) -> str | None:
             return name if before else None
         before = True
     return None
-
-
-def _steps(mod: tvm.IRModule, pipeline: str) -> list[tuple[str, tvm.IRModule]]:
-    """The passes that run directly inside a pipeline, and the module after each."""
-    done: list[tuple[str, tvm.IRModule]] = []
-    running: list[str] = []
-
-    @pass_instrument
-    class Observer:
-        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            running.append(str(info.name))
-
-        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            name = running.pop()
-            if not _groups(name) and all(map(_groups, running)):
-                done.append((name, mod))
-
-    with tvm.transform.PassContext(instruments=[Observer()]), tvm.target.Target("llvm"):
-        remaining(mod, pipeline)(mod)
-    return done
-
-
-def _groups(name: str) -> bool:
-    """It is no step, but a pipeline or a list of passes."""
-    return name == UNNAMED or name.endswith("_pipeline")
 
 
 def first_operator(pair: Pair, found: Difference, pipeline: str) -> str | None:

@@ -18,7 +18,7 @@ from ...execute import Failure, Plan, execute
 from ...inspect import ops_used, public_functions
 from ...values.comparison import difference, perturbed
 from ...values.expectation import Expectation, Expectations, copies, executes
-from ...values.inputs import Draw, Kind, drawn
+from ...values.inputs import Kind, drawn
 from .batch import followed
 
 BLIND = (Kind.WHOLE, Kind.POSITIVE)
@@ -130,7 +130,7 @@ def questions(mod: tvm.IRModule, drawn_for: tvm.IRModule | None = None) -> Itera
             of = func if drawn_for is None else drawn_for[name]
             for seed, kind in enumerate(BLIND):
                 try:
-                    args = drawn(of, Draw(kind, seed))
+                    args = drawn(of, kind, seed)
                 except Unsupported:
                     break
                 yield Question(name, args, args, None)

@@ -15,7 +15,7 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ...dtypes import dtype_of
-from ...inspect import op_name
+from ...inspect import op_name, static
 
 Emit = Callable[[relax.Expr], relax.Var]
 """Binds an expression to a new variable."""
@@ -67,10 +67,6 @@ class Rewrite:
     """It is given `site.value` itself, not a variable that is bound to it."""
 
 
-def _always(site: Site) -> bool:
-    return True
-
-
 def _not_empty(site: Site) -> bool:
     """No dimension is 0, which `reshape` takes for that of its operand."""
     return all(not isinstance(dim, tirx.IntImm) or int(dim.value) for dim in site.dims)
@@ -105,23 +101,15 @@ def _constant(value: object, dtype: str) -> relax.Expr:
 def _neutral(site: Site, x: relax.Expr) -> relax.Expr:
     if site.dtype == "bool":
         return relax.op.logical_or(x, _constant(False, "bool"))
-    if _is_float(site.dtype):
+    if site.dtype.startswith(("float", "bfloat")):
         return relax.op.multiply(x, _constant(1, site.dtype))
     return relax.op.add(x, _constant(0, site.dtype))
 
 
-def _is_float(dtype: str) -> bool:
-    return dtype.startswith(("float", "bfloat"))
-
-
-def _shape(dims: list[tirx.Expr]) -> relax.ShapeExpr:
-    return relax.ShapeExpr(dims)
-
-
 def _reshaped(site: Site, x: relax.Expr) -> relax.Expr:
     count = functools.reduce(operator.mul, site.dims, tirx.IntImm("int64", 1))
-    flat = site.emit(relax.op.reshape(x, _shape([count])))
-    return relax.op.reshape(flat, _shape(site.dims))
+    flat = site.emit(relax.op.reshape(x, relax.ShapeExpr([count])))
+    return relax.op.reshape(flat, relax.ShapeExpr(site.dims))
 
 
 def _transposed(site: Site, x: relax.Expr) -> relax.Expr:
@@ -180,7 +168,7 @@ def _chosen(site: Site, x: relax.Expr) -> relax.Expr:
 
 
 def _extended(site: Site, x: relax.Expr) -> relax.Expr:
-    empty = relax.op.zeros(_shape([tirx.IntImm("int64", 0), *site.dims[1:]]), site.dtype)
+    empty = relax.op.zeros(relax.ShapeExpr([tirx.IntImm("int64", 0), *site.dims[1:]]), site.dtype)
     return relax.op.concat([x, site.emit(empty)], 0)
 
 
@@ -197,8 +185,6 @@ def _packed(site: Site, x: relax.Expr) -> relax.Expr:
 
 
 def _branched(site: Site, value: relax.Expr) -> relax.Expr:
-    """The call in both branches of an If of which the condition is true."""
-
     def branch() -> relax.SeqExpr:
         var = relax.Var("branch", site.ty)
         return relax.SeqExpr([relax.BindingBlock([relax.VarBinding(var, value)])], var)
@@ -207,7 +193,6 @@ def _branched(site: Site, value: relax.Expr) -> relax.Expr:
 
 
 def _outlined(site: Site, value: relax.Expr) -> relax.Expr:
-    """The call inside a private function of its own."""
     params: dict[relax.Var, relax.Var] = {}
 
     def operand(expr: relax.Expr) -> relax.Expr:
@@ -238,16 +223,10 @@ def _closed(expr: relax.Expr) -> bool:
         return all(map(_closed, expr.fields))
     if not isinstance(expr, relax.Var):
         return True
-    ty = expr.ty
-    return (
-        isinstance(ty, relax.TensorType)
-        and isinstance(ty.shape, relax.ShapeExpr)
-        and all(isinstance(dim, tirx.IntImm) for dim in ty.shape.values)
-    )
+    return isinstance(expr.ty, relax.TensorType) and static(expr.ty)
 
 
 def _copied(site: Site, x: relax.Expr) -> relax.Expr:
-    """By a PrimFunc that copies."""
     # Dimensions of 64 bits, as those of operators: FuseTIR takes no others beside them.
     shape = [tirx.IntImm("int64", int(dim.value)) for dim in site.dims]
     source = te.placeholder(shape, site.dtype, "source")
@@ -257,18 +236,18 @@ def _copied(site: Site, x: relax.Expr) -> relax.Expr:
 
 
 REWRITES: tuple[Rewrite, ...] = (
-    Rewrite("a neutral element", _always, _neutral),
+    Rewrite("a neutral element", lambda site: True, _neutral),
     Rewrite("reshape there and back", _not_empty, _reshaped),
     Rewrite("permute_dims there and back", lambda site: len(site.dims) >= 2, _transposed),
     Rewrite("split, then concat", _has_axis, _split),
     Rewrite("slices, then concat", _has_axis, _sliced),
-    Rewrite("expand_dims, then squeeze", _always, _expanded),
+    Rewrite("expand_dims, then squeeze", lambda site: True, _expanded),
     Rewrite("flip twice", lambda site: bool(site.dims), _flipped),
     Rewrite("a wider dtype and back", lambda site: site.dtype in WIDER, _widened),
-    Rewrite("where the condition is true", _always, _chosen),
+    Rewrite("where the condition is true", lambda site: True, _chosen),
     Rewrite("concat with nothing", lambda site: bool(site.dims), _extended),
     Rewrite("take all in order", _has_axis, _taken),
-    Rewrite("a tuple packed and unpacked", _always, _packed),
+    Rewrite("a tuple packed and unpacked", lambda site: True, _packed),
     Rewrite(
         "a true branch",
         lambda site: not site.dataflow and _is_call(site),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import tvm
@@ -109,9 +109,3 @@ def _rewritable(ty: relax.Type) -> bool:
         and ty.dtype is not None
         and ty.vdevice is None
     )
-
-
-def kinds(places: Sequence[Place]) -> str:
-    """The rewrite's name; of several, that they are several."""
-    names = {place.rewrite.name for place in places}
-    return names.pop() if len(names) == 1 else "several rewrites"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ....generators.ops.record import Tolerance
 from ...execute import DEVICES, from_numpy, to_numpy
 from ...inspect import local_functions
 from ...text.standalone import nested_module, standalone
-from ...text.value_reproducer import PIPELINE_TEXTS, assert_close, literal
-from ...values.comparison import SENSITIVITY, leaves
+from ...text.value_reproducer import PIPELINE_TEXTS, assert_close, bounds_of, literal
 from .batch import followed
 from .pair import Difference, Pair, Question
 
@@ -56,7 +53,10 @@ def _prepared(pair: Pair) -> str:
 
 
 def _asked(q: Question, alike: bool, found: Difference | None) -> str:
-    bounds = "rtol={:g}, atol={:g}".format(*_bounds(q, found))
+    relative = absolute = Tolerance().float32
+    if found is not None:
+        relative, absolute = bounds_of(found.left, found.tolerance, found.shaken)
+    bounds = f"rtol={relative:g}, atol={absolute:g}"
     name = repr(q.function)
     if not alike:
         return (
@@ -71,28 +71,4 @@ def _asked(q: Question, alike: bool, found: Difference | None) -> str:
         f"expected = followed(run(mod, {name}, args), along, order)\n"
         f"actual = followed(run(mod, {name}, permuted), along)\n"
         f"assert_close(actual, expected, {bounds})"
-    )
-
-
-def _bounds(q: Question, found: Difference | None) -> tuple[float, float]:
-    """Relative and absolute tolerance: the wider, the further rounding moves the result."""
-    if found is None:
-        allowed, shaken, value = Tolerance(), (), None
-    else:
-        allowed, shaken, value = found.tolerance, found.shaken, found.left
-    dtypes = {str(leaf.dtype) for _, leaf in leaves(value) if hasattr(leaf, "dtype")}
-    floats = [float(getattr(allowed, d, allowed.float16)) for d in dtypes if "float" in d]
-    relative = max(floats, default=allowed.float32)
-    return relative, relative + SENSITIVITY * _moved(value, shaken)
-
-
-def _moved(value: Any, shaken: tuple[Any, ...]) -> float:
-    return max(
-        (
-            float(np.abs(a.astype("float64") - b.astype("float64")).max())
-            for one in shaken
-            for (_, a), (_, b) in zip(leaves(value), leaves(one), strict=False)
-            if a.size and a.shape == b.shape and np.isfinite(a.astype("float64")).all()
-        ),
-        default=0.0,
     )

@@ -22,8 +22,8 @@ from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import MODES, Death, Failure, execute, fork, kernels, linker, lower
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values.evaluated import Verdict, vote
 from relaxfuzz.oracles.values.expectation import Expectation
-from relaxfuzz.oracles.values.votes import Verdict, vote
 from relaxfuzz.oracles.violation import Case
 
 X = np.arange(6, dtype="float32").reshape(2, 3)

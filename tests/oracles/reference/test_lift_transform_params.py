@@ -14,11 +14,11 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import VALUES, check
+from relaxfuzz.oracles.errors import NoAnswer
 from relaxfuzz.oracles.evaluate.evaluator import evaluate
 from relaxfuzz.oracles.inspect import attr, bindings_of, ops_used, relax_functions
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.lift_transform_params import lift_transform_params
-from relaxfuzz.oracles.reference.no_answer import NoAnswer
 from relaxfuzz.oracles.structural.canonical import equivalent
 from relaxfuzz.oracles.text.standalone import standalone
 from relaxfuzz.oracles.violation import Case, Violation

@@ -14,9 +14,9 @@ from tvm.script import relax as R
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.check import VALUES, check
+from relaxfuzz.oracles.errors import NoAnswer
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.reference.no_answer import NoAnswer
 from relaxfuzz.oracles.reference.realize_vdevice import realize_vdevice
 from relaxfuzz.oracles.violation import Case
 

@@ -17,8 +17,8 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract, Reference
+from relaxfuzz.oracles.errors import NoAnswer
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.reference.no_answer import NoAnswer
 from relaxfuzz.oracles.reference.realize_vdevice import realize_vdevice
 from relaxfuzz.oracles.structural import reference
 from relaxfuzz.oracles.structural.reference import DIFFERENT, REFUSED, ReferenceFault

@@ -35,7 +35,7 @@ from relaxfuzz.oracles.tensorir.sanitizer_runtime import (
     UNWRITTEN,
     WRITE_OUTSIDE,
 )
-from relaxfuzz.oracles.values.inputs import arguments
+from relaxfuzz.oracles.values.inputs import Kind, drawn
 
 from .native import assert_same_bits
 
@@ -547,7 +547,8 @@ def test_legalized_operators(op: Op) -> None:
     for number in (0, 1):
         mod = legalized(op, number)
         watching = Watching()
-        args = arguments(mod["main"], number, positive=op.domain[0] >= 0)
+        kind = Kind.POSITIVE if op.domain[0] >= 0 else Kind.WHOLE
+        args = drawn(mod["main"], kind, number)
         with contextlib.suppress(Unsupported, Undefined):
             Evaluator(mod, prim=watching).run("main", args)
         assert watching.faults <= KNOWN.get(op.name, set())

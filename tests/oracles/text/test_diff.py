@@ -15,8 +15,8 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles.execute import Failure
 from relaxfuzz.oracles.text.diff import unified
+from relaxfuzz.oracles.text.exhibit import unprinted
 from relaxfuzz.oracles.text.printed import LONGEST, clipped, printed
-from relaxfuzz.oracles.text.unprinted import unprinted
 from relaxfuzz.oracles.text.value_comments import called
 from relaxfuzz.oracles.violation import Violation
 

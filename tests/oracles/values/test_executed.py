@@ -25,7 +25,7 @@ from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.values import pipeline_values, votes
+from relaxfuzz.oracles.values import evaluated, pipeline_values
 from relaxfuzz.oracles.values.expectation import expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import sides
@@ -242,7 +242,7 @@ def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unbuilt = Failure("build", "InternalError", "no code", Violation.titled("no code"))
-    monkeypatch.setattr(votes, "execute", lambda mod, plans: unbuilt)
+    monkeypatch.setattr(evaluated, "execute", lambda mod, plans: unbuilt)
     (violation,) = check(case("truncates"), oracles=["evaluated"])
     assert "The VM cannot confirm it: it cannot build the result" in violation.detail
     with pytest.raises(AssertionError):
@@ -252,7 +252,7 @@ def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
 
 def test_what_the_vm_computes_otherwise_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = (np.zeros((3, 3), "float32"),) * 2
-    monkeypatch.setattr(votes, "execute", lambda mod, plans: [zero])
+    monkeypatch.setattr(evaluated, "execute", lambda mod, plans: [zero])
     assert check(case("truncates"), oracles=["evaluated"]) == []
 
 

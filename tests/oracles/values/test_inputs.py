@@ -11,7 +11,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.oracles.errors import Unsupported
-from relaxfuzz.oracles.values.inputs import Draw, Kind, drawn
+from relaxfuzz.oracles.values.inputs import Kind, drawn
 
 
 @I.ir_module
@@ -44,7 +44,7 @@ class Module:
 
 
 def draw(name: str, kind: Kind, seed: int = 0, **sizes: int) -> list[Any]:
-    return drawn(Module[name], Draw(kind, seed), sizes)
+    return drawn(Module[name], kind, seed, sizes)
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -22,7 +22,7 @@ from relaxfuzz.oracles.evaluate.poison import fresh
 from relaxfuzz.oracles.execute import Failure, execute
 from relaxfuzz.oracles.inspect import public_functions, relax_functions
 from relaxfuzz.oracles.values.comparison import difference, leaves, perturbed
-from relaxfuzz.oracles.values.inputs import Draw, Kind, drawn
+from relaxfuzz.oracles.values.inputs import Kind, drawn
 
 ROOT = Path(__file__).resolve().parents[3]
 ARCHIVE = Path(
@@ -108,7 +108,7 @@ def calls(mod: tvm.IRModule) -> list[Call]:
         errors: list[Exception] = []
         for kind, sizes in DRAWS:
             try:
-                args = drawn(func, Draw(kind), sizes)
+                args = drawn(func, kind, sizes=sizes)
                 result = Evaluator(mod).run(str(gvar.name_hint), args)
             except (Unsupported, Mismatch, Undefined) as error:
                 errors.append(error)

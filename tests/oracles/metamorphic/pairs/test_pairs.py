@@ -21,10 +21,10 @@ from relaxfuzz.oracles.inspect import relax_functions
 from relaxfuzz.oracles.metamorphic.pairs import oracles as pairs
 from relaxfuzz.oracles.metamorphic.pairs import rewritten_twin as rewriting
 from relaxfuzz.oracles.metamorphic.pairs.batch import batched, followed, order_of, permuted
+from relaxfuzz.oracles.metamorphic.pairs.oracles import static_twin
 from relaxfuzz.oracles.metamorphic.pairs.pair import verify
 from relaxfuzz.oracles.metamorphic.pairs.rewrites import REWRITES, Rewrite
 from relaxfuzz.oracles.metamorphic.pairs.rewritten_twin import Place, rewritten_twin
-from relaxfuzz.oracles.metamorphic.pairs.static_twin import static_twin
 from relaxfuzz.oracles.structural import checkers
 
 INDICES = range(20)
