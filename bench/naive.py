@@ -66,7 +66,7 @@ def some_calls(mod: tvm.IRModule, random: Random) -> Iterator[PassCall]:
         if made == NAIVE_PASSES:
             return
         if contract.requires(mod) is None:
-            call = contract.variants(Choices(random.randbytes(block.CHOICES)), mod)
+            call = contract.choose(Choices(random.randbytes(block.CHOICES)), mod)
             if call is not None:
                 made += 1
                 yield call

@@ -30,6 +30,11 @@ class Callee:
     func: relax.Function
     symbolic: tuple[tirx.Var, ...]
 
+    @classmethod
+    def of(cls, gvar: relax.GlobalVar, func: relax.Function) -> Callee:
+        """The function under this GlobalVar."""
+        return cls(gvar, func, tuple(relax.analysis.defined_symbolic_vars(func)))
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

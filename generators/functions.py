@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax, tirx
 
-from . import bindings
+from . import bindings, tensorir
 from .bindings import Callee
 from .choices import Choices
 from .idioms.products import conv_bias
@@ -168,7 +168,7 @@ def _countdown(
     return finish(c, s, result.expr)
 
 
-def helpers(c: Choices, module: ModuleScope) -> list[relax.Function]:
+def helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """Two or three functions of one operator and a constant each, as layers of a model are.
 
     All have one type, so that calls of them form chains; the first two may differ by the constant
@@ -184,7 +184,7 @@ def helpers(c: Choices, module: ModuleScope) -> list[relax.Function]:
         weight = s.constant(c, c.pick(((3,), shape, ())), DEFAULT_DTYPE).expr
         y = s.emit((step if number < 2 else c.pick(_STEPS))(x, weight), export=True)
         made.append(finish(c, s, y.expr))
-    return made
+    return [module.add("layer", func) for func in made]
 
 
 _STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
@@ -195,8 +195,10 @@ _STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
 )
 
 
-def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.Function]:
+def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function that returns a tuple of two or three results, and mostly one that takes such."""
+    if Trait.TUPLES not in module.traits:
+        return []
     shape = (c.pick((2, 3)), 3)
     s = Scope(module, shape, (DEFAULT_DTYPE,))
     x = s.param(relax.TensorType(shape, DEFAULT_DTYPE))
@@ -213,7 +215,7 @@ def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.Function]:
             taker.bind(relax.TupleGetItem(taken, at)) for at in (0, c.below(len(fields)))
         )
         made.append(finish(c, taker, c.pick((last, taken, relax.Tuple([last, first])))))
-    return made
+    return [module.add("results", func) for func in made]
 
 
 _RESULTS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
@@ -229,8 +231,18 @@ PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
 BACKENDS = ("cutlass", "dnnl", "tensorrt")
 
 
-def composite(c: Choices, module: ModuleScope) -> relax.Function:
-    """A private function as FuseOpsByPattern leaves it: attribute Composite, a pattern inside."""
+def _some(c: Choices, size: int) -> list[Choices]:
+    """Up to two parts of so many bytes, either of which may be left out for itself."""
+    return [part for part, wanted in [(c.part(size), c.flag(0.6)) for _ in range(2)] if wanted]
+
+
+def composites(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Private functions as FuseOpsByPattern leaves them: attribute Composite, a pattern inside."""
+    made = [_composite(part, module) for part in _some(c, 3)]
+    return [module.add("composite", func) for func in made]
+
+
+def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     pattern = c.pick(PATTERNS[1:])
     shape = (c.pick((2, 3)), 3)
@@ -248,7 +260,7 @@ def composite(c: Choices, module: ModuleScope) -> relax.Function:
     return finish(c, s, s.values[-1].expr, attrs)
 
 
-def primitive(c: Choices, module: ModuleScope) -> relax.Function:
+def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A private function as FuseOps leaves it: attribute Primitive, only TensorIR calls inside."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
@@ -257,10 +269,10 @@ def primitive(c: Choices, module: ModuleScope) -> relax.Function:
         s.exporting = last
         bindings.call_tir(c, s, (), ())
     s.close()
-    return finish(c, s, s.values[-1].expr, {"Primitive": True})
+    return [module.add("fused", finish(c, s, s.values[-1].expr, {"Primitive": True}))]
 
 
-def codegen(c: Choices, module: ModuleScope) -> relax.Function:
+def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside."""
     backend = c.pick(BACKENDS)
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
@@ -274,10 +286,11 @@ def codegen(c: Choices, module: ModuleScope) -> relax.Function:
     s.dataflow(False)
     call = s.bind(local)
     s.bind(relax.Call(call, [x.expr]))
-    return finish(c, s, s.values[-1].expr, {"Codegen": backend})
+    func = finish(c, s, s.values[-1].expr, {"Codegen": backend})
+    return [module.add("codegen", func, public=True)]
 
 
-def differentiable(c: Choices, module: ModuleScope) -> relax.Function:
+def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function that Gradient takes: one dataflow block, float parameters, a scalar result."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     x = s.fresh(Choices(b""), (c.pick((2, 3)), 3), DEFAULT_DTYPE)
@@ -286,7 +299,7 @@ def differentiable(c: Choices, module: ModuleScope) -> relax.Function:
         step = c.pick(_DIFFERENTIABLE)
         x = s.emit(step(s, x.expr, s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape).expr))
     loss = s.emit(c.pick((relax.op.sum, relax.op.mean))(x.expr), export=True)
-    return finish(c, s, loss.expr)
+    return [module.add("loss", finish(c, s, loss.expr), public=True)]
 
 
 _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ...] = (
@@ -305,12 +318,17 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
 """Steps that keep the type of the first operand, all with a registered gradient."""
 
 
-def weighted(c: Choices, module: ModuleScope) -> relax.Function:
-    """A function of one input and two weights, `num_input` 1.
+def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Functions of one input and two weights, `num_input` 1.
 
-    All such functions of a module agree in their weights, as a shared parameter transformation
-    demands. What is made of weights alone may be used, returned or left unused.
+    All of them agree in their weights, as a shared parameter transformation demands. What is made
+    of weights alone may be used, returned or left unused.
     """
+    made = [_weighted(part, module) for part in _some(c, 9)]
+    return [module.add("model", func, public=True) for func in made]
+
+
+def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     square, row = (3, 3), (3,)
     x = s.param(relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE))
@@ -335,7 +353,7 @@ _WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
 )
 
 
-def transform_params(c: Choices, module: ModuleScope) -> relax.Function:
+def transform_params(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function from a tuple of weights to a tuple of weights, as LiftTransformParams makes."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     weights = tuple_param(c, s)
@@ -346,15 +364,14 @@ def transform_params(c: Choices, module: ModuleScope) -> relax.Function:
     result: relax.Expr = relax.Tuple(fields)
     if c.flag(0.7):
         result = s.bind(result, export=True)
-    return finish(c, s, result, {"num_input": 0} if s.has(Trait.NUM_INPUT) else None)
+    func = finish(c, s, result, {"num_input": 0} if s.has(Trait.NUM_INPUT) else None)
+    return [module.add("main_transform_params", func, public=True)]
 
 
-def callee(gvar: relax.GlobalVar, func: relax.Function) -> Callee:
-    """What a later function must know to call this one."""
-    defined = relax.analysis.defined_symbolic_vars(func)
-    return Callee(gvar, func, tuple(defined))
-
-
-def num_input(c: Choices, func: relax.Function) -> relax.Function:
-    """Mark the parameters from some number on as weights."""
-    return func.with_attr("num_input", c.below(len(func.params) + 1))
+def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Sometimes a public PrimFunc that no Relax function calls."""
+    if not c.flag():
+        return []
+    template = c.pick(tensorir.TEMPLATES)
+    kernel = tensorir.prim_func(template, (c.pick((2, 3)), 4), DEFAULT_DTYPE)
+    return [module.add("tir_entry", kernel, public=True)]

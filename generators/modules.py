@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
@@ -11,14 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import relax
 
-from . import functions, tensorir
+from . import functions
 from .bindings import Callee
-from .chains import chain
 from .choices import Choices
 from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
-from .scope import DEFAULT_DTYPE, ModuleScope
+from .scope import ModuleScope, Scope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
@@ -26,6 +26,9 @@ HEADER = 62
 SPECIAL = 112
 FUNCTION_HEADER = 24
 BINDING = 20
+
+EARLY = 0.15
+"""How often a chain ends before each operator: what only begins like a pattern matters, too."""
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -135,9 +138,9 @@ def build(
         name = "main" if number == len(bodies) - 1 and Trait.NO_MAIN not in traits else "func"
         func = functions.general(f, module, body, usable, callees)
         if Trait.NUM_INPUT in traits and not private and f.flag(0.8):
-            func = functions.num_input(f, func)
+            func = func.with_attr("num_input", f.below(len(func.params) + 1))
         gvar = module.add(name, func, public=not private)
-        callees.append(functions.callee(gvar, func))
+        callees.append(Callee.of(gvar, func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
 
@@ -153,82 +156,26 @@ def _special(c: Choices, module: ModuleScope) -> list[Callee]:
 
     Each kind decides from bytes of its own: without one, the others stay what they are.
     """
-    made: list[Callee] = []
-
-    def keep(gvar: relax.GlobalVar) -> None:
-        made.append(functions.callee(gvar, module.functions[gvar]))
-
+    made: list[relax.GlobalVar] = []
     for trait, size, make in _SPECIAL:
         part = c.part(size)
         if trait in module.traits:
-            for gvar in make(part, module):
-                if isinstance(module.functions[gvar], relax.Function):
-                    keep(gvar)
-    return made
-
-
-def _helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    return [module.add("layer", func) for func in functions.helpers(c, module)]
-
-
-def _tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    if Trait.TUPLES not in module.traits:
-        return []
-    return [module.add("results", func) for func in functions.tuple_helpers(c, module)]
-
-
-def _primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    return [module.add("fused", functions.primitive(c, module))]
-
-
-def _codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    return [module.add("codegen", functions.codegen(c, module), public=True)]
-
-
-def _differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    return [module.add("loss", functions.differentiable(c, module), public=True)]
-
-
-def _weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    made = [functions.weighted(part, module) for part in _some(c, 9)]
-    return [module.add("model", func, public=True) for func in made]
-
-
-def _transform_params(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    func = functions.transform_params(c, module)
-    return [module.add("main_transform_params", func, public=True)]
-
-
-def _composite(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    made = [functions.composite(part, module) for part in _some(c, 3)]
-    return [module.add("composite", func) for func in made]
-
-
-def _some(c: Choices, size: int) -> list[Choices]:
-    """Up to two parts of so many bytes, either of which may be left out for itself."""
-    return [part for part, wanted in [(c.part(size), c.flag(0.6)) for _ in range(2)] if wanted]
-
-
-def _entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """Sometimes a public PrimFunc that no Relax function calls."""
-    if not c.flag():
-        return []
-    template = c.pick(tensorir.TEMPLATES)
-    kernel = tensorir.prim_func(template, (c.pick((2, 3)), 4), DEFAULT_DTYPE)
-    return [module.add("tir_entry", kernel, public=True)]
+            made += make(part, module)
+    added = ((gvar, module.functions[gvar]) for gvar in made)
+    return [Callee.of(gvar, func) for gvar, func in added if isinstance(func, relax.Function)]
 
 
 _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.GlobalVar]]], ...] = (
     (Trait.RECURSION, 3, functions.recursive),
-    (Trait.HELPERS, 16, _helpers),
-    (Trait.PRIMITIVE, 20, _primitive),
-    (Trait.CODEGEN, 1, _codegen),
-    (Trait.DIFFERENTIABLE, 16, _differentiable),
-    (Trait.NUM_INPUT, 20, _weighted),
-    (Trait.TRANSFORM_PARAMS, 10, _transform_params),
-    (Trait.COMPOSITE, 8, _composite),
-    (Trait.PUBLIC_PRIM_FUNCS, 3, _entry),
-    (Trait.HELPERS, 12, _tuple_helpers),
+    (Trait.HELPERS, 16, functions.helpers),
+    (Trait.PRIMITIVE, 20, functions.primitive),
+    (Trait.CODEGEN, 1, functions.codegen),
+    (Trait.DIFFERENTIABLE, 16, functions.differentiable),
+    (Trait.NUM_INPUT, 20, functions.weighted),
+    (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
+    (Trait.COMPOSITE, 8, functions.composites),
+    (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),
+    (Trait.HELPERS, 12, functions.tuple_helpers),
 )
 """Functions by the trait that asks for them, with the bytes that they decide from."""
 
@@ -260,7 +207,7 @@ def _ops(names: Collection[str | Sequence[str]] | None) -> list[Op]:
         return list(table.values())
     if () in map(tuple, names):
         raise InvalidArgument(f"Expected operators in a row but got none in ops={names!r}")
-    return [_op(name) if isinstance(name, str) else chain(list(map(_op, name))) for name in names]
+    return [_op(name) if isinstance(name, str) else _chain(list(map(_op, name))) for name in names]
 
 
 def _op(name: str) -> Op:
@@ -268,6 +215,36 @@ def _op(name: str) -> Op:
         hint = did_you_mean(name, table)
         raise InvalidArgument(f"Expected operators of the table in ops, got {name!r}{hint}")
     return table[name]
+
+
+def _chain(ops: Sequence[Op]) -> Op:
+    """The last of the operators, on the results of the others.
+
+    An operator that cannot take the result before it, because of its dtype or rank, takes others.
+    """
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        expr = ops[0].build(c, s)
+        exporting = s.exporting
+        for op in ops[1:]:
+            if c.flag(EARLY):
+                break
+            s.exporting = False  # who needs what comes on the way does not match a pattern
+            s.bind(expr)
+            s.next_operand = s.values[-1]
+            expr = op.build(c, s)
+            s.next_operand = None
+        s.exporting = exporting
+        return expr
+
+    return dataclasses.replace(
+        ops[-1],
+        name=" > ".join(op.name for op in ops),
+        build=build,
+        legalizes=all(op.legalizes for op in ops),
+        pure=all(op.pure for op in ops),
+        needs=next((op.needs for op in ops if op.needs is not None), None),
+    )
 
 
 # As a function: Hypothesis does not evaluate it while modules are imported.

@@ -89,7 +89,8 @@ class PassContract:
     """What a pass promises. The defaults are the strict contract of an unknown pass."""
 
     name: str
-    variants: Variants
+    variants: Variants | None = None
+    """None: it is called without arguments."""
     no_variants: str = "it offers no arguments for the pass"
     """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(Stage)
@@ -110,6 +111,12 @@ class PassContract:
     rejections: tuple[Rejection, ...] = ()
     cost: float = 1.0
     """Milliseconds of one bare application, roughly; dear passes get a smaller share."""
+
+    def choose(self, choices: Choices, mod: tvm.IRModule) -> PassCall | None:
+        """The pass with arguments that fit the module; None where it offers none."""
+        if self.variants is None:
+            return PassCall(f"{self.name}()")
+        return self.variants(choices, mod)
 
     def exempt(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> bool:
         """What this oracle checks is not promised for the module and arguments."""

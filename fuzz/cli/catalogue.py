@@ -142,7 +142,7 @@ def _variants() -> dict[str, list[str]]:
         for index, mod in enumerate(modules):
             data = b"" if index == 0 else entropy("variant", name, index).to_bytes(32) * 2
             if contract.requires(mod) is None:
-                call = contract.variants(Choices(data), mod)
+                call = contract.choose(Choices(data), mod)
                 if call is not None:
                     calls[str(call)] = None
         found[name] = list(calls)

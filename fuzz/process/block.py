@@ -299,7 +299,7 @@ class _Run:
         contract = self._contracts[name]
         if contract.requires(mod) is not None:
             return None
-        return contract.variants(Choices(random.randbytes(CHOICES)), mod)
+        return contract.choose(Choices(random.randbytes(CHOICES)), mod)
 
     def _sequence(
         self, mod: tvm.IRModule, origin: Origin, ordinal: int, random: Random

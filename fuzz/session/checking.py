@@ -116,7 +116,7 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
     """Some of the contract's variants for this module, the simplest first."""
     draws = random.Random(0)
     data = [b"", *(draws.randbytes(64) for _ in range(VARIANTS))]
-    calls = (catalogue[name].variants(Choices(each), mod) for each in data)
+    calls = (catalogue[name].choose(Choices(each), mod) for each in data)
     return list({str(call): call for call in calls if call is not None}.values())
 
 

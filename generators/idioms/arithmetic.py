@@ -8,7 +8,7 @@ from tvm import relax
 
 from .. import tensorir
 from ..choices import Choices
-from ..ops.operands import ints
+from ..ops.operands import nonempty
 from ..ops.record import FLOATS
 from ..scope import Scope, Value
 from ..traits import Trait
@@ -16,13 +16,7 @@ from ..traits import Trait
 
 def reductions(c: Choices, s: Scope) -> None:
     """A reduction of a reduction."""
-    x = s.tensor(
-        c,
-        dtype=FLOATS,
-        ndim=(3, 2),
-        where=lambda v: 0 not in ints(v.shape),
-        fresh_shape=(2, 3),
-    ).expr
+    x = s.tensor(c, dtype=FLOATS, ndim=(3, 2), where=nonempty, fresh_shape=(2, 3)).expr
     op = c.pick((relax.op.sum, relax.op.mean, relax.op.max))
     keep = c.flag(0.3)
     for axis in (c.pick((-1, 0)), 0):

@@ -9,7 +9,7 @@ import tvm
 from tvm import relax
 
 from ..choices import Choices
-from ..ops.operands import ints
+from ..ops.operands import ints, nonempty
 from ..ops.record import FLOATS
 from ..scope import Scope, Value
 from .arithmetic import _BINARY, _UNARY, _elementwise
@@ -18,13 +18,7 @@ from .arithmetic import _BINARY, _UNARY, _elementwise
 def reshapes(c: Choices, s: Scope) -> None:
     """Reshape after reshape, or to the shape at hand."""
     # A 0 in the new shape stands for the dim of the old one.
-    x = s.tensor(
-        c,
-        ndim=(2, 1, 3),
-        static=True,
-        where=lambda v: 0 not in ints(v.shape),
-        fresh_shape=(2, 3),
-    )
+    x = s.tensor(c, ndim=(2, 1, 3), static=True, where=nonempty, fresh_shape=(2, 3))
     shape = ints(x.shape)
     flat = s.emit(relax.op.reshape(x.expr, s.shape_expr(c, [int(np.prod(shape))])))
     s.emit(relax.op.reshape(flat.expr, s.shape_expr(c, c.pick((shape, shape[::-1])))))
@@ -68,13 +62,7 @@ def neighbouring_slices(c: Choices, s: Scope) -> None:
 
 def permuted_along_an_axis(c: Choices, s: Scope) -> None:
     """permute_dims, and an operator along one axis of the result."""
-    x = s.tensor(
-        c,
-        dtype=FLOATS,
-        ndim=(2, 3),
-        where=lambda v: 0 not in ints(v.shape),
-        fresh_shape=(2, 3),
-    )
+    x = s.tensor(c, dtype=FLOATS, ndim=(2, 3), where=nonempty, fresh_shape=(2, 3))
     axes = [None, [*range(1, x.ndim), 0]][c.below(2)]
     y = s.emit(relax.op.permute_dims(x.expr, axes)).expr
     axis = c.pick((-1, 0, 1, -2))
@@ -90,14 +78,7 @@ def permuted_along_an_axis(c: Choices, s: Scope) -> None:
 
 def view_and_origin(c: Choices, s: Scope) -> None:
     """A fresh value and a view of it, by an alias or a tuple sometimes, both used later."""
-    x = s.tensor(
-        c,
-        dtype=FLOATS,
-        ndim=(2, 1, 3),
-        static=True,
-        where=lambda v: 0 not in ints(v.shape),
-        fresh_shape=(2, 3),
-    )
+    x = s.tensor(c, dtype=FLOATS, ndim=(2, 1, 3), static=True, where=nonempty, fresh_shape=(2, 3))
     y = s.emit(c.pick(_UNARY)(x.expr))
     view = s.emit(relax.op.reshape(y.expr, [int(np.prod(ints(y.shape)))])).expr
     kind = c.below(3)

@@ -8,6 +8,7 @@ The rules are for the field `batching` of the operators' records.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -102,6 +103,19 @@ def matmul(call: relax.Call, along: Sequence[Along]) -> Along:
     return _broadcast([a[:-2], b[:-2]], along, max(len(a), len(b)) - 2)
 
 
+def _of_first(rule: Callable[[relax.Call, list[Any], int], Along]) -> Rule:
+    """A rule that knows the dims of the first operand, and along which of them its batch lies."""
+
+    @functools.wraps(rule)
+    def checked(call: relax.Call, along: Sequence[Along]) -> Along:
+        dims, axis = _dims(call.args[0]), along[0]
+        if dims is None or not isinstance(axis, int):
+            return UNKNOWN
+        return rule(call, dims, axis)
+
+    return checked
+
+
 def _rest_fixed(along: Sequence[Along]) -> bool:
     return all(axis == FIXED for axis in along[1:])
 
@@ -114,9 +128,9 @@ def images(call: relax.Call, along: Sequence[Along]) -> Along:
     return 0 if layouts and alone and along[0] == 0 and _rest_fixed(along) else UNKNOWN
 
 
-def reduced(call: relax.Call, along: Sequence[Along]) -> Along:
-    dims, axis = _dims(call.args[0]), along[0]
-    if dims is None or not isinstance(axis, int) or call.attrs.axis is None:
+@_of_first
+def reduced(call: relax.Call, dims: list[Any], axis: int) -> Along:
+    if call.attrs.axis is None:
         return UNKNOWN
     gone = {_at(i, len(dims)) for i in _ints(call.attrs.axis)}
     if axis in gone:
@@ -147,38 +161,33 @@ def batch_norm(call: relax.Call, along: Sequence[Along]) -> Along:
     return (axis, FIXED, FIXED) if isinstance(axis, int) and _rest_fixed(along) else UNKNOWN
 
 
-def permute_dims(call: relax.Call, along: Sequence[Along]) -> Along:
-    dims, axis = _dims(call.args[0]), along[0]
-    if dims is None or not isinstance(axis, int):
-        return UNKNOWN
+@_of_first
+def permute_dims(call: relax.Call, dims: list[Any], axis: int) -> Along:
     if call.attrs.axes is None:
         return len(dims) - 1 - axis
     return [_at(i, len(dims)) for i in _ints(call.attrs.axes)].index(axis)
 
 
-def reshape(call: relax.Call, along: Sequence[Along]) -> Along:
+@_of_first
+def reshape(call: relax.Call, dims: list[Any], axis: int) -> Along:
     """The axis is the same where all dimensions up to it are."""
-    before, after, axis = _dims(call.args[0]), _dims(call), along[0]
-    if before is None or after is None or not isinstance(axis, int) or len(after) <= axis:
+    after = _dims(call)
+    if after is None or len(after) <= axis:
         return UNKNOWN
-    pairs = list(zip(before, after, strict=False))[: axis + 1]
+    pairs = list(zip(dims, after, strict=False))[: axis + 1]
     return axis if all(_same_dim(a, b) for a, b in pairs) else UNKNOWN
 
 
-def expand_dims(call: relax.Call, along: Sequence[Along]) -> Along:
-    dims, axis = _dims(call.args[0]), along[0]
-    if dims is None or not isinstance(axis, int):
-        return UNKNOWN
+@_of_first
+def expand_dims(call: relax.Call, dims: list[Any], axis: int) -> Along:
     new = _ints(call.attrs.axis)
     rank = len(dims) + len(new)
     added = {_at(i, rank) for i in new}
     return [i for i in range(rank) if i not in added][axis]
 
 
-def squeeze(call: relax.Call, along: Sequence[Along]) -> Along:
-    dims, axis = _dims(call.args[0]), along[0]
-    if dims is None or not isinstance(axis, int):
-        return UNKNOWN
+@_of_first
+def squeeze(call: relax.Call, dims: list[Any], axis: int) -> Along:
     if call.attrs.axis is not None:
         gone = {_at(i, len(dims)) for i in _ints(call.attrs.axis)}
     elif all(isinstance(dim, tirx.IntImm) for dim in dims):
@@ -213,14 +222,10 @@ def stack(call: relax.Call, along: Sequence[Along]) -> Along:
     return axis + (own <= axis)
 
 
-def strided_slice(call: relax.Call, along: Sequence[Along]) -> Along:
-    dims, axis = _dims(call.args[0]), along[0]
+@_of_first
+def strided_slice(call: relax.Call, dims: list[Any], axis: int) -> Along:
     fields = call.args[1].fields if isinstance(call.args[1], relax.Tuple) else [None]
-    if (
-        dims is None
-        or not isinstance(axis, int)
-        or not all(isinstance(field, tirx.IntImm) for field in fields)
-    ):
+    if not all(isinstance(field, tirx.IntImm) for field in fields):
         return UNKNOWN
     return UNKNOWN if axis in [_at(i, len(dims)) for i in _ints(call.args[1])] else axis
 
@@ -238,11 +243,10 @@ def take(call: relax.Call, along: Sequence[Along]) -> Along:
     return data if data < own else data + len(indices) - 1
 
 
-def broadcast_to(call: relax.Call, along: Sequence[Along]) -> Along:
-    before, after, axis = _dims(call.args[0]), _dims(call), along[0]
-    if before is None or after is None or not isinstance(axis, int):
-        return UNKNOWN
-    return axis + len(after) - len(before)
+@_of_first
+def broadcast_to(call: relax.Call, dims: list[Any], axis: int) -> Along:
+    after = _dims(call)
+    return UNKNOWN if after is None else axis + len(after) - len(dims)
 
 
 def pad(call: relax.Call, along: Sequence[Along]) -> Along:

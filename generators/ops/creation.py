@@ -11,7 +11,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Scope
 from . import batching
-from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
+from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 
 __all__ = ["OPS"]
 
@@ -125,12 +125,10 @@ def _triangle(name: str, reference: Callable[..., Any]) -> Op:
         x = s.tensor(c, dtype=(*ALL, *BRAIN), ndim=(2, 3, 4))
         return call(x.expr, c.pick((0, 1, -1, 3, -3)))
 
-    return Op(
-        name=name,
-        build=build,
-        reference=lambda args, attrs: reference(args[0], int(args[1])),
-        dtypes=(*ALL, *BRAIN),
-        nonfinite=True,
+    return moving(
+        name,
+        build,
+        lambda args, attrs: reference(args[0], int(args[1])),
         batching=batching.triangle,
     )
 

@@ -13,7 +13,7 @@ from ..scope import Dim, Scope, Value
 from . import batching, undefined
 from .operands import broadcast_shape, ints, nonempty_tensor, one_axis
 from .record import ALL as USUAL
-from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, Op
+from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, Op, moving
 
 __all__ = ["OPS"]
 
@@ -341,67 +341,24 @@ def _reverse_sequence(args: Sequence[Any], attrs: Any) -> Any:
 
 
 OPS = (
-    Op(
-        name="where",
-        build=_build_where,
-        reference=lambda args, attrs: np.where(*args),
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.elementwise,
+    moving(
+        "where", _build_where, lambda args, attrs: np.where(*args), batching=batching.elementwise
     ),
-    Op(
-        name="take",
-        build=_build_take,
-        reference=_take,
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.take,
-        undefined=undefined.negative_take,
-    ),
-    Op(
-        name="strided_slice",
-        build=_build_strided_slice,
-        reference=_strided_slice,
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.strided_slice,
-    ),
-    Op(
-        name="dynamic_strided_slice",
-        build=_build_dynamic_strided_slice,
-        reference=_dynamic_strided_slice,
-        dtypes=ALL,
-        nonfinite=True,
-    ),
-    Op(
-        name="slice_scatter",
-        build=_build_slice_scatter,
-        reference=_slice_scatter,
-        dtypes=ALL,
-        nonfinite=True,
-    ),
-    Op(
-        name="gather_elements",
-        build=_build_gather_elements,
-        reference=_gather_elements,
-        dtypes=ALL,
-        nonfinite=True,
+    moving("take", _build_take, _take, batching=batching.take, undefined=undefined.negative_take),
+    moving("strided_slice", _build_strided_slice, _strided_slice, batching=batching.strided_slice),
+    moving("dynamic_strided_slice", _build_dynamic_strided_slice, _dynamic_strided_slice),
+    moving("slice_scatter", _build_slice_scatter, _slice_scatter),
+    moving(
+        "gather_elements",
+        _build_gather_elements,
+        _gather_elements,
         undefined=undefined.negative_index,
     ),
-    Op(
-        name="gather_nd",
-        build=_build_gather_nd,
-        reference=_gather_nd,
-        dtypes=ALL,
-        nonfinite=True,
-        undefined=undefined.negative_index,
-    ),
-    Op(
-        name="index_tensor",
-        build=_build_index_tensor,
-        reference=lambda args, attrs: args[0][tuple(args[1])],
-        dtypes=ALL,
-        nonfinite=True,
+    moving("gather_nd", _build_gather_nd, _gather_nd, undefined=undefined.negative_index),
+    moving(
+        "index_tensor",
+        _build_index_tensor,
+        lambda args, attrs: args[0][tuple(args[1])],
         undefined=undefined.negative_index,
     ),
     Op(
@@ -425,12 +382,10 @@ OPS = (
         dtypes=NUMBERS,
         undefined=undefined.repeated_place,
     ),
-    Op(
-        name="reverse_sequence",
-        build=_build_reverse_sequence,
-        reference=_reverse_sequence,
-        dtypes=ALL,
-        nonfinite=True,
+    moving(
+        "reverse_sequence",
+        _build_reverse_sequence,
+        _reverse_sequence,
         undefined=undefined.length_out_of_range,
     ),
 )

@@ -14,7 +14,7 @@ from ..scope import Dim, Scope, Value
 from . import batching, undefined
 from .operands import in_single, ints, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL as USUAL
-from .record import BRAIN, NUMBERS, Op
+from .record import BRAIN, NUMBERS, Op, moving
 
 __all__ = ["OPS"]
 
@@ -261,68 +261,32 @@ def _layout_transform(args: Sequence[Any], attrs: Any) -> Any:
 
 
 OPS = (
-    Op(
-        name="reshape",
-        build=_build_reshape,
-        reference=lambda args, attrs: args[0].reshape(args[1]),
-        dtypes=ALL,
-        nonfinite=True,
+    moving(
+        "reshape",
+        _build_reshape,
+        lambda args, attrs: args[0].reshape(args[1]),
         batching=batching.reshape,
     ),
-    Op(
-        name="permute_dims",
-        build=_build_permute_dims,
-        reference=_permute_dims,
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.permute_dims,
-    ),
-    Op(
-        name="concat",
-        build=_build_concat,
-        reference=_concat,
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.concat,
-    ),
-    Op(
-        name="split",
-        build=_build_split,
-        reference=_split,
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.along_axis("axis"),
-    ),
-    Op(
-        name="squeeze",
-        build=_build_squeeze,
-        reference=_squeeze,
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.squeeze,
-    ),
-    Op(
-        name="expand_dims",
-        build=_build_expand_dims,
-        reference=lambda args, attrs: np.expand_dims(args[0], [int(a) for a in attrs.axis]),
-        dtypes=ALL,
-        nonfinite=True,
+    moving("permute_dims", _build_permute_dims, _permute_dims, batching=batching.permute_dims),
+    moving("concat", _build_concat, _concat, batching=batching.concat),
+    moving("split", _build_split, _split, batching=batching.along_axis("axis")),
+    moving("squeeze", _build_squeeze, _squeeze, batching=batching.squeeze),
+    moving(
+        "expand_dims",
+        _build_expand_dims,
+        lambda args, attrs: np.expand_dims(args[0], [int(a) for a in attrs.axis]),
         batching=batching.expand_dims,
     ),
-    Op(
-        name="flatten",
-        build=lambda c, s: relax.op.flatten(s.tensor(c, dtype=ALL, complete=False).expr),
-        reference=lambda args, attrs: args[0].reshape(-1),
-        dtypes=ALL,
-        nonfinite=True,
+    moving(
+        "flatten",
+        lambda c, s: relax.op.flatten(s.tensor(c, dtype=ALL, complete=False).expr),
+        lambda args, attrs: args[0].reshape(-1),
         batching=batching.reshape,
     ),
-    Op(
-        name="broadcast_to",
-        build=_build_broadcast_to,
-        reference=lambda args, attrs: np.broadcast_to(args[0], args[1]),
-        dtypes=ALL,
-        nonfinite=True,
+    moving(
+        "broadcast_to",
+        _build_broadcast_to,
+        lambda args, attrs: np.broadcast_to(args[0], args[1]),
         batching=batching.broadcast_to,
     ),
     Op(
@@ -339,38 +303,23 @@ OPS = (
         dtypes=NUMBERS,
         undefined=undefined.sum_overflow,
     ),
-    Op(
-        name="tile",
-        build=_build_tile,
-        reference=lambda args, attrs: np.tile(args[0], [int(r) for r in attrs.repeats]),
-        dtypes=ALL,
-        nonfinite=True,
+    moving(
+        "tile", _build_tile, lambda args, attrs: np.tile(args[0], [int(r) for r in attrs.repeats])
     ),
-    Op(
-        name="repeat",
-        build=_build_repeat,
-        reference=_repeat,
-        dtypes=ALL,
-        nonfinite=True,
+    moving("repeat", _build_repeat, _repeat, batching=batching.along_axis("axis")),
+    moving(
+        "flip",
+        _build_flip,
+        lambda args, attrs: np.flip(args[0], int(attrs.axis)),
         batching=batching.along_axis("axis"),
     ),
-    Op(
-        name="flip",
-        build=_build_flip,
-        reference=lambda args, attrs: np.flip(args[0], int(attrs.axis)),
-        dtypes=ALL,
-        nonfinite=True,
-        batching=batching.along_axis("axis"),
-    ),
-    Op(
-        name="stack",
-        build=_build_stack,
-        reference=lambda args, attrs: np.stack(args[0], int(attrs.axis)),
-        dtypes=ALL,
-        nonfinite=True,
+    moving(
+        "stack",
+        _build_stack,
+        lambda args, attrs: np.stack(args[0], int(attrs.axis)),
         batching=batching.stack,
     ),
-    Op(name="meshgrid", build=_build_meshgrid, reference=_meshgrid, dtypes=ALL, nonfinite=True),
+    moving("meshgrid", _build_meshgrid, _meshgrid),
     Op(
         name="layout_transform",
         build=_build_layout_transform,

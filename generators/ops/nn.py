@@ -13,7 +13,7 @@ from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
 from .operands import build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
-from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
+from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
 
 __all__ = ["OPS"]
@@ -527,14 +527,7 @@ OPS = (
         dtypes=FLOATS,
         undefined=undefined.negative_class,
     ),
-    Op(
-        name="nn.pad",
-        build=_build_pad,
-        reference=quiet(_pad),
-        dtypes=(*ALL, *BRAIN),
-        nonfinite=True,
-        batching=batching.pad,
-    ),
+    moving("nn.pad", _build_pad, quiet(_pad), batching=batching.pad),
     Op(
         name="nn.batch_flatten",
         build=_build_batch_flatten,

@@ -116,3 +116,23 @@ class Op:
             if finite.size and not (low <= finite.min() and finite.max() <= high):
                 return True
         return any(map(may_have_overflowed, result if isinstance(result, tuple) else (result,)))
+
+
+def moving(
+    name: str,
+    build: Build,
+    reference: Reference,
+    *,
+    batching: Batching | None = None,
+    undefined: Undefined | None = None,
+) -> Op:
+    """The record of an operator that only moves elements about, whatever they are."""
+    return Op(
+        name=name,
+        build=build,
+        reference=reference,
+        dtypes=(*ALL, *BRAIN),
+        nonfinite=True,
+        batching=batching,
+        undefined=undefined,
+    )

@@ -40,7 +40,7 @@ def _plan_call(w: Writer, i: Id) -> None:
         w.parts[i] = [*args, *g.children(attrs), *ty]
 
 
-def _plan_if(w: Writer, i: Id) -> None:
+def _plan_type(w: Writer, i: Id) -> None:
     if w.is_missing(w.g.field(i, "ty")):
         w.imply(i, "ty")
 
@@ -214,20 +214,15 @@ def _plan_module(w: Writer, i: Id) -> None:
         w.raw.add(i)
 
 
-def _plan_global_var(w: Writer, i: Id) -> None:
-    if w.is_missing(w.g.field(i, "ty")):
-        w.imply(i, "ty")
-
-
 PLANS: Mapping[str, Plan] = {
     "ir.IRModule": _plan_module,
-    "ir.GlobalVar": _plan_global_var,
+    "ir.GlobalVar": _plan_type,
     "relax.expr.Function": _plan_function,
     "relax.expr.SeqExpr": _plan_sequence,
     "relax.expr.VarBinding": _plan_binding,
     "relax.expr.MatchCast": _plan_match_cast,
     "relax.expr.ExternFunc": _plan_extern,
-    "relax.expr.If": _plan_if,
+    "relax.expr.If": _plan_type,
     "relax.expr.ShapeExpr": _plan_shape,
     "relax.FuncType": _plan_func_type,
     "ir.Call": _plan_call,

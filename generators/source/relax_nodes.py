@@ -20,14 +20,6 @@ PLAIN_OPS = frozenset(f"relax.{name}" for name in _PLAIN_OPS.split())
 # Types
 
 
-def _prim_type(w: Writer, i: Id) -> Doc:
-    return call("PrimType", quoted(w.g.data[i]["dtype"]))
-
-
-def _missing_type(w: Writer, i: Id) -> Doc:
-    return "tvm.ir.Type.missing()"
-
-
 def _pointer_type(w: Writer, i: Id) -> Doc:
     element, scope = w.g.field(i, "element_type"), w.text(w.g.field(i, "storage_scope"))
     dtype = w.g.dtype(element)
@@ -70,14 +62,6 @@ def _shape_type(w: Writer, i: Id) -> Doc:
     if w.null(values):
         return call("ShapeType", f"ndim={w.g.field(i, 'ndim')}")
     return call("ShapeType", w.array(values, w.d))
-
-
-def _tuple_type(w: Writer, i: Id) -> Doc:
-    return call("TupleType", w.array(w.g.field(i, "fields")))
-
-
-def _any_type(w: Writer, i: Id) -> Doc:
-    return call("AnyType")
 
 
 def _func_type(w: Writer, i: Id) -> Doc:
@@ -147,14 +131,6 @@ def _default_offset(w: Writer, shape: Id, offset: Id) -> bool:
     dims = w.g.items(shape)
     dtype = w.dtype_of(dims[0]) if dims else "int64"
     return dtype is not None and w.int_of(offset, dtype) == 0
-
-
-def _global_var(w: Writer, i: Id) -> Doc:
-    return call("tvm.ir.GlobalVar", quoted(w.text(w.g.field(i, "name_hint"))))
-
-
-def _shape_expr(w: Writer, i: Id) -> Doc:
-    return call("relax.ShapeExpr", w.array(w.g.field(i, "values"), w.d))
 
 
 def _tuple(w: Writer, i: Id) -> Doc:
@@ -266,10 +242,6 @@ def _if(w: Writer, i: Id) -> Doc:
     return call("relax.If", *parts)
 
 
-def _extern_func(w: Writer, i: Id) -> Doc:
-    return call("relax.ExternFunc", quoted(w.text(w.g.field(i, "global_symbol"))))
-
-
 # Bindings, blocks, functions
 
 
@@ -333,23 +305,29 @@ def _module(w: Writer, i: Id) -> Doc:
 
 
 EMITTERS: Mapping[str, Emitter] = {
-    "ir.Type": _missing_type,
-    "ir.PrimType": _prim_type,
+    "ir.Type": lambda w, i: "tvm.ir.Type.missing()",
+    "ir.PrimType": lambda w, i: call("PrimType", quoted(w.g.data[i]["dtype"])),
     "ir.PointerType": _pointer_type,
-    "ir.TupleType": _tuple_type,
-    "relax.AnyType": _any_type,
+    "ir.TupleType": lambda w, i: call("TupleType", w.array(w.g.field(i, "fields"))),
+    "relax.AnyType": lambda w, i: call("AnyType"),
     "relax.TensorType": _tensor_type,
     "relax.ShapeType": _shape_type,
     "relax.FuncType": _func_type,
     "ir.Var": _var,
     "relax.expr.DataflowVar": _var,
-    "ir.GlobalVar": _global_var,
+    "ir.GlobalVar": lambda w, i: call(
+        "tvm.ir.GlobalVar", quoted(w.text(w.g.field(i, "name_hint")))
+    ),
     "ir.Call": _call,
     "ir.Tuple": _tuple,
     "ir.TupleGetItem": _tuple_get_item,
-    "relax.expr.ShapeExpr": _shape_expr,
+    "relax.expr.ShapeExpr": lambda w, i: call(
+        "relax.ShapeExpr", w.array(w.g.field(i, "values"), w.d)
+    ),
     "relax.expr.If": _if,
-    "relax.expr.ExternFunc": _extern_func,
+    "relax.expr.ExternFunc": lambda w, i: call(
+        "relax.ExternFunc", quoted(w.text(w.g.field(i, "global_symbol")))
+    ),
     "relax.expr.VarBinding": _var_binding,
     "relax.expr.MatchCast": _match_cast,
     "relax.expr.BindingBlock": _block,

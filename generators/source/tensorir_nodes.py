@@ -36,6 +36,8 @@ _SIMPLE: dict[str, tuple[str, str]] = {
     "tirx.SeqStmt": ("tirx.SeqStmt", "seq"),
     "tirx.IfThenElse": ("tirx.IfThenElse", "condition then_case else_case"),
     "tirx.Evaluate": ("tirx.Evaluate", "value"),
+    "tirx.Return": ("tirx.stmt.Return", "value"),
+    "ir.Range": ("interval", "min extent"),
     "s_tir.MatchBufferRegion": ("MatchBufferRegion", "buffer source"),
 }
 
@@ -106,10 +108,6 @@ def _load(w: Writer, i: Id) -> Doc:
     return source + indices
 
 
-def _range(w: Writer, i: Id) -> Doc:
-    return call("interval", w.p(w.g.field(i, "min")), w.p(w.g.field(i, "extent")))
-
-
 def _iter_var(w: Writer, i: Id) -> Doc:
     g = w.g
     dom, var, tag = (g.field(i, f) for f in ("dom", "var", "thread_tag"))
@@ -131,10 +129,6 @@ def _alloc_buffer(w: Writer, i: Id) -> Doc:
     if w.g.items(annotations):
         args.append(w.mapping(annotations))
     return call("tirx.AllocBuffer", *args)
-
-
-def _return(w: Writer, i: Id) -> Doc:
-    return call("tirx.stmt.Return", w.p(w.g.field(i, "value")))
 
 
 def _prim_func(w: Writer, i: Id) -> Doc:
@@ -162,11 +156,9 @@ EMITTERS: Mapping[str, Emitter] = {
     "ir.FloatImm": _float_imm,
     "prim.Cast": _cast,
     "ir.TensorLoad": _load,
-    "ir.Range": _range,
     "tirx.IterVar": _iter_var,
     "tirx.AttrStmt": _attr_stmt,
     "tirx.AllocBuffer": _alloc_buffer,
-    "tirx.Return": _return,
     "tirx.PrimFunc": _prim_func,
 }
 
@@ -226,14 +218,6 @@ def _region(w: Writer, i: Id) -> None:
     if w.g.kinds[ty] == "tirx.BufferRegionType" and w.g.kinds[source] == "tirx.BufferType":
         w.imply(i, "ty")
         blocks.plan_region(w, i)
-    else:
-        w.raw.add(i)
-
-
-def _load_plan(w: Writer, i: Id) -> None:
-    dtype = w.dtype_of(i)
-    if dtype is not None and dtype == _loaded(w, i):
-        w.imply(i, "ty")
     else:
         w.raw.add(i)
 
@@ -307,13 +291,6 @@ def _same_dimension(w: Writer, given: Id, derived: Id) -> bool:
     return value is not None and value in (w.int_of(given, "int32"), w.int_of(given, "int64"))
 
 
-def _cast_plan(w: Writer, i: Id) -> None:
-    if w.dtype_of(i) is None:
-        w.raw.add(i)
-    else:
-        w.imply(i, "ty")
-
-
 PLANS: Mapping[str, Plan] = {
     **blocks.PLANS,
     **dict.fromkeys((f"prim.{n}" for n in _ARITHMETIC), _result_dtype(_as_field("a"))),
@@ -328,8 +305,8 @@ PLANS: Mapping[str, Plan] = {
     "ir.FloatImm": _float_plan,
     "prim.Ramp": _result_dtype(_vector("base")),
     "prim.Broadcast": _result_dtype(_vector("value")),
-    "prim.Cast": _cast_plan,
-    "ir.TensorLoad": _load_plan,
+    "prim.Cast": _result_dtype(lambda w, i: w.dtype_of(i)),
+    "ir.TensorLoad": _result_dtype(_loaded),
     "ir.TensorRegion": _region,
     "tirx.PrimFunc": _prim_func_plan,
 }

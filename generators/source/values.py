@@ -13,14 +13,6 @@ from .writer import Emitter, Writer, plain, quoted
 _MANY = 16  # elements of a constant that are written as a list
 
 
-def _string_imm(w: Writer, i: Id) -> Doc:
-    return call("StringImm", quoted(w.text(w.g.field(i, "value"))))
-
-
-def _dict_attrs(w: Writer, i: Id) -> Doc:
-    return call("DictAttrs", w.mapping(w.g.data[i]["__dict__"]))
-
-
 def _constant(w: Writer, i: Id) -> Doc:
     value = w.g.field(i, "value")
     if w.g.kinds[value] == "DataType":
@@ -33,10 +25,6 @@ def _constant(w: Writer, i: Id) -> Doc:
         return call("relax.const", w.e(value))
     literal = repr(array.item()) if array.ndim == 0 else _array_text(array)
     return call("relax.const", literal, quoted(str(array.dtype)))
-
-
-def _tensor(w: Writer, i: Id) -> Doc:
-    return call("tensor", quoted(w.g.data[i]))
 
 
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
@@ -85,14 +73,6 @@ def _array_text(array: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") -> s
     return text if array.ndim == 1 else f"{text}.reshape({shape})"
 
 
-def _op(w: Writer, i: Id) -> Doc:
-    return call("Op.get", quoted(w.g.data[i]))
-
-
-def _env_func(w: Writer, i: Id) -> Doc:
-    return call("tvm.ir.EnvFunc.get", quoted(w.g.data[i]))
-
-
 def _vdevice(w: Writer, i: Id) -> Doc:
     scope = w.text(w.g.field(i, "memory_scope"))
     return call(
@@ -101,11 +81,6 @@ def _vdevice(w: Writer, i: Id) -> Doc:
         str(w.g.field(i, "vdevice_id")),
         quoted(scope),
     )
-
-
-def _target(w: Writer, i: Id) -> Doc:
-    """A target by its configuration: the kind's defaults are recomputed to the same values."""
-    return call("tvm.target.Target", _target_config(w, i))
 
 
 def _target_config(w: Writer, i: Id) -> Doc:
@@ -123,10 +98,6 @@ def _target_config(w: Writer, i: Id) -> Doc:
     return group("{", docs, "}")
 
 
-def _data_type(w: Writer, i: Id) -> Doc:
-    return call("tvm.DataType", quoted(w.g.data[i]))
-
-
 def _literal(w: Writer, i: Id) -> Doc:
     return plain(w.g.data[i])
 
@@ -139,16 +110,16 @@ EMITTERS: Mapping[str, Emitter] = {
     "ffi.String": _literal,
     "ffi.Array": lambda w, i: w.array(i),
     "ffi.Map": lambda w, i: w.mapping(i),
-    "ffi.Tensor": _tensor,
-    "DataType": _data_type,
+    "ffi.Tensor": lambda w, i: call("tensor", quoted(w.g.data[i])),
+    "DataType": lambda w, i: call("tvm.DataType", quoted(w.g.data[i])),
     "tirx.Axis": lambda w, i: call("tirx.layout.Axis.get", quoted(w.g.data[i])),
-    "ir.Op": _op,
-    "ir.EnvFunc": _env_func,
-    "ir.StringImm": _string_imm,
+    "ir.Op": lambda w, i: call("Op.get", quoted(w.g.data[i])),
+    "ir.EnvFunc": lambda w, i: call("tvm.ir.EnvFunc.get", quoted(w.g.data[i])),
+    "ir.StringImm": lambda w, i: call("StringImm", quoted(w.text(w.g.field(i, "value")))),
     "ir.GenericConst": _constant,
-    "ir.DictAttrs": _dict_attrs,
+    "ir.DictAttrs": lambda w, i: call("DictAttrs", w.mapping(w.g.data[i]["__dict__"])),
     "relax.VDevice": _vdevice,
-    "target.Target": _target,
+    "target.Target": lambda w, i: call("tvm.target.Target", _target_config(w, i)),
 }
 
 SAYS_TYPE = frozenset({"ir.StringImm", "ir.GenericConst"})

@@ -11,7 +11,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
-from .common import REWRITING, always
+from .common import REWRITING
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""
@@ -72,7 +72,6 @@ MORE_TO_REWRITE = Exemption(
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AdjustMatmulOrder",
-        variants=always("AdjustMatmulOrder()"),
         stages=OPERATORS,
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
@@ -80,7 +79,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ExpandMatmulOfSum",
-        variants=always("ExpandMatmulOfSum()"),
         stages=OPERATORS,
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
@@ -88,14 +86,12 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ReorderPermuteDimsAfterConcat",
-        variants=always("ReorderPermuteDimsAfterConcat()"),
         stages=OPERATORS,
         inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
         name="ReorderTakeAfterMatmul",
-        variants=always("ReorderTakeAfterMatmul()"),
         stages=OPERATORS,
         inside=REWRITING,
         cost=0.3,
@@ -110,7 +106,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RemoveRedundantReshape",
-        variants=always("RemoveRedundantReshape()"),
         stages=OPERATORS,
         post=_no_redundant_reshape,
         inside=REWRITING,
@@ -118,14 +113,12 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="FoldBatchnormToConv2D",
-        variants=always("FoldBatchnormToConv2D()"),
         stages=OPERATORS,
         inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
         name="FastMathTransform",
-        variants=always("FastMathTransform()"),
         stages=OPERATORS,
         relation=Relation.LOOSE,
         post=_made_fast,

@@ -12,7 +12,6 @@ from ..inspect import (
     attr,
     calls_of,
     global_vars,
-    has_dataflow,
     nodes,
     ops_used,
     prim_funcs,
@@ -21,7 +20,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..reference.merge_composite_functions import merge_composite_functions
-from .common import DEAD_CODE, always, argument, kind, named_functions, spelled
+from .common import DEAD_CODE, argument, kind, named_functions, spelled, without_dataflow
 from .tensorir import IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
@@ -137,10 +136,6 @@ def _holds_only_composites(func: relax.Function, codegen: str) -> str | None:
 
 def _annotates(mod: tvm.IRModule, call: PassCall) -> bool:
     return bool(argument(call, "annotate_codegen"))
-
-
-def _without_dataflow(mod: tvm.IRModule) -> str | None:
-    return None if has_dataflow(mod) else "no dataflow block"
 
 
 def _without_composites(mod: tvm.IRModule) -> str | None:
@@ -275,7 +270,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="FuseOpsByPattern",
         variants=_fuse_ops_by_pattern,
         stages=HIGH_LEVEL,
-        requires=_without_dataflow,
+        requires=without_dataflow,
         post=_fused_by_pattern,
         exemptions=(
             *(
@@ -300,7 +295,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="MergeCompositeFunctions",
-        variants=always("MergeCompositeFunctions()"),
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,

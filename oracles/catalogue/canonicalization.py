@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import tvm
 import tvm_ffi
 from tvm import relax
 
 from ...generators.choices import Choices
+from ...generators.rewrite.nodes import reachable, references
 from ..contract import Exemption, PassContract
-from ..inspect import bindings_of, blocks_of, global_vars, has_dataflow, is_public, relax_functions
+from ..inspect import bindings_of, blocks_of, is_public, nodes, relax_functions
 from ..passcall import PassCall
-from .common import PURE, always, argument, kind, named_functions, sequences, spelled
+from .common import PURE, argument, kind, named_functions, spelled, without_dataflow
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -45,7 +44,7 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
 def _used(func: relax.Function, var: relax.Var) -> bool:
     return any(
         var in relax.analysis.free_vars(expr)
-        for seq in sequences(func.body)
+        for seq in nodes(func, relax.SeqExpr)
         for expr in (seq.body, *(b.value for block in seq.blocks for b in block.bindings))
     )
 
@@ -58,13 +57,15 @@ def _dead_code_elimination(c: Choices, mod: tvm.IRModule) -> PassCall:
 def _no_dead_code(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: unused VarBindings without impure operation and unreached functions go."""
     for _, func in relax_functions(after):
-        if any(map(_has_unused, sequences(func.body))):
+        if any(map(_has_unused, nodes(func, relax.SeqExpr))):
             return "an unused pure binding is left"
     functions = {gvar.name_hint: func for gvar, func in after.functions_items()}
     entries = argument(call, "entry_functions") or []
     if not functions.keys() >= set(entries):
         return "an entry function was removed"
-    dead = sorted(functions.keys() - _reachable(functions, entries))
+    roots = (n for n, f in functions.items() if is_public(f) or isinstance(f, relax.ExternFunc))
+    used = {name: references(func) for name, func in functions.items()}
+    dead = sorted(functions.keys() - reachable(used, [*entries, *roots]))
     return f"an unreachable {type(functions[dead[0]]).__name__} is left" if dead else None
 
 
@@ -81,19 +82,6 @@ def _has_unused(seq: relax.SeqExpr) -> bool:
         and not relax.analysis.contains_impure_call(binding.value)
         for binding in bindings
     )
-
-
-def _reachable(functions: dict[str, tvm.ir.BaseFunc], entries: Iterable[str]) -> set[str]:
-    """Names that can be called from an entry function or from outside."""
-    roots = (n for n, f in functions.items() if is_public(f) or isinstance(f, relax.ExternFunc))
-    todo = [*entries, *roots]
-    reached = set(todo)
-    while todo:
-        for gvar in global_vars(functions[todo.pop()]):
-            if gvar.name_hint in functions and gvar.name_hint not in reached:
-                reached.add(gvar.name_hint)
-                todo.append(gvar.name_hint)
-    return reached
 
 
 def _eliminate_common_subexpr(c: Choices, mod: tvm.IRModule) -> PassCall:
@@ -167,14 +155,9 @@ def _only_sorted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> s
     return None
 
 
-def _without_dataflow(mod: tvm.IRModule) -> str | None:
-    return None if has_dataflow(mod) else "no dataflow block"
-
-
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="CanonicalizeBindings",
-        variants=always("CanonicalizeBindings()"),
         stages=PURE,
         post=_canonical,
         exemptions=(
@@ -241,7 +224,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="TopologicalSort",
         variants=_topological_sort,
         stages=PURE,
-        requires=_without_dataflow,
+        requires=without_dataflow,
         post=_only_sorted,
         exemptions=(
             Exemption(

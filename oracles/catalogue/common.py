@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import Any
 
 import tvm
@@ -12,7 +11,7 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, Variants
-from ..inspect import op_name, relax_functions
+from ..inspect import has_dataflow, op_name, relax_functions
 from ..passcall import PassCall
 
 PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
@@ -47,17 +46,9 @@ def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
     return sorted(((g.name_hint, f) for g, f in relax_functions(mod)), key=lambda item: item[0])
 
 
-def sequences(seq: relax.SeqExpr) -> Iterator[relax.SeqExpr]:
-    """The sequence and all nested in it (branches and local functions), outer ones first."""
-    yield seq
-    for block in seq.blocks:
-        for binding in block.bindings:
-            value = binding.value
-            if isinstance(value, relax.If):
-                yield from sequences(value.true_branch)
-                yield from sequences(value.false_branch)
-            elif isinstance(value, relax.Function):
-                yield from sequences(value.body)
+def without_dataflow(mod: tvm.IRModule) -> str | None:
+    """Why a pass over dataflow blocks does not apply."""
+    return None if has_dataflow(mod) else "no dataflow block"
 
 
 def kind(node: object) -> str:

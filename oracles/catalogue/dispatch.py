@@ -169,7 +169,6 @@ def _attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
-        variants=always("RealizeVDevice()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         post=_hints_realized,
         reference=Reference(_right_devices, unique=True),
@@ -229,7 +228,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AttachAttrLayoutFreeBuffers",
-        variants=always("AttachAttrLayoutFreeBuffers()"),
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
         exemptions=(DEAD_CODE,),
@@ -238,7 +236,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="SplitLayoutRewritePreproc",
-        variants=always("SplitLayoutRewritePreproc()"),
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
         exemptions=(DEAD_CODE,),
@@ -247,7 +244,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="SpecializePrimFuncBasedOnCallSite",
-        variants=always("SpecializePrimFuncBasedOnCallSite()"),
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_scopes_agree,
         cost=0.7,

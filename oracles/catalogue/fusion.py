@@ -23,7 +23,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
-from .common import DEAD_CODE, always, spelled
+from .common import DEAD_CODE, spelled
 
 MAX_DEPTH = "relax.FuseOps.max_depth"
 MAX_FUSED_OPS = 256
@@ -149,7 +149,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="FuseTIR",
-        variants=always("FuseTIR()"),
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_groups_lowered,
         exemptions=(
@@ -174,21 +173,18 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="FuseTransposeMatmul",
-        variants=always("FuseTransposeMatmul()"),
         stages=(Stage.RAW,),
         ops_alike=True,
         cost=1.0,
     ),
     PassContract(
         name="RewriteDataflowReshape",
-        variants=always("RewriteDataflowReshape()"),
         stages=(Stage.TIR_FUSED, Stage.LEGALIZED, Stage.IMPERATIVE),
         post=_reshapes,
         cost=0.2,
     ),
     PassContract(
         name="DataflowUseInplaceCalls",
-        variants=always("DataflowUseInplaceCalls()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_in_place,
         ops_alike=True,

@@ -11,7 +11,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..inspect import attr, ops_used, prim_funcs
 from ..passcall import PassCall
-from .common import REWRITING, always
+from .common import REWRITING
 from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 # Desired layouts of data, weight and (as a third one) output; the first is the usual one.
@@ -116,7 +116,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="OptimizeLayoutTransform",
-        variants=always("OptimizeLayoutTransform()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
         inside=REWRITING,
         cost=0.3,

@@ -28,7 +28,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..values.meaningless import meaningless
-from .common import DEAD_CODE, always, argument, named_functions, spelled
+from .common import DEAD_CODE, argument, named_functions, spelled
 
 CUSTOM = {
     "relax.add": "lambda bb, call: bb.call_te(topi.add, call.args[1], call.args[0])",
@@ -220,7 +220,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AnnotateTIROpPattern",
-        variants=always("AnnotateTIROpPattern()"),
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_annotated,
         cost=0.2,
@@ -257,7 +256,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="FoldConstant",
-        variants=always("FoldConstant()"),
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_folded,
         exemptions=(

@@ -197,14 +197,12 @@ def _has_system_lib_prefix(mod: tvm.IRModule, call: PassCall) -> bool:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ToNonDataflow",
-        variants=always("ToNonDataflow()"),
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         post=_no_dataflow,
         cost=0.1,
     ),
     PassContract(
         name="RemovePurityChecking",
-        variants=always("RemovePurityChecking()"),
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         # Docstring: "Should be used after ToNonDataflow()".
         requires=_after_to_non_dataflow,
@@ -213,14 +211,12 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="CallTIRRewrite",
-        variants=always("CallTIRRewrite()"),
         stages=(Stage.IMPERATIVE, Stage.REWRITTEN),
         post=_tensors_allocated,
         cost=0.2,
     ),
     PassContract(
         name="LowerRuntimeBuiltin",
-        variants=always("LowerRuntimeBuiltin()"),
         stages=(Stage.KILLED, Stage.BUILTINS_LOWERED),
         relation=Relation.LOWERED,
         post=_vm_intrinsics,
@@ -234,7 +230,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ComputePrimValue",
-        variants=always("ComputePrimValue()"),
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
         post=_prim_values_computed,
         cost=0.1,
@@ -270,7 +265,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AttachGlobalSymbol",
-        variants=always("AttachGlobalSymbol()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
         reference=Reference(_right_symbols, unique=True),

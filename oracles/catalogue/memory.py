@@ -16,7 +16,6 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, nodes, op_name, relax_functions
 from ..passcall import PassCall
-from .common import always, sequences
 
 ALLOC_TENSOR = "relax.builtin.alloc_tensor"
 STORAGE = "relax.memory.alloc_storage"
@@ -163,7 +162,7 @@ def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     if (problem := _flows(after)) is not None:
         return problem
     for _, func in relax_functions(after):
-        results = {var for seq in sequences(func.body) for var in nodes(seq.body, relax.Var)}
+        results = {var for seq in nodes(func, relax.SeqExpr) for var in nodes(seq.body, relax.Var)}
         killed = {c.args[0] for c in calls_of(func) if op_name(c) in KILLS}
         used = {var for b in bindings_of(func) for var in nodes(b.value, relax.Var)}
         allocated = {b.var for op in (STORAGE, TENSOR) for b in _bound(func, op)}
@@ -212,7 +211,6 @@ def _workspace_given(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="StaticPlanBlockMemory",
-        variants=always("StaticPlanBlockMemory()"),
         stages=(Stage.REWRITTEN, Stage.PLANNED),
         post=_planned,
         exemptions=(
@@ -231,14 +229,12 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LowerAllocTensor",
-        variants=always("LowerAllocTensor()"),
         stages=(Stage.PLANNED, Stage.REWRITTEN, Stage.ALLOCATED),
         post=_alloc_lowered,
         cost=0.1,
     ),
     PassContract(
         name="KillAfterLastUse",
-        variants=always("KillAfterLastUse()"),
         stages=(Stage.ALLOCATED, Stage.PLANNED, Stage.KILLED),
         post=_all_killed,
         inside=("CanonicalizeBindings",),
@@ -276,7 +272,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AllocateWorkspace",
-        variants=always("AllocateWorkspace()"),
         stages=(Stage.RAW, Stage.FUSED),
         relation=Relation.WORKSPACE,
         post=_workspace_given,

@@ -11,18 +11,16 @@ from tvm import relax, tirx
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Reference, Rejection, Relation
-from ..inspect import attr, global_vars, is_public, public_functions, relax_functions
+from ..inspect import attr, global_vars, is_public, nodes, public_functions, relax_functions
 from ..passcall import PassCall
 from ..reference.lift_transform_params import lift_transform_params
 from .common import (
     CLEANUP,
     DEAD_CODE,
     PURE,
-    always,
     argument,
     named_functions,
     positional,
-    sequences,
     spelled,
 )
 
@@ -395,7 +393,7 @@ def _collect_used_outputs(
     func: relax.Function, outputs: dict[str, int], used: dict[str, set[int]]
 ) -> None:
     bound: dict[relax.Var, str] = {}
-    for seq in sequences(func.body):
+    for seq in reversed(nodes(func, relax.SeqExpr)):  # outer ones first
         bindings = [binding for block in seq.blocks for binding in block.bindings]
         for binding in bindings:
             value = binding.value
@@ -468,7 +466,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LazyGetInput",
-        variants=always("LazyGetInput()"),
         stages=LAZY,
         requires=_impossible_inputs,
         relation=Relation.LAZY_INPUT,
@@ -484,7 +481,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LazySetOutput",
-        variants=always("LazySetOutput()"),
         stages=LAZY,
         requires=_impossible_inputs,
         relation=Relation.LAZY_OUTPUT,
@@ -563,7 +559,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ExpandTupleArguments",
-        variants=always("ExpandTupleArguments()"),
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_expanded,
@@ -573,7 +568,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RemoveUnusedParameters",
-        variants=always("RemoveUnusedParameters()"),
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_parameters,
@@ -583,7 +577,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RemoveUnusedOutputs",
-        variants=always("RemoveUnusedOutputs()"),
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_outputs,

@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import PassContract
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
-from .common import CLEANUP, always
+from .common import CLEANUP
 
 EVERY_FORM = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
@@ -64,28 +64,24 @@ def _inlined(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str |
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="Normalize",
-        variants=always("Normalize()"),
         stages=EVERY_FORM,
         post=_normal,
         cost=0.1,
     ),
     PassContract(
         name="NormalizeGlobalVar",
-        variants=always("NormalizeGlobalVar()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_names_agree,
         cost=0.05,
     ),
     PassContract(
         name="LambdaLift",
-        variants=always("LambdaLift()"),
         stages=EVERY_FORM,
         post=_lifted,
         cost=0.2,
     ),
     PassContract(
         name="InlinePrivateFunctions",
-        variants=always("InlinePrivateFunctions()"),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_inlined,
         inside=CLEANUP,

@@ -8,6 +8,7 @@ which take the dtype of what they meet; everything else is of NumPy's type of th
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,6 @@ from .values import (
     INDEX,
     LIMIT,
     NATIVE,
-    Bounds,
     Storage,
     Value,
     constant,
@@ -29,13 +29,11 @@ from .values import (
     either_bounds,
     is_float,
     limits,
-    maximum_bounds,
-    minimum_bounds,
-    product_bounds,
-    quotient_bounds,
-    remainder_bounds,
+    remainder_limits,
     subscript,
 )
+
+Operation = Callable[[int, int], int]
 
 
 class Expressions:
@@ -157,14 +155,14 @@ class Expressions:
             return self.exact(a), b.text, False, False
         return a.text, b.text, a.weak and b.weak, a.lanes or b.lanes
 
-    def arithmetic(self, expr: Any, symbol: str, bounds: Bounds) -> Value:
+    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, weak, lanes = self.pair(a, b)
         if a.dtype == "bool":
             raise Unsupported(f"{symbol} of dtype bool")
         if a.dtype not in INDEX:
             return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes)
-        low, high = limits(bounds, a, b)
+        low, high = limits(operation, a, b)
         if weak and low is not None and low == high:
             return constant(low, a.dtype)
         return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes, low, high)
@@ -190,7 +188,7 @@ class Expressions:
             text = f"{'truncmod' if rest else 'truncdiv'}({left}, {right})"
         low = high = None
         if (floor or natural) and dtype in INDEX and b.low is not None and b.low > 0:
-            low, high = limits(remainder_bounds if rest else quotient_bounds, a, b)
+            low, high = remainder_limits(a, b) if rest else limits(operator.floordiv, a, b)
             if weak and low is not None and low == high:
                 return constant(low, dtype)
         return Value(text, dtype, weak, lanes, low, high)
@@ -208,7 +206,7 @@ class Expressions:
             name = "min" if symbol == "<" else "max"
         else:
             name = "minimum" if symbol == "<" else "maximum"
-        low, high = limits(minimum_bounds if symbol == "<" else maximum_bounds, a, b)
+        low, high = limits(min if symbol == "<" else max, a, b)
         return Value(f"{name}({left}, {right})", a.dtype, weak, lanes, low, high)
 
     def comparison(self, expr: Any, symbol: str) -> Value:
@@ -400,9 +398,9 @@ VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
     tvm.ir.TensorLoad: lambda t, e: t.load(e),
     tvm.ir.Call: lambda t, e: t.call(e),
     prim.Cast: lambda t, e: t.cast(e),
-    prim.Add: lambda t, e: t.arithmetic(e, "+", lambda a, b, c, d: (a + c, b + d)),
-    prim.Sub: lambda t, e: t.arithmetic(e, "-", lambda a, b, c, d: (a - d, b - c)),
-    prim.Mul: lambda t, e: t.arithmetic(e, "*", product_bounds),
+    prim.Add: lambda t, e: t.arithmetic(e, "+", operator.add),
+    prim.Sub: lambda t, e: t.arithmetic(e, "-", operator.sub),
+    prim.Mul: lambda t, e: t.arithmetic(e, "*", operator.mul),
     prim.Div: lambda t, e: t.division(e, floor=False, rest=False),
     prim.Mod: lambda t, e: t.division(e, floor=False, rest=True),
     prim.FloorDiv: lambda t, e: t.division(e, floor=True, rest=False),

@@ -66,17 +66,12 @@ def _axis(data: Any, axis: int) -> int:
     return axis + data.ndim if axis < 0 else axis
 
 
-PACKED: Mapping[str, tuple[str, tuple[int, ...]]] = {
-    "tvm.contrib.sort.argsort": ("packed_argsort", (1,)),
-    "tvm.contrib.sort.sort": ("packed_sort", (1,)),
-    "tvm.contrib.sort.topk": ("packed_topk", (1, 2)),
-    "tvm.contrib.sort.argsort_nms": ("packed_argsort_nms", (2,)),
+PACKED: Mapping[str, tuple[Callable[..., None], tuple[int, ...]]] = {
+    "tvm.contrib.sort.argsort": (argsort, (1,)),
+    "tvm.contrib.sort.sort": (sort, (1,)),
+    "tvm.contrib.sort.topk": (topk, (1, 2)),
+    "tvm.contrib.sort.argsort_nms": (argsort_nms, (2,)),
 }
-"""What generated programs call them, and which of their arrays they write."""
+"""By name: what computes them, and which of their arrays they write."""
 
-NAMES: Mapping[str, Callable[..., None]] = {
-    "packed_argsort": argsort,
-    "packed_sort": sort,
-    "packed_topk": topk,
-    "packed_argsort_nms": argsort_nms,
-}
+NAMES = {f"packed_{function.__name__}": function for function, _ in PACKED.values()}

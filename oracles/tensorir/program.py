@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ STEPS = 2_000_000
 """Iterations of Python loops that one call may take."""
 
 CACHE = 4096
-"""Programs that are kept, counted by the functions that have them."""
+"""Functions whose programs are kept."""
 
 NOTES = ("global_symbol", "op_pattern", "tirx.noalias")
 """Attributes that many functions differ in that otherwise are equal; programs use none."""
@@ -101,22 +100,21 @@ def translate(func: tirx.PrimFunc) -> Program:
     Raises:
         Unsupported: something in it is not known.
     """
-    key = tvm_ffi.StructuralKey(func)
-    program = _PROGRAMS.get(key)
-    if program is None:
-        for name in NOTES:
-            func = func.without_attr(name)
-        plain = tvm_ffi.StructuralKey(func)
-        program = _PROGRAMS.get(plain) or Program(func)
-        _PROGRAMS[plain] = program
-    _PROGRAMS[key] = program
-    _PROGRAMS.move_to_end(key)
-    while len(_PROGRAMS) > CACHE:
-        _PROGRAMS.popitem(last=False)
-    return program
+    return _program(tvm_ffi.StructuralKey(func))
 
 
-_PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
+@functools.lru_cache(CACHE)
+def _program(key: tvm_ffi.StructuralKey) -> Program:
+    func = key.key
+    for name in NOTES:
+        func = func.without_attr(name)
+    return _program_without_notes(tvm_ffi.StructuralKey(func))
+
+
+@functools.lru_cache(CACHE)
+def _program_without_notes(key: tvm_ffi.StructuralKey) -> Program:
+    return Program(key.key)
+
 
 _SPACE = dict(NAMES)
 """The global names of all programs; none of them defines one."""

@@ -210,53 +210,29 @@ def _extreme(ufunc: Any, choose: Any, old: Any, values: Any, *axes: Sequence[int
     return np.reshape(result, np.shape(old))[()]
 
 
-def fold_add(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    """`old` and all values along axes added up; `axes` are their heights and their lengths."""
-    return _in_order(np.add, old, values, *axes)
-
-
-def fold_mul(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _in_order(np.multiply, old, values, *axes)
-
-
-def fold_min(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _extreme(np.minimum, lesser, old, values, *axes)
-
-
-def fold_max(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _extreme(np.maximum, greater, old, values, *axes)
-
-
-def fold_and(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _at_once(np.logical_and, old, values, *axes)
-
-
-def fold_or(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _at_once(np.logical_or, old, values, *axes)
-
-
-def fold_bitand(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _at_once(np.bitwise_and, old, values, *axes)
-
-
-def fold_bitor(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _at_once(np.bitwise_or, old, values, *axes)
-
-
-def fold_bitxor(old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    return _at_once(np.bitwise_xor, old, values, *axes)
+FOLDS: Mapping[str, Any] = {
+    "fold_add": functools.partial(_in_order, np.add),
+    "fold_mul": functools.partial(_in_order, np.multiply),
+    "fold_min": functools.partial(_extreme, np.minimum, lesser),
+    "fold_max": functools.partial(_extreme, np.maximum, greater),
+    "fold_and": functools.partial(_at_once, np.logical_and),
+    "fold_or": functools.partial(_at_once, np.logical_or),
+    "fold_bitand": functools.partial(_at_once, np.bitwise_and),
+    "fold_bitor": functools.partial(_at_once, np.bitwise_or),
+    "fold_bitxor": functools.partial(_at_once, np.bitwise_xor),
+}
+"""`fold_*(old, values, heights, lengths)`: `old` and all values along these axes in one."""
 
 
 NAMES: Mapping[str, Any] = {
     **INTRINSICS,
     **PACKED,
+    **FOLDS,
     **{
         function.__name__: function
         for function in (
             *(dims, shaped, mismatch, failed, too_large, alloc, region, offset, view),
             *(span, chunks, own, put),
-            *(fold_add, fold_mul, fold_min, fold_max, fold_and, fold_or),
-            *(fold_bitand, fold_bitor, fold_bitxor),
         )
     },
 }

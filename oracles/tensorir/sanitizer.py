@@ -21,7 +21,7 @@ what else a block may access, and the blocks of external operators declare none 
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -66,7 +66,7 @@ def checked_run(
     """`sanitize`, and the arguments as the PrimFunc leaves them."""
     if len(args) != len(func.params):
         raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
-    program = _program(func, outputs)
+    program = _program(tvm_ffi.StructuralKey(func), frozenset(outputs))
     aliased = _aliased(func, args, program.writes)
     if aliased is not None:
         return aliased, list(args)
@@ -98,17 +98,9 @@ class _Program:
         self.run: Callable[..., Any] = space["program"]
 
 
-def _program(func: tirx.PrimFunc, outputs: Collection[int]) -> _Program:
-    key = (tvm_ffi.StructuralKey(func), frozenset(outputs))
-    program = _PROGRAMS.get(key)
-    if program is None:
-        program = _PROGRAMS[key] = _Program(func, outputs)
-        if len(_PROGRAMS) > CACHE:
-            _PROGRAMS.popitem(last=False)
-    return program
-
-
-_PROGRAMS: OrderedDict[Any, _Program] = OrderedDict()
+@functools.lru_cache(CACHE)
+def _program(key: tvm_ffi.StructuralKey, outputs: frozenset[int]) -> _Program:
+    return _Program(key.key, outputs)
 
 
 def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) -> Fault | None:

@@ -15,9 +15,10 @@ from tvm import tirx
 
 from ..errors import Unsupported
 from .dependence import Plan
+from .expressions import Operation
 from .sanitizer_races import SPATIAL, meetings, spatial, unordered, variables
 from .statements import REDUCE, Statements
-from .values import INDEX, Bounds, Storage, Value, dtype_of, is_float
+from .values import INDEX, Storage, Value, dtype_of, is_float
 
 PER_STEP = 64
 """Elements of an allocation that count as one step."""
@@ -323,8 +324,8 @@ class Checked(Statements):
 
     # Arithmetic without a meaning
 
-    def arithmetic(self, expr: Any, symbol: str, bounds: Bounds) -> Value:
-        value = super().arithmetic(expr, symbol, bounds)
+    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
+        value = super().arithmetic(expr, symbol, operation)
         if not (self._indexing and value.weak and value.dtype in INDEX and value.low is None):
             return value
         text = f"fits({value.text}, {value.dtype[3:]}, {self.site(expr=expr)})"

@@ -353,7 +353,7 @@ class Statements(Expressions):
                 texts.append(self.array(arg.args, written=position in outputs))
             else:
                 texts.append(self.value(arg).text)
-        self.emit(f"{function}({', '.join(texts)})")
+        self.emit(f"packed_{function.__name__}({', '.join(texts)})")
 
     def array(self, args: Sequence[Any], *, written: bool) -> str:
         """An array made on the stack: data, shape, strides, rank, an element, offset."""
@@ -372,9 +372,6 @@ class Statements(Expressions):
         if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
             raise Unsupported(f"address {data}")
         return self.storage(data.args[0])
-
-    def return_(self, stmt: Any) -> None:
-        self.emit(f"return {self.value(stmt.value).text}")
 
 
 def type_name(dtype: str) -> str:
@@ -403,10 +400,6 @@ def _product(a: Value, b: Value) -> Value:
     return Value(f"({a.text} * {b.text})", a.dtype, True)
 
 
-def _leave(word: str) -> Callable[[Statements, Any], None]:
-    return lambda t, s: t.emit(word)
-
-
 VISIT: Mapping[type, Callable[[Any, Any], None]] = {
     tirx.SeqStmt: lambda t, s: t.sequence(s),
     tirx.For: lambda t, s: t.loop(s),
@@ -420,8 +413,8 @@ VISIT: Mapping[type, Callable[[Any, Any], None]] = {
     tirx.AssertStmt: lambda t, s: t.assertion(s),
     tirx.AttrStmt: lambda t, s: t.attribute(s),
     tirx.Evaluate: lambda t, s: t.evaluate(s),
-    tirx.stmt.Return: lambda t, s: t.return_(s),
-    tirx.stmt.Break: _leave("break"),
-    tirx.stmt.Continue: _leave("continue"),
+    tirx.stmt.Return: lambda t, s: t.emit(f"return {t.value(s.value).text}"),
+    tirx.stmt.Break: lambda t, s: t.emit("break"),
+    tirx.stmt.Continue: lambda t, s: t.emit("continue"),
 }
 """What translates each kind of statement."""

@@ -52,9 +52,6 @@ class Storage:
     """How many loops stood around its allocation."""
 
 
-Bounds = Callable[[int, int, int, int], tuple[int, int]]
-"""Bounds of a result from the bounds of two operands."""
-
 LIMIT = 1 << 31
 """The first number that is too large for an int32."""
 
@@ -86,13 +83,28 @@ def subscript(indices: Sequence[Value]) -> str:
     return ", ".join(index.text for index in indices) if indices else "()"
 
 
-def limits(bounds: Bounds, a: Value, b: Value) -> tuple[int | None, int | None]:
-    """Bounds of a result; none where those of an operand are missing or the dtype overflows."""
+def limits(
+    operation: Callable[[int, int], int], a: Value, b: Value
+) -> tuple[int | None, int | None]:
+    """Bounds of an operation that is monotonic in each operand.
+
+    There are none where those of an operand are missing or the dtype overflows.
+    """
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None
-    low, high = bounds(a.low, a.high, b.low, b.high)
+    corners = [operation(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     half = LIMIT if a.dtype == "int32" else LIMIT << 32
-    return (low, high) if -half <= low and high < half else (None, None)
+    inside = -half <= min(corners) and max(corners) < half
+    return (min(corners), max(corners)) if inside else (None, None)
+
+
+def remainder_limits(a: Value, b: Value) -> tuple[int | None, int | None]:
+    """Bounds of the remainder of a division by a positive number that is rounded down."""
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return None, None
+    if b.low == b.high and a.low // b.low == a.high // b.low:
+        return a.low % b.low, a.high % b.low
+    return 0, b.high - 1
 
 
 def either_bounds(a: Value, b: Value) -> tuple[int | None, int | None]:
@@ -100,32 +112,3 @@ def either_bounds(a: Value, b: Value) -> tuple[int | None, int | None]:
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None
     return min(a.low, b.low), max(a.high, b.high)
-
-
-def product_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    """Bounds of a product."""
-    corners = (a * c, a * d, b * c, b * d)
-    return min(corners), max(corners)
-
-
-def quotient_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    """Bounds of a quotient that is rounded down; the divisor is positive."""
-    corners = (a // c, a // d, b // c, b // d)
-    return min(corners), max(corners)
-
-
-def remainder_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    """Bounds of the remainder of a division that is rounded down."""
-    if c == d and a // c == b // c:
-        return a % c, b % c
-    return 0, d - 1
-
-
-def minimum_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    """Bounds of the smaller of two numbers."""
-    return min(a, c), min(b, d)
-
-
-def maximum_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    """Bounds of the larger of two numbers."""
-    return max(a, c), max(b, d)

@@ -95,8 +95,8 @@ def test_contracts_are_well_made(contract: PassContract) -> None:
     for limit in (*contract.exemptions, *contract.rejections):
         assert limit.source.strip()
     for data in (b"", bytes(range(40)), bytes(range(255, 155, -3))):
-        call = contract.variants(Choices(data), Model)
-        assert call == contract.variants(Choices(data), Model)
+        call = contract.choose(Choices(data), Model)
+        assert call == contract.choose(Choices(data), Model)
         if call is not None:
             assert call.name == contract.name
             assert isinstance(call.build(), tvm.transform.Pass)
@@ -357,7 +357,7 @@ def test_post_conditions_accept_what_the_pass_does(name: str) -> None:
             continue
         for stage in contract.stages:
             before = advance(mod, stage)
-            call = contract.variants(Choices(b""), before)
+            call = contract.choose(Choices(b""), before)
             if call is not None and contract.requires(before) is None:
                 assert contract.post(before, call.run(before), call) is None
                 applied += 1

@@ -100,7 +100,7 @@ def test_dead_functions_and_kept_entries_are_distinguished() -> None:
 def test_sorting_keeps_the_bindings() -> None:
     contract = catalogue["TopologicalSort"]
     for data in (b"", b"\1\1", b"\1\0", b"\0\1"):
-        call = contract.variants(Choices(data), Chains)
+        call = contract.choose(Choices(data), Chains)
         assert call is not None
         assert contract.post(Chains, call.run(Chains), call) is None
         message = contract.post(Chains, OtherChains, call)

@@ -222,7 +222,7 @@ def test_passes_without_anything_to_do_give_a_reason() -> None:
     assert "transform_params" in (catalogue["LazyTransformParams"].requires(Plain) or "")
     for name in ("ExpandTupleArguments", "RemoveUnusedParameters", "RemoveUnusedOutputs"):
         assert catalogue[name].requires(Plain) == "no internal function (docstring)"
-    assert catalogue["BindSymbolicVars"].variants(Choices(b""), Plain) is None
+    assert catalogue["BindSymbolicVars"].choose(Choices(b""), Plain) is None
 
 
 def test_an_impossible_num_input_is_no_input_for_the_passes() -> None:
@@ -236,6 +236,6 @@ def test_the_arguments_fit_the_module(name: str) -> None:
     contract = catalogue[name]
     source = random.Random(1)
     for _ in range(12):
-        call = contract.variants(Choices(source.randbytes(16)), Weighted)
+        call = contract.choose(Choices(source.randbytes(16)), Weighted)
         assert call is not None
         assert contract.post(Weighted, call.run(Weighted), call) is None

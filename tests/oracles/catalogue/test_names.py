@@ -34,7 +34,7 @@ def test_a_pass_applies_or_the_contract_states_why_not(
 ) -> None:
     draws = random.Random(0)
     data = [b"", *(draws.randbytes(64) for _ in range(6))]
-    calls = [contract.variants(Choices(each), mod) for each in data]
+    calls = [contract.choose(Choices(each), mod) for each in data]
     reason = contract.requires(mod)
     if None in calls:
         assert set(calls) == {None}

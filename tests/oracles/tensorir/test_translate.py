@@ -206,13 +206,12 @@ def test_attributes_make_no_other_program() -> None:
     assert translate(copy) is translate(two_blocks)
 
 
-def test_few_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_module, "CACHE", 3)
-    programs = program_module._PROGRAMS
-    programs.clear()
-    for func in (two_blocks, regions, views, scalars):
-        translate(func)
-    assert len(programs) == 3
+def test_a_bounded_number_of_programs_is_kept() -> None:
+    translate(two_blocks)
+    for kept in (program_module._program, program_module._program_without_notes):
+        info = kept.cache_info()
+        assert info.maxsize == program_module.CACHE
+        assert 0 < info.currsize <= program_module.CACHE
 
 
 @T.prim_func
