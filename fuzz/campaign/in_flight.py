@@ -20,26 +20,6 @@ _WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
 
 
 @dataclass(slots=True)
-class _Replies:
-    """Replies, and their counts, which are read much more often."""
-
-    replies: list[Reply] = field(default_factory=list)
-    checks: int = 0
-    violations: int = 0
-    modules: set[int] = field(default_factory=set)
-
-    def add(self, reply: Reply) -> None:
-        self.replies.append(reply)
-        match reply:
-            case Result(value=StageDone() as done):
-                self.checks += done.checks
-            case Result(value=Violated()) | Died():
-                self.violations += 1
-            case Result(value=ModuleDone(index=index)):
-                self.modules.add(index)
-
-
-@dataclass(slots=True)
 class InFlight:
     """A block, and all replies to it so far."""
 
@@ -50,44 +30,43 @@ class InFlight:
     job: int = 0
     position: Position | None = None
     done: bool = False
-    _settled: _Replies = field(default_factory=_Replies)
-    """Of processes that have ended."""
-    _current: _Replies = field(default_factory=_Replies)
-    """Of the one that runs now: discarded if its job starts again."""
-
-    def add(self, reply: Reply) -> None:
-        """Add a reply of the process that runs now."""
-        self._current.add(reply)
-
-    def discard(self) -> None:
-        """Drop the replies of the process that ran: its job starts again."""
-        self._current = _Replies()
-
-    def settle(self, died: Died) -> None:
-        """Keep the replies of the process for good, and that it died."""
-        for reply in (*self._current.replies, died):
-            self._settled.add(reply)
-        self.discard()
-
-    @property
-    def replies(self) -> list[Reply]:
-        """All replies that count, in order."""
-        return self._settled.replies + self._current.replies
-
-    @property
-    def checks(self) -> int:
-        """Reported so far."""
-        return self._settled.checks + self._current.checks
-
-    @property
-    def violations(self) -> int:
-        """Reported so far, deaths included."""
-        return self._settled.violations + self._current.violations
+    replies: list[Reply] = field(default_factory=list)
+    """All that count, in order."""
+    checks: int = 0
+    violations: int = 0
+    """Deaths included."""
+    indices: set[int] = field(default_factory=set)
+    """Of the modules that are done."""
+    _settled: int = 0
+    """So many replies are of processes that have ended."""
 
     @property
     def modules(self) -> int:
         """Done so far."""
-        return len(self._settled.modules | self._current.modules)
+        return len(self.indices)
+
+    def add(self, reply: Reply) -> None:
+        """Add a reply of the process that runs now."""
+        self.replies.append(reply)
+        match reply:
+            case Result(value=StageDone() as done):
+                self.checks += done.checks
+            case Result(value=Violated()) | Died():
+                self.violations += 1
+            case Result(value=ModuleDone(index=index)):
+                self.indices.add(index)
+
+    def discard(self) -> None:
+        """Drop the replies of the process that ran: its job starts again."""
+        settled = self.replies[: self._settled]
+        self.replies, self.checks, self.violations, self.indices = [], 0, 0, set()
+        for reply in settled:
+            self.add(reply)
+
+    def settle(self, died: Died) -> None:
+        """Keep the replies of the process for good, and that it died."""
+        self.add(died)
+        self._settled = len(self.replies)
 
     def stats(self) -> dict[str, PassStats]:
         """By item of the schedule."""
@@ -124,7 +103,7 @@ class InFlight:
 
     def _banned(self) -> tuple[str, ...]:
         deaths: Counter[str] = Counter()
-        for reply in self._settled.replies:
+        for reply in self.replies[: self._settled]:
             if isinstance(reply, Died) and reply.position is not None:
                 deaths[reply.position.item] += _WEIGHTS.get(reply.death, 1)
         return tuple(name for name, count in deaths.items() if count >= DEATHS)
