@@ -9,7 +9,8 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 from ...generators.tvm_api import versions
 from ...oracles.passcall import BadPass
@@ -78,15 +79,15 @@ class Triage:
         self.publishers = [publish]
         """Called in this order with each bug, once it is reduced."""
         self._on_confirmed = confirmed
-        self._queue: queue.PriorityQueue[tuple[int, int, Finding]] = queue.PriorityQueue()
+        self._queue: queue.PriorityQueue[tuple[int, int, Finding, State | None]] = (
+            queue.PriorityQueue()
+        )
         self._number = itertools.count()
         self._seen: set[str] = set()
         self._rows: set[str] = set()
         """Rows of which a finding was published."""
         self._deferred: list[tuple[Finding, State]] = []
-        """Not fully reduced while the campaign ran."""
-        self._states: dict[str, State] = {}
-        """By id: where the reduction of a deferred finding continues."""
+        """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
         self._deadline: float | None = None
         """Of all reduction; None while the campaign runs."""
@@ -120,7 +121,7 @@ class Triage:
                 return
             self._seen.add(finding.id)
         self.store.pend(finding)
-        self._queue.put((CONFIRM, next(self._number), finding))
+        self._enqueue(CONFIRM, finding)
 
     def take_up(self, passes: Collection[str] | None = None) -> None:
         """Add what earlier sessions left pending in the store, if it is of the installed TVM.
@@ -165,8 +166,7 @@ class Triage:
         with self._lock:
             self._deadline = time.monotonic() + seconds
             for finding, state in self._deferred:
-                self._states[finding.id] = state
-                self._queue.put((DEFERRED, next(self._number), finding))
+                self._enqueue(DEFERRED, finding, state)
             self._deferred.clear()
         self._start_threads(self._executor.workers)
         try:
@@ -197,6 +197,9 @@ class Triage:
         """Reduce nothing more; only confirm and reproduce."""
         self._deadline = time.monotonic()
 
+    def _enqueue(self, priority: int, finding: Finding, state: State | None = None) -> None:
+        self._queue.put((priority, next(self._number), finding, state))
+
     def _start_threads(self, threads: int) -> None:
         while len(self._threads) < threads:
             thread = threading.Thread(target=self._work, name="triage", daemon=True)
@@ -206,12 +209,12 @@ class Triage:
     def _work(self) -> None:
         while not self._stop and self._disk_lost is None:
             try:
-                priority, _, finding = self._queue.get(timeout=0.2)
+                priority, _, finding, state = self._queue.get(timeout=0.2)
             except queue.Empty:
                 continue
             try:
                 with watched(tempfile.gettempdir()):
-                    self._process(priority, finding)
+                    self._process(priority, finding, state)
             except DiskFailure as error:
                 self._disk_lost = error
             except Exception:
@@ -220,12 +223,12 @@ class Triage:
             finally:
                 self._queue.task_done()
 
-    def _process(self, priority: int, finding: Finding) -> None:
+    def _process(self, priority: int, finding: Finding, state: State | None) -> None:
         try:
             if priority == CONFIRM:
                 self._confirm(finding)
             else:
-                self._finish(finding)
+                self._finish(finding, state)
         except (UserError, BadPass) as error:
             self.user_errors[str(error)] = None
             if finding.confirmed:
@@ -269,13 +272,13 @@ class Triage:
         self._reduce(confirmed)
 
     def _reduce(self, confirmed: Finding) -> None:
-        self._queue.put((REDUCE, next(self._number), confirmed))
+        self._enqueue(REDUCE, confirmed)
         self._on_confirmed(confirmed)
 
-    def _finish(self, finding: Finding) -> None:
+    def _finish(self, finding: Finding, state: State | None) -> None:
         smaller = finding
         if not finding.reduced:
-            result = self._minimized(finding)
+            result = self._minimized(finding, state)
             if result is not None:
                 smaller = result.finding
                 if not smaller.reduced and self._defer(smaller, result.state):
@@ -291,20 +294,12 @@ class Triage:
 
     def _shown(self, finding: Finding) -> Finding:
         """The finding with its exhibit and evidence, so that a reader need not run the pass."""
-        try:
+        with self._optional(finding):
             evidence = take_evidence(self._executor, finding)
             finding = dataclasses.replace(finding, evidence=evidence)
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
-        except UserError as error:
-            self.user_errors[str(error)] = None
-            return finding
-        except Exception as error:  # the finding is valid without it
-            if is_failure(error):
-                raise
-            self._fault(finding)
-            return finding
 
-    def _minimized(self, finding: Finding) -> Minimized | None:
+    def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
         """The reduced finding; None where no time is left."""
         deadline = time.monotonic() + self._reduction_time()
         if time.monotonic() >= deadline:
@@ -312,8 +307,10 @@ class Triage:
         result = minimized(
             self._executor,
             finding,
-            self._states.get(finding.id),
-            over=lambda: self._stop or time.monotonic() >= self._latest(deadline),
+            state,
+            over=lambda: (
+                self._stop or time.monotonic() >= min(deadline, self._deadline or deadline)
+            ),
         )
         self.faults += result.faults
         for other in result.others:
@@ -331,10 +328,6 @@ class Triage:
         self.store.put(finding)
         return True
 
-    def _latest(self, deadline: float) -> float:
-        """The deadline, unless `hurry` has set an earlier one."""
-        return deadline if self._deadline is None else min(deadline, self._deadline)
-
     def _reduction_time(self) -> float:
         if self._deadline is None:
             return REDUCE_SECONDS
@@ -343,16 +336,9 @@ class Triage:
 
     def _publish_once(self, finding: Finding) -> None:
         """Publish each bug once, however many findings show it."""
-        try:
+        row = finding.id
+        with self._optional(finding):
             row = place(self.store, finding, self._executor)
-        except UserError as error:
-            self.user_errors[str(error)] = None
-            row = finding.id
-        except Exception as error:
-            if is_failure(error):
-                raise
-            self._fault(finding)
-            row = finding.id
         with self._lock:
             self.published.append(finding)
             new = row not in self._rows
@@ -361,6 +347,18 @@ class Triage:
             for publish in self.publishers:
                 publish(finding)
         self.store.settle(finding.id)
+
+    @contextmanager
+    def _optional(self, finding: Finding) -> Iterator[None]:
+        """The finding is valid without what is done inside: errors are recorded."""
+        try:
+            yield
+        except UserError as error:
+            self.user_errors[str(error)] = None
+        except Exception as error:
+            if is_failure(error):
+                raise
+            self._fault(finding)
 
     def _fault(self, finding: Finding) -> None:
         """Record the exception that is being handled."""
