@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Collection, Iterable
 
+import psutil
 import tvm
 
 from ...generators.tvm_api import save_json, versions
@@ -144,7 +145,7 @@ def _died(call: PassCall, module: str) -> Violation | None:
             left = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # somebody else's, just being written or removed
-        if _alive(left["pid"]) or left["identity"] != _identity(call, module):
+        if psutil.pid_exists(left["pid"]) or left["identity"] != _identity(call, module):
             continue
         path.unlink(missing_ok=True)
         return Violation(
@@ -156,16 +157,6 @@ def _died(call: PassCall, module: str) -> Violation | None:
             key=(),
         )
     return None
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # somebody else's
-    return True
 
 
 def _identity(call: PassCall, module: str) -> str:
