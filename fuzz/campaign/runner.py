@@ -10,13 +10,11 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...generators.tvm_api import versions
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError
-from ..process.protocol import Identity
 from ..user_input.errors import UserError
 from .campaign import CampaignConfig
 from .campaign import run as campaign
@@ -24,21 +22,6 @@ from .events import BlockDone, Event, Fault, Finished, Found
 from .recorder import Recorder, begin
 from .state import State
 from .triage import Triage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignResult:
-    """What a campaign did and found."""
-
-    finished: Finished
-    known: frozenset[Identity]
-    """The violations that are known bugs."""
-    faults: tuple[str, ...]
-    """Errors of the harness itself."""
-    user_errors: tuple[str, ...]
-    """Why passes of the user's could no longer be loaded."""
-    lost: str | None
-    """Why the workers of the campaign could not be kept alive."""
 
 
 def _ignore(event: Event) -> None:
@@ -92,8 +75,8 @@ class CampaignRunner:
         """Ids of the violations that are known bugs."""
         self.faults: list[str] = []
         """Of the campaign; the triage has its own."""
-        self._mistakes: dict[str, None] = {}
-        self._lost: str | None = None
+        self.lost: str | None = None
+        """Why the workers of the campaign could not be kept alive."""
         self._finished: Finished | None = None
         self._versions = versions()
         self._exempt = {target.name: target.exempt for target in config.targets}
@@ -131,8 +114,8 @@ class CampaignRunner:
     def run(self) -> Finished:
         """Fuzz until the budget is used up, or `stop` is set.
 
-        If the workers are lost, or a pass can no longer be loaded, the campaign ends, and `result`
-        has the reason.
+        If the workers are lost, or a pass can no longer be loaded, the campaign ends; `lost` or
+        the triage's `user_errors` has the reason.
 
         Raises:
             DiskFailure: findings can no longer be written.
@@ -145,9 +128,9 @@ class CampaignRunner:
                     self._take(event)
                     self._listen(event)
             except ExecutorError as error:
-                self._lost = str(error)
+                self.lost = str(error)
             except UserError as error:
-                self._mistakes[str(error)] = None
+                self._triage.user_errors[str(error)] = None
         if self.recorder is not None:
             self.recorder.checkpoint(self.state)
         return self._done()
@@ -155,7 +138,8 @@ class CampaignRunner:
     def _take(self, event: Event) -> None:
         match event:
             case Found():
-                finding = self._finding(event)
+                names = (name for call in event.calls for name in self._exempt.get(call.name, ()))
+                finding = event.finding(self._versions, tuple(names))
                 if self._accept(finding) and self._triage.report(finding):
                     self.known.add(finding.id)
             case Fault():
@@ -167,16 +151,10 @@ class CampaignRunner:
             case Finished():
                 self._finished = event
 
-    def result(self) -> CampaignResult:
-        """What came of it so far: findings may still be in the triage."""
-        finished = self._done()
-        return CampaignResult(
-            finished=finished,
-            known=frozenset(each for each in finished.occurrences if id_of(each) in self.known),
-            faults=(*self.faults, *self._triage.faults),
-            user_errors=tuple({**self._mistakes, **self._triage.user_errors}),
-            lost=self._lost,
-        )
+    @property
+    def all_faults(self) -> tuple[str, ...]:
+        """Of the campaign and of its triage."""
+        return (*self.faults, *self._triage.faults)
 
     def end(self, *, interrupted: bool = False, fixed: Sequence[str] = ()) -> None:
         """Record the end of the run, when the triage is done.
@@ -187,7 +165,7 @@ class CampaignRunner:
         """
         assert self.recorder is not None, "the run is recorded"
         left = self.state if interrupted else None
-        self.recorder.end(self._done(), left, fixed, self.result().faults)
+        self.recorder.end(self._done(), left, fixed, self.all_faults)
 
     @property
     def done(self) -> State | Finished:
@@ -202,7 +180,3 @@ class CampaignRunner:
     def _knowns(self) -> Mapping[str, int]:
         expected = self._triage.expected
         return {} if expected is None else {k.name: n for k, n in expected.reports.items()}
-
-    def _finding(self, found: Found) -> Finding:
-        exempt = (name for call in found.calls for name in self._exempt.get(call.name, ()))
-        return found.finding(self._versions, tuple(exempt))

@@ -157,8 +157,8 @@ class _Hunt:
             accept=self._accept,
         )
         finished = runner.run()
-        if (lost := runner.result().lost) is not None:
-            raise ExecutorError(lost)
+        if runner.lost is not None:
+            raise ExecutorError(runner.lost)
         if self._confirmed is None:
             self._modules += finished.modules
         return runner.faults

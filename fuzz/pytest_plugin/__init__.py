@@ -6,12 +6,13 @@ something to do.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator, Mapping
 from typing import Any
 
 import pytest
 
-from . import gathered, items, options, plan
+from . import items, options, plan
 
 pytest_plugins = [f"{__name__}.corpus", f"{__name__}.fixture"]
 """With hooks of their own."""
@@ -27,12 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{items.MARKER}: a pass that --relaxfuzz fuzzes")
     settings = config.stash[options.SETTINGS] = options.settings(config)
     if hasattr(config, "workerinput"):
-        if (text := config.workerinput.get(plan.KEY)) is not None:
-            config.stash[plan.PLAN] = plan.Plan.from_json(text)
+        if (given := config.workerinput.get(plan.KEY)) is not None:
+            config.stash[plan.PLAN] = plan.Plan(**given)
     elif settings.passes:
         config.stash[plan.PLAN] = plan.plan(config, settings)
-        config.stash[gathered.GATHERED] = gathered.Gathered()
-        config.pluginmanager.register(config.stash[gathered.GATHERED])
+        gathered = config.stash[items.GATHERED] = items.Gathered()
+        config.pluginmanager.register(gathered)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -55,7 +56,7 @@ def pytest_configure_node(node: Any) -> None:
     """Send the plan to a worker of xdist."""
     chosen = node.config.stash.get(plan.PLAN, None)
     if chosen is not None:
-        node.workerinput[plan.KEY] = chosen.to_json()
+        node.workerinput[plan.KEY] = dataclasses.asdict(chosen)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -126,7 +127,7 @@ def pytest_report_teststatus(
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Sum up what the items did; with xdist, after its workers have ended."""
     chosen = session.config.stash.get(plan.PLAN, None)
-    if chosen is not None and chosen.run is not None and gathered.GATHERED in session.config.stash:
+    if chosen is not None and chosen.run is not None and items.GATHERED in session.config.stash:
         from .session import finish
 
         finish(session.config)

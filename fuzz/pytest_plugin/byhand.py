@@ -1,12 +1,13 @@
-"""What the fixture `relaxfuzz` does, and the options that its marker takes."""
+"""What the fixture `relaxfuzz` returns, and the options that its marker takes."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import tvm
 
 from ...generators.tvm_api import versions
@@ -26,7 +27,7 @@ from ..user_input.options import EXEMPT_INSTEAD, Relaxations
 from ..user_input.settings import read
 from ..user_input.targets import check_names, oracles_of, targets
 from ..user_input.unnamed_pass import UnnamedPass
-from .options import Settings
+from .options import ITEM, SETTINGS
 
 RESERVE = 0.25
 """Share of a time budget that is reserved for confirming and reducing findings."""
@@ -35,62 +36,46 @@ GRACE = 30.0
 """Seconds for that, if modules are the budget."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a marker, only those that are given."""
-
-    oracles: tuple[str, ...] | None
-    relaxations: Mapping[str, Any]
-    """By name of a field of `Relaxations`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Marker(Relaxations):
     oracles: tuple[str, ...] | None = None
 
 
-def options(given: Mapping[str, Any]) -> Options:
-    """Read the options of a marker.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a marker, only those that are given."""
 
-    Raises:
-        UserError: there is no such option, oracle, stage or pass, or a value has another type.
-    """
-    names = [field.name for field in dataclasses.fields(_Marker)]
-    for name in given:
-        if (instead := EXEMPT_INSTEAD.get(name.replace("_", "-"))) is not None:
-            raise UserError(f"{name} is now exempt=[{instead!r}]")
-        if name not in names:
-            raise UserError(f"no option {name!r}{near(name, names)}")
-    table = {
-        name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
-        for name, value in given.items()
-    }
-    marker = read(table, _Marker, "options")
-    oracles_of(marker.oracles)
-    check_names(marker)
-    relaxations = {name: getattr(marker, name) for name in given if name != "oracles"}
-    return Options(marker.oracles, relaxations)
+    oracles: tuple[str, ...] | None = None
+    relaxations: Mapping[str, Any] = field(default_factory=dict)
+    """By name of a field of `Relaxations`."""
 
+    @classmethod
+    def of(cls, item: pytest.Item) -> Options:
+        """Read the markers of a test.
 
-def check(
-    pass_: tvm.transform.Pass | str,
-    mod: tvm.IRModule,
-    options: Options | None,
-    promises: Relaxations | None,
-) -> None:
-    """See `RelaxFuzz.check`."""
-    __tracebackhide__ = True
-    call = called(pass_)
-    relaxations = _relaxations(options, promises)
-    if relaxations != Relaxations():
-        if call.factory is None and not isinstance(call, UnnamedPass):
-            raise UserError(
-                f"{pass_!r} is a pass of TVM, whose contract is in the catalogue: no option but "
-                "oracles can be given for it"
-            )
-        call = dataclasses.replace(call, like=relaxations.like)
-    oracles = None if options is None else options.oracles
-    check_pass(call, mod, oracles=oracles, exempt=relaxations.exempt)
+        Raises:
+            UserError: there is no such option, oracle, stage or pass, or a value has another type.
+        """
+        given: dict[str, Any] = {}
+        for mark in reversed(list(item.iter_markers("relaxfuzz"))):  # the closest comes first
+            if mark.args:
+                raise UserError(f"expected options by name but got {mark.args[0]!r}")
+            given |= mark.kwargs
+        names = [field.name for field in dataclasses.fields(_Marker)]
+        for name in given:
+            if (instead := EXEMPT_INSTEAD.get(name.replace("_", "-"))) is not None:
+                raise UserError(f"{name} is now exempt=[{instead!r}]")
+            if name not in names:
+                raise UserError(f"no option {name!r}{near(name, names)}")
+        table = {
+            name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
+            for name, value in given.items()
+        }
+        marker = read(table, _Marker, "options")
+        oracles_of(marker.oracles)
+        check_names(marker)
+        relaxations = {name: getattr(marker, name) for name in given if name != "oracles"}
+        return cls(marker.oracles, relaxations)
 
 
 class PassViolations(AssertionError):
@@ -105,64 +90,109 @@ class PassViolations(AssertionError):
         self.findings = findings
 
 
-def fuzz(
-    pass_: str,
-    settings: Settings,
-    options: Options | None,
-    promises: Relaxations | None,
-    *,
-    budget: str | None,
-    modules: int | None,
-    seed: int,
-) -> None:
-    """See `RelaxFuzz.fuzz`."""
-    __tracebackhide__ = True
-    if not isinstance(pass_, str):
-        raise UserError(
-            f"expected the name of a pass, as 'package.module:Name', but got {pass_!r}: it goes to "
-            "another process"
+class RelaxFuzz:
+    """Checks passes in a test, with the options of its marker `relaxfuzz`."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def check(self, pass_: tvm.transform.Pass | str, mod: tvm.IRModule) -> None:
+        """Check that a pass keeps its promises on a module; see `relaxfuzz.check_pass`.
+
+        Args:
+            pass_: by name, "FuseOps" or "package.module:Name": checked in a process of its own,
+                where it may crash. A pass object is checked in this process.
+
+        Raises:
+            PassViolation: it broke a promise.
+            UserError: there is no such pass, or an option does not apply.
+        """
+        __tracebackhide__ = True
+        call = called(pass_)
+        oracles, relaxations = self._options(pass_)
+        if relaxations != Relaxations():
+            if call.factory is None and not isinstance(call, UnnamedPass):
+                raise UserError(
+                    f"{pass_!r} is a pass of TVM, whose contract is in the catalogue: no option "
+                    "but oracles can be given for it"
+                )
+            call = dataclasses.replace(call, like=relaxations.like)
+        check_pass(call, mod, oracles=oracles, exempt=relaxations.exempt)
+
+    def fuzz(
+        self,
+        pass_: str,
+        *,
+        budget: str | None = None,
+        modules: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Check a pass on generated modules, in processes of its own.
+
+        Known bugs of the installed TVM, and those in folders of --relaxfuzz-known, are no failures.
+
+        Args:
+            pass_: "FuseOps" or "package.module:Name".
+            budget: a time, "10s" or "2m"; how much is checked then depends on the machine.
+            modules: the number of modules. At least one of both is given.
+            seed: the same seed gives the same modules.
+
+        Raises:
+            PassViolations: the pass broke promises; the message has all bugs, minimized.
+            UserError: there is no such pass, an option does not apply, or no module was checked.
+        """
+        __tracebackhide__ = True
+        if not isinstance(pass_, str):
+            raise UserError(
+                f"expected the name of a pass, as 'package.module:Name', but got {pass_!r}: "
+                "it goes to another process"
+            )
+        if budget is None and modules is None:
+            raise UserError("expected a budget: relaxfuzz.fuzz(..., budget='10s') or modules=200")
+        if modules is not None and modules < 1:
+            raise UserError(f"expected at least one module but got modules={modules!r}")
+        seconds = None if budget is None else parse_budget(budget, "budget =")
+        oracles, relaxations = self._options(pass_)
+        settings = self._config.stash[SETTINGS]
+        own = {} if relaxations == Relaxations() else {pass_: relaxations}
+        (target,) = targets([pass_], Relaxations(), own)
+        expected = Choice(folders=settings.known).load(versions()["tvm"])
+        config = CampaignConfig(
+            seed=seed,
+            targets=(target,),
+            seconds=None if seconds is None else seconds * (1 - RESERVE),
+            modules=modules,
+            oracles=oracles,
+            compositions=False,
+            avoid=expected.triggers((target,)),
         )
-    if budget is None and modules is None:
-        raise UserError("expected a budget: relaxfuzz.fuzz(..., budget='10s') or modules=200")
-    if modules is not None and modules < 1:
-        raise UserError(f"expected at least one module but got modules={modules!r}")
-    seconds = None if budget is None else parse_budget(budget, "budget =")
-    relaxations = _relaxations(options, promises)
-    own = {} if relaxations == Relaxations() else {pass_: relaxations}
-    (target,) = targets([pass_], Relaxations(), own)
-    expected = Choice(folders=settings.known).load(versions()["tvm"])
-    config = CampaignConfig(
-        seed=seed,
-        targets=(target,),
-        seconds=None if seconds is None else seconds * (1 - RESERVE),
-        modules=modules,
-        oracles=None if options is None else options.oracles,
-        compositions=False,
-        avoid=expected.triggers((target,)),
-    )
-    with Store(settings.out) as store:
-        found: list[Finding] = []
-        triage = Triage(store, pool(), found.append, expected=expected)
-        runner = CampaignRunner(config, pool(), triage, command="pytest")
-        finished = runner.run()
-        triage.drain(GRACE if seconds is None else seconds * RESERVE, lambda: None)
-        runner.end()
-        texts = [failure_text.whole(each, failure_text.hints(each, store)) for each in found]
-    result, tried = runner.result(), counted(finished.modules, "module")
-    if found:
-        head = f"{counted(len(found), 'bug')} of {target.name} in {tried}"
-        raise PassViolations(f"{head}\n\n" + "\n\n\n".join(texts), tuple(found))
-    if result.lost is not None:
-        raise ExecutorError(result.lost)
-    if result.user_errors:
-        raise UserError("\n".join(result.user_errors))
-    if result.faults:
-        raise RuntimeError("\n\n".join(["relaxfuzz itself failed:", *result.faults]))
-    if not finished.checks:
-        raise UserError(f"{target.name} did not apply to any of {tried}: nothing was checked")
+        with Store(settings.out) as store:
+            found: list[Finding] = []
+            triage = Triage(store, pool(), found.append, expected=expected)
+            runner = CampaignRunner(config, pool(), triage, command="pytest")
+            finished = runner.run()
+            triage.drain(GRACE if seconds is None else seconds * RESERVE, lambda: None)
+            runner.end()
+            texts = [failure_text.whole(each, failure_text.hints(each, store)) for each in found]
+        tried = counted(finished.modules, "module")
+        if found:
+            head = f"{counted(len(found), 'bug')} of {target.name} in {tried}"
+            raise PassViolations(f"{head}\n\n" + "\n\n\n".join(texts), tuple(found))
+        if runner.lost is not None:
+            raise ExecutorError(runner.lost)
+        if triage.user_errors:
+            raise UserError("\n".join(triage.user_errors))
+        if runner.all_faults:
+            raise RuntimeError("\n\n".join(["relaxfuzz itself failed:", *runner.all_faults]))
+        if not finished.checks:
+            raise UserError(f"{target.name} did not apply to any of {tried}: nothing was checked")
 
+    def __repr__(self) -> str:
+        return "relaxfuzz"
 
-def _relaxations(options: Options | None, promises: Relaxations | None) -> Relaxations:
-    """A marker wins over pyproject.toml."""
-    general = promises or Relaxations()
-    return general if options is None else dataclasses.replace(general, **options.relaxations)
+    def _options(self, pass_: object) -> tuple[tuple[str, ...] | None, Relaxations]:
+        """The oracles, and the relaxations of the pass; a marker wins over pyproject.toml."""
+        options = Options.of(self._config.stash[ITEM])
+        promises = self._config.stash[SETTINGS].promises
+        general = promises.get(pass_) if isinstance(pass_, str) else None
+        return options.oracles, dataclasses.replace(general or Relaxations(), **options.relaxations)

@@ -18,7 +18,7 @@ import pytest
 
 from ...corpus import Entry, entry
 from ..findings.script import is_reproducer
-from .failure import Failure
+from .items import Failure
 from .options import SETTINGS, in_part
 
 if TYPE_CHECKING:

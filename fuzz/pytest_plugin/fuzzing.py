@@ -19,18 +19,18 @@ from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Progress
-from ..campaign.runner import CampaignResult, CampaignRunner
+from ..campaign.runner import CampaignRunner
 from ..campaign.triage import Triage
 from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
 from ..findings.store import Store
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
-from ..process.serialize import typed
+from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
 from ..user_input.errors import UserError
 from . import results
-from .failure import Failure
+from .items import Failure
 from .options import SETTINGS
 from .plan import PLAN, RESULT, SPLIT, Shard
 from .results import Claim, Claims, ItemResult
@@ -136,11 +136,11 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
     campaign = _ItemCampaign(resources, shard, report)
     try:
         with resources.clock.running():
-            result = campaign.run()
+            campaign.run()
     except Failure:
         return  # -x: the session ends with the last report
     finally:
-        item.stash[RESULT] = campaign.item_result().to_json()
+        item.stash[RESULT] = plain(campaign.item_result())
     for known in campaign.expected.reports:
         with subtests.test(known.name):
             pytest.xfail(results.reason(known))
@@ -148,12 +148,7 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
         if oracle not in failed:
             with subtests.test(oracle):
                 pass
-    if result.lost is not None:
-        raise ExecutorError(result.lost)
-    if result.user_errors:
-        raise UserError("\n".join(result.user_errors))
-    if result.faults:
-        raise Failure("\n\n".join(["relaxfuzz itself failed:", *result.faults]))
+    campaign.check()
 
 
 class _Late(Exception):
@@ -189,7 +184,7 @@ class _ItemCampaign:
         )
         self._finished = False
 
-    def run(self) -> CampaignResult:
+    def run(self) -> None:
         try:
             if self._shard.number == 0:
                 self._triage.take_up({self._target.name})
@@ -200,7 +195,19 @@ class _ItemCampaign:
                 self._triage.drain(0.0, self._tick)
             raise
         self._finished = True
-        return self._runner.result()
+
+    def check(self) -> None:
+        """Raise what ended it early, or went wrong in it.
+
+        Raises:
+            ExecutorError, UserError, Failure: see the function `run`.
+        """
+        if self._runner.lost is not None:
+            raise ExecutorError(self._runner.lost)
+        if self._triage.user_errors:
+            raise UserError("\n".join(self._triage.user_errors))
+        if self._runner.all_faults:
+            raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.all_faults]))
 
     def asked(self) -> tuple[str, ...]:
         """The oracles that checked this pass at all."""
@@ -224,7 +231,7 @@ class _ItemCampaign:
             stats=self._stats(),
             known_reports=sum(n for each, n in ended.items() if id_of(each) in known),
             knowns={bug.name: n for bug, n in self.expected.reports.items()},
-            faults=(*self._runner.faults, *self._triage.faults),
+            faults=self._runner.all_faults,
             finished=self._finished,
         )
 

@@ -5,17 +5,21 @@ Nothing here needs TVM before an item runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from .failure import Failure
-from .plan import Shard
+from .plan import RESULT, Shard
 
 FOLDER = "relaxfuzz"
 """The prefix of the items' ids."""
 
 MARKER = "relaxfuzz_campaign"
+
+
+class Failure(Exception):
+    """A failed item. Its text is complete: frames of the plugin would explain nothing."""
 
 
 class Passes(pytest.Collector):
@@ -94,3 +98,40 @@ def _run(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
     item = request.node
     assert isinstance(item, Campaign)
     run(item, item.shard, subtests)
+
+
+class Gathered:
+    """What reaches the process that reports: the controller of xdist, or the only one there is."""
+
+    def __init__(self) -> None:
+        self.begun: dict[str, None] = {}
+        """Ids of items."""
+        self.results: dict[str, Mapping[str, Any]] = {}
+        """By id of an item: its `results.ItemResult`, as plain data."""
+        self.killed: list[str] = []
+        """Ids of items whose process was killed."""
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """An item begins."""
+        if nodeid.startswith(f"{FOLDER}::"):
+            self.begun[nodeid] = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Reports travel from workers to the controller, and results with them."""
+        result = getattr(report, "relaxfuzz", None)
+        if result is not None:
+            self.results[report.nodeid] = result
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """An item that was interrupted in this process has no report."""
+        for item in session.items:
+            if (result := item.stash.get(RESULT, None)) is not None:
+                self.results[item.nodeid] = result
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str) -> None:
+        """A worker of xdist died at this item."""
+        self.killed.append(crashitem)
+
+
+GATHERED = pytest.StashKey[Gathered]()

@@ -45,6 +45,9 @@ class Settings(CampaignOptions):
 SETTINGS = pytest.StashKey[Settings]()
 """Where `pytest_configure` puts them."""
 
+ITEM = pytest.StashKey[pytest.Item]()
+"""The test that is running."""
+
 
 def add(parser: pytest.Parser) -> None:
     """Declare the options."""

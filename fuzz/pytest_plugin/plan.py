@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -70,16 +69,6 @@ class Plan:
         """The shards of all passes, those of one pass side by side."""
         return [Shard(name, i, self.shards) for name in self.passes for i in range(self.shards)]
 
-    def to_json(self) -> str:
-        """For a worker of xdist."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Plan:
-        """Read what `to_json` gave."""
-        data = json.loads(text)
-        return cls(**{**data, "passes": tuple(data["passes"])})
-
 
 PLAN = pytest.StashKey[Plan]()
 """The plan, in a session that fuzzes."""
@@ -87,8 +76,8 @@ PLAN = pytest.StashKey[Plan]()
 SPLIT = pytest.StashKey[int]()
 """The number of passes that share the time budget: those that were not deselected."""
 
-RESULT = pytest.StashKey[str]()
-"""The `results.ItemResult` of an item, as JSON."""
+RESULT = pytest.StashKey[Mapping[str, Any]]()
+"""The `results.ItemResult` of an item, as plain data."""
 
 
 def plan(config: pytest.Config, settings: Settings) -> Plan:

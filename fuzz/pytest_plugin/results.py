@@ -21,7 +21,7 @@ from ..process.targets import PassStats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemResult:
-    """What one item did."""
+    """What one item did; as plain data it travels with the item's report."""
 
     spelling: str
     """The pass, as the user named it."""
@@ -36,16 +36,6 @@ class ItemResult:
     faults: tuple[str, ...] = ()
     finished: bool = False
     """The item came to its end."""
-
-    def to_json(self) -> str:
-        """It travels with the item's report."""
-        return json.dumps(plain(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> ItemResult:
-        """Read what `to_json` gave."""
-        made: ItemResult = typed(json.loads(text), cls)
-        return made
 
 
 @dataclass(frozen=True, slots=True)

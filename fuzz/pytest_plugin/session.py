@@ -31,8 +31,7 @@ from ..user_input.errors import UserError
 from ..user_input.options import Relaxations
 from ..user_input.targets import by_spelling
 from . import results
-from .gathered import GATHERED, Gathered
-from .items import item_id
+from .items import GATHERED, Gathered, item_id
 from .options import SETTINGS
 from .plan import PLAN, Plan
 from .results import Claim, Claims, ItemResult
@@ -131,7 +130,9 @@ def finish(config: pytest.Config) -> None:
     if plan.run is None:
         return
     gathered, claims = config.stash[GATHERED], Claims(Path(plan.claims))
-    done = {id: ItemResult.from_json(text) for id, text in gathered.results.items()}
+    done: dict[str, ItemResult] = {
+        id: typed(data, ItemResult) for id, data in gathered.results.items()
+    }
     with Store(settings.out) as store:
         recovered = _recover(gathered, plan, Choice(folders=settings.known), store, claims)
         run = store.runs.all()[plan.run]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Progress
 from ..campaign.runner import CampaignRunner
-from ..findings.finding import Finding
+from ..findings.finding import Finding, id_of
 from ..findings.known import shares
 from ..output.terminal import counted, duration
 from .members import headcount, line, lines
@@ -91,12 +91,11 @@ class _Fuzzing:
     def run(self, named: Sequence[str] | None) -> Finished:
         session, runner = self._session, self._runner
         finished = runner.run()
-        result = runner.result()
         session.display.below((), "")
         session.roster.see(session.executor.members())
-        if result.lost is not None:
-            session.lose(result.lost)
-        for text in result.user_errors:
+        if runner.lost is not None:
+            session.lose(runner.lost)
+        for text in session.triage.user_errors:
             session.user_error(text)
         if session.interrupt.stop.is_set():
             session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
@@ -107,7 +106,8 @@ class _Fuzzing:
         fixed: tuple[str, ...] = ()
         if session.lost is None:
             fixed = session.review(named, until - time.monotonic())
-        session.print_shares(shares(finished, result.known))
+        known = {each for each in finished.occurrences if id_of(each) in runner.known}
+        session.print_shares(shares(finished, known))
         runner.end(interrupted=finished.stopped and not self._is_enough, fixed=fixed)
         return finished
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from relaxfuzz.fuzz.process.serialize import plain, typed
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.pytest_plugin.fuzzing import Clock
 from relaxfuzz.fuzz.pytest_plugin.items import FOLDER, Campaign, Passes, arranged, item_id
@@ -84,11 +85,11 @@ def test_a_bug_of_a_pass_is_reported_by_the_item_that_claims_it_first(tmp_path: 
     assert claims.all() == [first, other, same_bug]
 
 
-def test_a_result_travels_as_text() -> None:
+def test_a_result_travels_as_plain_data() -> None:
     result = ItemResult(
         spelling="A", ended=1.5, modules=3, stats=PassStats(checks=2), knowns={"a": 1}
     )
-    assert ItemResult.from_json(result.to_json()) == result
+    assert typed(plain(result), ItemResult) == result
 
 
 @pytest.mark.parametrize(
