@@ -166,7 +166,7 @@ def measured(
                 versions=versions(),
                 passes=tuple(target.label for target in config.targets),
             )
-            recorder = begin(store.runs, run, config, resume=False).recorder
+            recorder = begin(store.runs, run, config, resume=False)
             began, spent, scheduled = time.monotonic(), time.process_time(), scheduler()
             for event in campaign(config, watched):
                 match event:

@@ -34,7 +34,7 @@ from ..process.protocol import (
 from ..process.targets import Origin, Target
 from ..user_input.errors import UserError
 from . import focus, schedule
-from .events import BlockDone, Event, Fault, Finished, Found, Progress, Started
+from .events import BlockDone, Event, Fault, Finished, Found, Progress
 from .focus import horizon
 from .in_flight import InFlight
 from .state import State
@@ -131,8 +131,6 @@ class _Campaign:
         self._begin = time.monotonic() - state.seconds
 
     def run(self) -> Generator[Event, None, None]:
-        names = tuple(target.name for target in self._config.targets)
-        yield Started(self._config.seed, self._executor.workers, names)
         failure: ExecutorError | UserError | None = None
         try:
             try:

@@ -16,15 +16,6 @@ from .state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """The workers are ready."""
-
-    seed: int
-    workers: int
-    passes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """Progress, a few times a second; counts include blocks under way."""
 
@@ -116,4 +107,4 @@ class Finished:
     """Before the budget was used up."""
 
 
-Event: TypeAlias = Started | Progress | Found | BlockDone | Fault | Finished
+Event: TypeAlias = Progress | Found | BlockDone | Fault | Finished

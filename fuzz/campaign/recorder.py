@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -42,20 +42,7 @@ _SETTINGS = {
 """By field, what must be the same for a campaign to be resumed, in words."""
 
 
-@dataclass(slots=True)
-class Begun:
-    """A run of a campaign, new or resumed."""
-
-    config: CampaignConfig
-    """The one to use: a resumed run avoids what it avoided before."""
-    recorder: Recorder
-    state: State
-    """Where the campaign starts."""
-    why_new: str | None
-    """Why the last run of this command is not resumed though it is unfinished."""
-
-
-def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begun:
+def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Recorder:
     """Begin a run, or resume the last one of its command in the store.
 
     Args:
@@ -84,52 +71,56 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Begu
             ]
             if not differ:
                 config = dataclasses.replace(config, avoid=checkpoint.avoid)
-                recorder = Recorder(runs, id, begun, settings, config.avoid, checkpoint.known)
-                return Begun(config, recorder, checkpoint.state, None)
+                return Recorder(
+                    runs=runs,
+                    id=id,
+                    run=begun,
+                    settings=settings,
+                    config=config,
+                    state=checkpoint.state,
+                    known=set(checkpoint.known),
+                )
             why_new = f"the last one had other settings: {', '.join(differ)}"
-    recorder = Recorder(runs, runs.begin(run), run, settings, config.avoid, frozenset())
-    recorder.checkpoint(State())
-    return Begun(config, recorder, State(), why_new)
+    recorder = Recorder(
+        runs=runs, id=runs.begin(run), run=run, settings=settings, config=config, why_new=why_new
+    )
+    recorder.checkpoint(recorder.state)
+    return recorder
 
 
+@dataclass(kw_only=True)
 class Recorder:
-    """Writes the run of a campaign to the store."""
+    """Writes the run of a campaign, new or resumed, to the store."""
 
-    def __init__(
-        self,
-        runs: Runs,
-        id: int,
-        run: Run,
-        settings: Mapping[str, Any],
-        avoid: Mapping[str, tuple[str, ...]],
-        known: frozenset[str],
-    ) -> None:
-        self.known = set(known)
-        """Ids of the violations that are known bugs."""
-        self._runs = runs
-        self.id = id
-        """Of the run."""
-        self._run = run
-        self._written = run
+    runs: Runs
+    id: int
+    """Of the run."""
+    run: Run
+    """What the run has done."""
+    settings: Mapping[str, Any]
+    config: CampaignConfig
+    """The one to use: a resumed run avoids what it avoided before."""
+    state: State = field(default_factory=State)
+    """Where the campaign starts."""
+    known: set[str] = field(default_factory=set)
+    """Ids of the violations that are known bugs."""
+    why_new: str | None = None
+    """Why the last run of this command is not resumed though it is unfinished."""
+
+    def __post_init__(self) -> None:
+        self._written = self.run
         """As it was when its state was written: a resumed run counts from there."""
-        self._settings = settings
-        self._avoid = avoid
         self._last = 0.0
         self._lock = threading.Lock()
-
-    @property
-    def run(self) -> Run:
-        """What the run has done."""
-        return self._run
 
     def found(self, finding: Finding) -> None:
         """A bug is about to be reported to the user."""
         with self._lock:
-            if finding.id not in self._run.found:
-                found = (*self._run.found, finding.id)
-                self._run = dataclasses.replace(self._run, found=found)
+            if finding.id not in self.run.found:
+                found = (*self.run.found, finding.id)
+                self.run = dataclasses.replace(self.run, found=found)
                 self._written = dataclasses.replace(self._written, found=found)
-                self._runs.save(self.id, self._written)
+                self.runs.save(self.id, self._written)
 
     def block(self, state: State, knowns: Mapping[str, int], faults: Sequence[str]) -> None:
         """A block is committed: count it, and write a checkpoint if one is due.
@@ -139,7 +130,7 @@ class Recorder:
             faults: of the harness, so far.
         """
         with self._lock:
-            self._run = dataclasses.replace(
+            self.run = dataclasses.replace(
                 self._so_far(state), knowns=dict(knowns), faults=tuple(faults)
             )
         if time.monotonic() - self._last >= EVERY:
@@ -150,10 +141,10 @@ class Recorder:
         text = None
         if state is not None:
             known = frozenset(self.known)
-            text = _Checkpoint(self._settings, self._avoid, known, state).text()
+            text = _Checkpoint(self.settings, self.config.avoid, known, state).text()
         with self._lock:
-            self._written = self._run
-            self._runs.checkpoint(self.id, self._run, text)
+            self._written = self.run
+            self.runs.checkpoint(self.id, self.run, text)
         self._last = time.monotonic()
 
     def end(
@@ -166,7 +157,7 @@ class Recorder:
             fixed: names of known bugs that no longer fail.
         """
         with self._lock:
-            self._run = dataclasses.replace(
+            self.run = dataclasses.replace(
                 self._so_far(finished),
                 fixed=tuple(fixed),
                 faults=tuple(faults),
@@ -178,13 +169,13 @@ class Recorder:
         findings = sum(id_of(each) not in self.known for each in done.occurrences)
         sample = Sample(done.seconds, done.modules, done.checks, findings)
         return dataclasses.replace(
-            self._run,
+            self.run,
             seconds=done.seconds,
             modules=done.modules,
             checks=done.checks,
             stats=dict(done.stats),
             known_reports=self._known_reports(done.ended),
-            samples=sampled(self._run.samples, sample),
+            samples=sampled(self.run.samples, sample),
         )
 
     def _known_reports(self, ended: Mapping[str, Mapping[Identity, int]]) -> dict[str, int]:

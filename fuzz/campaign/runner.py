@@ -24,14 +24,6 @@ from .state import State
 from .triage import Triage
 
 
-def _ignore(event: Event) -> None:
-    """The listener of a caller that waits for the end."""
-
-
-def _accept(finding: Finding) -> bool:
-    return True
-
-
 class CampaignRunner:
     """Runs one campaign; the triage confirms and reduces what it finds while it runs.
 
@@ -46,8 +38,8 @@ class CampaignRunner:
         triage: Triage,
         *,
         stop: threading.Event | None = None,
-        listen: Callable[[Event], None] = _ignore,
-        accept: Callable[[Finding], bool] = _accept,
+        listen: Callable[[Event], None] = lambda event: None,
+        accept: Callable[[Finding], bool] = lambda finding: True,
         command: str | None = None,
         resume: bool = False,
     ) -> None:
@@ -59,12 +51,11 @@ class CampaignRunner:
             accept: whether a violation counts; others are dropped.
             command: record a run of this command in the store; None: record nothing.
             resume: continue the last run of the command if it was interrupted and was started with
-                the same settings; `why_new` is the reason if it is not continued.
+                the same settings; `recorder.why_new` is the reason if it is not continued.
         """
         self.config = config
         self.state = State()
         """After the last committed block."""
-        self.why_new: str | None = None
         self.recorder: Recorder | None = None
         self._executor = executor
         self._triage = triage
@@ -92,13 +83,11 @@ class CampaignRunner:
             versions=self._versions,
             passes=tuple(target.label for target in self.config.targets),
         )
-        begun = begin(self._triage.store.runs, run, self.config, resume=resume)
-        self.config, self.state, self.why_new = begun.config, begun.state, begun.why_new
-        self.recorder = begun.recorder
-        self.known = begun.recorder.known
-        self.faults += begun.recorder.run.faults
-        self._triage.publishers.insert(0, begun.recorder.found)
-        self._restore(begun.recorder.run)
+        self.recorder = recorder = begin(self._triage.store.runs, run, self.config, resume=resume)
+        self.config, self.state, self.known = recorder.config, recorder.state, recorder.known
+        self.faults += recorder.run.faults
+        self._triage.publishers.insert(0, recorder.found)
+        self._restore(recorder.run)
 
     def _restore(self, run: Run) -> None:
         """Continue with what the run reported before it was interrupted."""

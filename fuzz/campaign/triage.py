@@ -38,10 +38,6 @@ CONFIRM, REDUCE, DEFERRED = range(3)
 """Priorities of the queue: confirm first, reduce next, then what was deferred."""
 
 
-def _ignore(finding: Finding) -> None:
-    """The callback of a caller that waits for the end."""
-
-
 class Triage:
     """Confirms and reduces violations in threads of its own, while the campaign runs.
 
@@ -54,10 +50,10 @@ class Triage:
         self,
         store: Store,
         executor: Executor,
-        publish: Callable[[Finding], None] = _ignore,
+        publish: Callable[[Finding], None] = lambda finding: None,
         *,
         expected: Expected | None = None,
-        confirmed: Callable[[Finding], None] = _ignore,
+        confirmed: Callable[[Finding], None] = lambda finding: None,
     ) -> None:
         """
         Args:

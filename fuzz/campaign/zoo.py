@@ -6,7 +6,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...corpus.zoo import Family, Specimen
@@ -87,53 +87,49 @@ def hunt(
     return _Hunt(specimen, budget, executor, store, stop).run()
 
 
+@dataclass
 class _Hunt:
-    def __init__(
-        self,
-        specimen: Specimen,
-        budget: Budget,
-        executor: Executor,
-        store: Store,
-        stop: threading.Event,
-    ) -> None:
-        self._specimen = specimen
-        self._budget = budget
-        self._executor = executor
-        self._stop = stop
-        self._end = threading.Event()
-        """The user wants to stop, or a finding is confirmed."""
-        self._confirmed: Finding | None = None
-        self._triage = Triage(store, executor, confirmed=self._on_confirmed)
-        self._began = time.monotonic()
-        self._modules = 0
-        self._index = 0
-        """Of the module of the violation that is being confirmed."""
-        self._seconds = 0.0
+    specimen: Specimen
+    budget: Budget
+    executor: Executor
+    store: Store
+    stop: threading.Event
+    end: threading.Event = field(default_factory=threading.Event)
+    """The user wants to stop, or a finding is confirmed."""
+    confirmed: Finding | None = None
+    modules: int = 0
+    index: int = 0
+    """Of the module of the violation that is being confirmed."""
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.triage = Triage(self.store, self.executor, confirmed=self._on_confirmed)
+        self.began = time.monotonic()
 
     def run(self) -> Detection:
         faults: list[str] = []
         try:
             for config in self._configs():
-                if not self._end.is_set():
+                if not self.end.is_set():
                     faults += self._fuzz(config)
         finally:
-            self._triage.drain(REDUCE_SECONDS, lambda: None)
-        found = self._confirmed
+            self.triage.drain(REDUCE_SECONDS, lambda: None)
+        found = self.confirmed
         if found is not None:
-            found = next(iter(self._triage.published), found)
+            found = next(iter(self.triage.published), found)
         return Detection(
-            specimen=self._specimen,
+            specimen=self.specimen,
             finding=found,
-            modules=self._modules,
-            seconds=self._seconds,
-            reproducer=None if found is None else self._triage.store.reproducer(found),
-            unconfirmed=tuple(f"{each.oracle}: {each.title}" for each in self._triage.unconfirmed),
-            faults=(*faults, *self._triage.faults),
-            stopped=found is None and self._stop.is_set(),
+            modules=self.modules,
+            seconds=self.seconds,
+            reproducer=None if found is None else self.triage.store.reproducer(found),
+            unconfirmed=tuple(f"{each.oracle}: {each.title}" for each in self.triage.unconfirmed),
+            faults=(*faults, *self.triage.faults),
+            stopped=found is None and self.stop.is_set(),
         )
 
     def _configs(self) -> Iterator[CampaignConfig]:
-        specimen, budget = self._specimen, self._budget
+        specimen, budget = self.specimen, self.budget
         config = CampaignConfig(
             seed=budget.seed,
             targets=(Target(specimen.name, specimen.call, specimen.stages, specimen.exempt),),
@@ -150,39 +146,39 @@ class _Hunt:
     def _fuzz(self, config: CampaignConfig) -> list[str]:
         runner = CampaignRunner(
             config,
-            self._executor,
-            self._triage,
-            stop=self._end,
+            self.executor,
+            self.triage,
+            stop=self.end,
             listen=self._listen,
             accept=self._accept,
         )
         finished = runner.run()
         if runner.lost is not None:
             raise ExecutorError(runner.lost)
-        if self._confirmed is None:
-            self._modules += finished.modules
+        if self.confirmed is None:
+            self.modules += finished.modules
         return runner.faults
 
     def _accept(self, finding: Finding) -> bool:
-        if finding.pass_name != self._specimen.name or self._end.is_set():
+        if finding.pass_name != self.specimen.name or self.end.is_set():
             return False
         assert finding.index is not None, "a campaign found it"
-        self._index = finding.index
+        self.index = finding.index
         return True
 
     def _listen(self, event: Event) -> None:
         """The campaign waits for each confirmation, so that a seed gives the same detection."""
         while True:
-            if self._stop.is_set():
-                self._end.set()
-            if self._confirmed is None:
-                self._seconds = time.monotonic() - self._began
-            if not isinstance(event, Found) or not self._triage.pending or self._end.is_set():
+            if self.stop.is_set():
+                self.end.set()
+            if self.confirmed is None:
+                self.seconds = time.monotonic() - self.began
+            if not isinstance(event, Found) or not self.triage.pending or self.end.is_set():
                 return
-            self._end.wait(0.01)
+            self.end.wait(0.01)
 
     def _on_confirmed(self, finding: Finding) -> None:
-        if self._confirmed is None:
-            self._modules += self._index + 1
-            self._confirmed = finding
-            self._end.set()
+        if self.confirmed is None:
+            self.modules += self.index + 1
+            self.confirmed = finding
+            self.end.set()

@@ -71,7 +71,7 @@ def run(
         from ..campaign.schedule import MODULES_IN_BLOCK
         from ..cluster.where import asked
         from ..findings.known import Choice
-        from ..session.fuzzing import fuzz
+        from ..session.fuzzing import Fuzzing
         from ..session.session import session
         from ..user_input.options import CampaignOptions, Relaxations
         from ..user_input.targets import oracles_of, targets
@@ -99,7 +99,7 @@ def run(
         ) as made:
             config = dataclasses.replace(config, avoid=made.expected.triggers(chosen))
             named = tuple(target.name for target in chosen) if passes else None
-            finished = fuzz(config, made, command="run", named=named)
+            finished = Fuzzing(config, made, command="run").run(named)
             return made.conclude(finished.modules, finished.checks, finished.seconds)
 
     finish(command)

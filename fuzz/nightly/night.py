@@ -25,7 +25,7 @@ from ..output.terminal import counted, duration, findings_table
 from ..process.serialize import plain
 from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
-from ..session.fuzzing import fuzz
+from ..session.fuzzing import Fuzzing
 from ..session.session import Session, session
 from ..system.disk import prune
 from ..system.files import write_whole
@@ -218,7 +218,7 @@ class _Phases:
         made, settings, targets = self._session, self._plan.settings, self._plan.targets
         before = self._run()
         if before is None or not before[1].finished:
-            fuzz(
+            Fuzzing(
                 CampaignConfig(
                     seed=self._night.seed,
                     targets=targets,
@@ -231,10 +231,9 @@ class _Phases:
                 ),
                 made,
                 command=COMMAND,
-                named=(),  # their reproducers ran in the phase before
                 resume=before is not None,
                 stop_at_first=settings.until_first,
-            )
+            ).run(())  # the reproducers of known bugs ran in the phase before
         if made.stopped:
             return
         self._record_fixed()

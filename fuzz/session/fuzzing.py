@@ -19,43 +19,30 @@ LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
 """Confirming and reducing findings may take as long as the budget, within these bounds."""
 
 
-def fuzz(
-    config: CampaignConfig,
-    session: Session,
-    *,
-    command: str,
-    named: Sequence[str] | None,
-    resume: bool = False,
-    stop_at_first: bool = False,
-) -> Finished:
-    """Run a campaign to its end, and record it in the store.
+class Fuzzing:
+    """Runs a campaign, and records it in the store of the session.
 
     Findings that earlier sessions left unconfirmed are taken up. If the workers are lost,
     `session.lost` has the reason; what was found until then is confirmed, and the run can be
     resumed.
-
-    Args:
-        command: of the record.
-        named: the passes that the user named, whose known bugs are checked at the end; None: all.
-        resume: resume the last run of the folder if it was interrupted and had the same settings.
-        stop_at_first: end as soon as a bug is reported that no other run has reported.
-
-    Raises:
-        DiskFailure: findings can no longer be written.
     """
-    return _Fuzzing(config, session, command, resume=resume, stop_at_first=stop_at_first).run(named)
 
-
-class _Fuzzing:
     def __init__(
         self,
         config: CampaignConfig,
         session: Session,
-        command: str,
         *,
-        resume: bool,
-        stop_at_first: bool,
+        command: str,
+        resume: bool = False,
+        stop_at_first: bool = False,
     ) -> None:
+        """
+        Args:
+            command: of the record.
+            resume: resume the last run of the folder if it was interrupted and had the same
+                settings.
+            stop_at_first: end as soon as a bug is reported that no other run has reported.
+        """
         self._session = session
         self._stop = threading.Event()
         self._stop_at_first = stop_at_first
@@ -89,6 +76,15 @@ class _Fuzzing:
         triage.take_up()
 
     def run(self, named: Sequence[str] | None) -> Finished:
+        """Run the campaign to its end.
+
+        Args:
+            named: the passes that the user named, whose known bugs are checked at the end; None:
+                all.
+
+        Raises:
+            DiskFailure: findings can no longer be written.
+        """
         session, runner = self._session, self._runner
         finished = runner.run()
         session.display.below((), "")
@@ -126,8 +122,8 @@ class _Fuzzing:
     def _greet(self) -> None:
         session, runner = self._session, self._runner
         config, done = runner.config, runner.state
-        if runner.why_new is not None:
-            session.display.line(f"a new campaign: {runner.why_new}")
+        if runner.recorder is not None and runner.recorder.why_new is not None:
+            session.display.line(f"a new campaign: {runner.recorder.why_new}")
         if config.seconds:
             budget = f"for {duration(config.seconds)}"
         else:

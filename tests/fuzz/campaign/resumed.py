@@ -12,7 +12,7 @@ from pathlib import Path
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.findings.known import Choice
-from relaxfuzz.fuzz.session.fuzzing import fuzz
+from relaxfuzz.fuzz.session.fuzzing import Fuzzing
 from relaxfuzz.fuzz.session.session import Session, session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 
@@ -28,7 +28,8 @@ def go_on(
         compositions=not passes,
         avoid=made.expected.triggers(chosen),
     )
-    return fuzz(config, made, command="test", named=(), resume=True, stop_at_first=stop_at_first)
+    fuzzing = Fuzzing(config, made, command="test", resume=True, stop_at_first=stop_at_first)
+    return fuzzing.run(())
 
 
 if __name__ == "__main__":

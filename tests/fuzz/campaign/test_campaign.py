@@ -23,7 +23,6 @@ from relaxfuzz.fuzz.campaign.events import (
     Finished,
     Found,
     Progress,
-    Started,
 )
 from relaxfuzz.fuzz.campaign.state import FAULTS, BadState, State
 from relaxfuzz.fuzz.process import executor
@@ -65,8 +64,6 @@ def timeless(events: Sequence[Event]) -> list[Event]:
     kept: list[Event] = []
     for event in events:
         match event:
-            case Started():
-                kept.append(dataclasses.replace(event, workers=0))
             case BlockDone():
                 kept.append(dataclasses.replace(event, stats=strip(event.stats)))
             case Finished():

@@ -225,7 +225,7 @@ def test_what_was_found_before_the_workers_were_lost_is_reported(
         modules_in_block=4,
         compositions=False,
     )
-    finished = fuzzing.fuzz(config, session, command="test", named=())
+    finished = fuzzing.Fuzzing(config, session, command="test").run(())
     assert session.lost == "the scheduler is gone"
     assert finished.stopped
     assert 0 < finished.modules <= 5 * 4

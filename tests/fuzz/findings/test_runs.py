@@ -12,7 +12,7 @@ import pytest
 from relaxfuzz.fuzz.campaign import recorder
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.events import Finished
-from relaxfuzz.fuzz.campaign.recorder import Begun, begin
+from relaxfuzz.fuzz.campaign.recorder import Recorder, begin
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.findings.finding import Finding, id_of
 from relaxfuzz.fuzz.findings.runs import INTERVAL, SAMPLES, Run, Sample, sampled
@@ -60,7 +60,7 @@ def every_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "EVERY", 0.0)
 
 
-def fresh(store: Store, config: CampaignConfig = CONFIG, **changes: object) -> Begun:
+def fresh(store: Store, config: CampaignConfig = CONFIG, **changes: object) -> Recorder:
     run = Run(command="run", started=0.0, workers=1, versions={"tvm": "1"}, passes=("own()",))
     return begin(store.runs, dataclasses.replace(run, **changes), config, resume=True)  # type: ignore[arg-type]  # of the right kinds
 
@@ -146,15 +146,15 @@ def test_a_run_of_any_length_has_few_samples_at_regular_intervals(step: float) -
 def test_a_campaign_goes_on_where_it_was_written_down(store: Store) -> None:
     begun = fresh(store)
     state = committed(begun.state, KNOWN, NEW)
-    begun.recorder.known.add(id_of(KNOWN))
-    begun.recorder.block(state, {"some-known": 1}, ["fault"])
-    begun.recorder.told(finding("n"))
+    begun.known.add(id_of(KNOWN))
+    begun.block(state, {"some-known": 1}, ["fault"])
+    begun.found(finding("n"))
     resumed = fresh(store)
     assert resumed.why_new is None
-    assert resumed.recorder.id == begun.recorder.id
+    assert resumed.id == begun.id
     assert resumed.state == state
-    assert resumed.recorder.known == {id_of(KNOWN)}
-    run = resumed.recorder.run
+    assert resumed.known == {id_of(KNOWN)}
+    run = resumed.run
     assert (run.modules, run.checks, run.seconds) == (16, 10, 1.0)
     assert run.known_reports == {"own()": 1}
     assert (run.knowns, run.faults) == ({"some-known": 1}, ("fault",))
@@ -167,12 +167,12 @@ def test_a_finding_reported_before_its_block_is_written_does_not_count_the_block
 ) -> None:
     monkeypatch.setattr(recorder, "EVERY", 1e9)
     begun = fresh(store)
-    begun.recorder.block(committed(begun.state, NEW), {"some-known": 1}, [])
-    begun.recorder.told(finding("n"))
+    begun.block(committed(begun.state, NEW), {"some-known": 1}, [])
+    begun.found(finding("n"))
     resumed = fresh(store)
     assert resumed.state == State()
-    assert resumed.recorder.run.found == (finding("n").id,)
-    assert (resumed.recorder.run.modules, resumed.recorder.run.knowns) == (0, {})
+    assert resumed.run.found == (finding("n").id,)
+    assert (resumed.run.modules, resumed.run.knowns) == (0, {})
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_another_tvm_begins_anew(store: Store) -> None:
 
 
 def test_another_command_has_runs_of_its_own(store: Store) -> None:
-    recorder = fresh(store).recorder
+    recorder = fresh(store)
     assert fresh(store, command="nightly").why_new is None
     assert len(store.runs.all()) == 2
-    assert fresh(store).recorder.run == recorder.run
+    assert fresh(store).run == recorder.run
     assert len(store.runs.all()) == 2
 
 
@@ -216,7 +216,7 @@ def test_who_goes_on_avoids_what_was_avoided(store: Store) -> None:
 
 def test_a_state_that_cannot_be_read_is_reported(store: Store) -> None:
     begun = fresh(store)
-    store.runs.checkpoint(begun.recorder.id, RUN, "{}")
+    store.runs.checkpoint(begun.id, RUN, "{}")
     assert "cannot be read" in str(fresh(store).why_new)
 
 
@@ -225,7 +225,7 @@ def test_the_end_is_written_down(store: Store, interrupted: bool) -> None:
     begun = fresh(store)
     finished = Finished(9.0, 20, 12, {"own()": PassStats(12)}, {NEW: 2}, {"own()": {NEW: 2}}, True)
     left = State() if interrupted else None
-    begun.recorder.end(finished, left, ["gone"], [])
+    begun.end(finished, left, ["gone"], [])
     (run,) = store.runs.all().values()
     assert (run.seconds, run.modules, run.checks) == (9.0, 20, 12)
     assert (run.finished, run.fixed) == (not interrupted, ("gone",))
