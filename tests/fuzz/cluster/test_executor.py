@@ -52,7 +52,7 @@ def campaign_events(
     """The events of a campaign that do not depend on the clock."""
     *events, finished = campaign.run(config, executor)
     assert isinstance(finished, Finished)
-    return [event for event in events if not isinstance(event, Progress)][1:], finished
+    return [event for event in events if not isinstance(event, Progress)], finished
 
 
 def found(events: list[Event]) -> list[Event]:
