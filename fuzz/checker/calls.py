@@ -44,7 +44,6 @@ def inferred_call(
 
 
 def _is_users(made: tvm.transform.Pass | None) -> bool:
-    """The pass is of a class that a user has written."""
     return made is not None and type(made).__module__.partition(".")[0] != "tvm"
 
 

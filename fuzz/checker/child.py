@@ -8,6 +8,7 @@ import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import io
 import os
 import runpy
@@ -30,7 +31,7 @@ def main() -> None:
     # A script may redirect it.
     words = (place / LAST_WORDS).open("w", encoding="utf-8")
     faulthandler.enable(words)
-    _when_imported("tvm", lambda: _watch(place, semantics=semantics == "1"))
+    sys.meta_path.insert(0, _Finder("tvm", lambda: _watch(place, semantics=semantics == "1")))
     sys.argv = [name, *args]
     try:
         (_run_module if kind == "module" else _run_file)(name)
@@ -88,12 +89,9 @@ def _own(trace: TracebackType | None) -> TracebackType | None:
 _OURS = (__file__, runpy.run_path.__code__.co_filename)
 
 
-def _when_imported(name: str, then: Callable[[], None]) -> None:
-    """Call `then` as soon as a module has been imported; never if it is not."""
-    sys.meta_path.insert(0, _Finder(name, then))
-
-
 class _Finder(importlib.abc.MetaPathFinder):
+    """Calls `then` as soon as a module has been imported; never if it is not."""
+
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self._name = name
         self._then = then
@@ -134,16 +132,13 @@ def _observe(observer: Any) -> None:
 
     init, override, call = PassContext.__init__, PassContext.override_instruments, Pass.__call__
 
+    signature = inspect.signature(init)
+
     @functools.wraps(init)
-    def __init__(
-        self: Any,
-        opt_level: Any = 2,
-        required_pass: Any = None,
-        disabled_pass: Any = None,
-        instruments: Any = None,
-        config: Any = None,
-    ) -> None:
-        init(self, opt_level, required_pass, disabled_pass, added(instruments), config)
+    def __init__(*args: Any, **options: Any) -> None:
+        bound = signature.bind(*args, **options)
+        bound.arguments["instruments"] = added(bound.arguments.get("instruments"))
+        init(*bound.args, **bound.kwargs)
 
     @functools.wraps(override)
     def override_instruments(self: Any, instruments: Any) -> None:

@@ -22,8 +22,7 @@ from ..property_tests.check_pass import PassViolation
 from ..user_input.unnamed_pass import UnnamedPass
 from . import judge
 from .occurrence import Occurrence
-from .running import Running, Stack
-from .state import State
+from .running import Running, Stack, State
 
 
 class _WithDict:

@@ -159,6 +159,5 @@ def keeps_form(contract: PassContract) -> bool:
 
 
 def _applies(running: Running, contract: PassContract) -> bool:
-    """The contract covers this module."""
     flaw = running.state.flaw if keeps_form(contract) else None
     return flaw is None and contract.requires(running.state.mod) is None

@@ -21,8 +21,7 @@ from ..reproducer.description import error_lines
 from ..system.files import write_whole
 from ..user_input.unnamed_pass import UnnamedPass
 from .calls import inferred_call
-from .running import Running
-from .state import mark
+from .running import Running, mark
 
 LINES = 4
 """Of an oracle's details in a message: the file shows the rest."""

@@ -63,7 +63,6 @@ def run(
 
 
 def _executed(arguments: Sequence[str]) -> int:
-    """The exit code of the program, negative for a signal."""
     main = "from relaxfuzz.fuzz.checker.child import main; main()"
     with subprocess.Popen([sys.executable, "-c", main, *arguments]) as child, _forwarded(child):
         return child.wait()
@@ -84,7 +83,6 @@ def _forwarded(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
-    """The death of the program as a finding of the pass that was running."""
     kinds = {-signal.SIGSEGV: Death.SEGFAULT, -signal.SIGFPE: Death.ARITHMETIC}
     kinds |= {-signal.SIGABRT: Death.ABORT}
     kind = kinds.get(code, Death.SIGNAL if code < 0 else Death.EXIT)
@@ -125,7 +123,6 @@ def _report(out: Path, found: Sequence[LoggedFinding], died: Sequence[LoggedFind
 def _row(
     found: LoggedFinding, published: Mapping[str, Finding], made: Session
 ) -> tuple[str, str, str, Path | None]:
-    """A row of the table: place, oracle, title and file."""
     finding = published.get(found.finding.id)
     if finding is not None:
         return found.place, finding.oracle, finding.title, made.store.reproducer(finding)
@@ -157,7 +154,7 @@ def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
 
 
 def _summary(folder: Path, code: int) -> str:
-    how = f"ended with exit code {code}" if code >= 0 else f"died of {_signal(code)}"
+    how = f"ended with exit code {code}" if code >= 0 else f"died of {signal.Signals(-code).name}"
     if not (folder / PASSES).is_file():
         return f"relaxfuzz: no pass ran; the program {how}."
     file = folder / CHECKED
@@ -167,7 +164,3 @@ def _summary(folder: Path, code: int) -> str:
     checked, exempt = counts["checked"], counts["exempt"]
     others = f", {exempt} more for mutation of their input only" if exempt else ""
     return f"relaxfuzz: {counted(checked, 'run')} of passes checked{others}; the program {how}."
-
-
-def _signal(code: int) -> str:
-    return signal.Signals(-code).name
