@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -41,41 +41,31 @@ class _Marker(Relaxations):
     oracles: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a marker, only those that are given."""
+def options(item: pytest.Item) -> tuple[tuple[str, ...] | None, Mapping[str, Any]]:
+    """The oracles of a test's markers, and its relaxations by name of a field of `Relaxations`.
 
-    oracles: tuple[str, ...] | None = None
-    relaxations: Mapping[str, Any] = field(default_factory=dict)
-    """By name of a field of `Relaxations`."""
-
-    @classmethod
-    def of(cls, item: pytest.Item) -> Options:
-        """Read the markers of a test.
-
-        Raises:
-            UserError: there is no such option, oracle, stage or pass, or a value has another type.
-        """
-        given: dict[str, Any] = {}
-        for mark in reversed(list(item.iter_markers("relaxfuzz"))):  # the closest comes first
-            if mark.args:
-                raise UserError(f"expected options by name but got {mark.args[0]!r}")
-            given |= mark.kwargs
-        names = [field.name for field in dataclasses.fields(_Marker)]
-        for name in given:
-            if (instead := EXEMPT_INSTEAD.get(name.replace("_", "-"))) is not None:
-                raise UserError(f"{name} is now exempt=[{instead!r}]")
-            if name not in names:
-                raise UserError(f"no option {name!r}{near(name, names)}")
-        table = {
-            name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
-            for name, value in given.items()
-        }
-        marker = read(table, _Marker, "options")
-        oracles_of(marker.oracles)
-        check_names(marker)
-        relaxations = {name: getattr(marker, name) for name in given if name != "oracles"}
-        return cls(marker.oracles, relaxations)
+    Raises:
+        UserError: there is no such option, oracle, stage or pass, or a value has another type.
+    """
+    given: dict[str, Any] = {}
+    for mark in reversed(list(item.iter_markers("relaxfuzz"))):  # the closest comes first
+        if mark.args:
+            raise UserError(f"expected options by name but got {mark.args[0]!r}")
+        given |= mark.kwargs
+    names = [field.name for field in dataclasses.fields(_Marker)]
+    for name in given:
+        if (instead := EXEMPT_INSTEAD.get(name.replace("_", "-"))) is not None:
+            raise UserError(f"{name} is now exempt=[{instead!r}]")
+        if name not in names:
+            raise UserError(f"no option {name!r}{near(name, names)}")
+    table = {
+        name.replace("_", "-"): list(value) if isinstance(value, tuple | set) else value
+        for name, value in given.items()
+    }
+    marker = read(table, _Marker, "options")
+    oracles_of(marker.oracles)
+    check_names(marker)
+    return marker.oracles, {name: getattr(marker, name) for name in given if name != "oracles"}
 
 
 class PassViolations(AssertionError):
@@ -192,7 +182,7 @@ class RelaxFuzz:
 
     def _options(self, pass_: object) -> tuple[tuple[str, ...] | None, Relaxations]:
         """The oracles, and the relaxations of the pass; a marker wins over pyproject.toml."""
-        options = Options.of(self._config.stash[ITEM])
+        oracles, own = options(self._config.stash[ITEM])
         promises = self._config.stash[SETTINGS].promises
         general = promises.get(pass_) if isinstance(pass_, str) else None
-        return options.oracles, dataclasses.replace(general or Relaxations(), **options.relaxations)
+        return oracles, dataclasses.replace(general or Relaxations(), **own)

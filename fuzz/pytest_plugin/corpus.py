@@ -18,7 +18,8 @@ import pytest
 
 from ...corpus import Entry, entry
 from ..findings.script import is_reproducer
-from .items import Failure
+from ..output.readable import short_path
+from .items import Failure, TextItem
 from .options import SETTINGS, in_part
 
 if TYPE_CHECKING:
@@ -76,9 +77,7 @@ class Known(pytest.File):
         yield _OfKnown.from_parent(self, name="known")
 
 
-class _Replay(pytest.Item):
-    """A test that runs a reproducer."""
-
+class _Replay(TextItem):
     def replay(self, path: Path) -> Outcome:
         """Run the reproducer in a process of its own."""
         from ..findings.replay import Item, replay
@@ -98,12 +97,6 @@ class _Replay(pytest.Item):
         pytest.xfail(reason)
         raise Failure(f"{reason}\n\n{outcome.said}")  # --runxfail: xfail does nothing
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
-        """Its text, without the frames of the plugin."""
-        if isinstance(excinfo.value, Failure):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
-
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Its file."""
         return self.path, None, f"{self.path.name}::{self.name}"
@@ -117,7 +110,6 @@ class _OfCorpus(_Replay):
     def runtest(self) -> None:
         from ...generators.tvm_api import versions
         from ..findings.replay import Status
-        from ..output.readable import short_path
 
         outcome = self.replay(self.path)
         if self.entry is not None:
@@ -147,7 +139,6 @@ class _OfKnown(_Replay):
         from ...generators.tvm_api import versions
         from ..findings.known import NO_LONGER
         from ..findings.replay import Status
-        from ..output.readable import short_path
         from .results import reason
 
         try:
@@ -185,6 +176,4 @@ def _key(item: pytest.Item, key: tuple[str, ...]) -> None:
 
 
 def _hint(path: Path) -> str:
-    from ..output.readable import short_path
-
     return f"See it again: relaxfuzz replay {short_path(path)}"

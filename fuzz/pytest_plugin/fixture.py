@@ -31,10 +31,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[ITEM] = item
     if item.get_closest_marker("relaxfuzz") is None:
         return
-    from .byhand import Options
+    from .byhand import options
 
     try:
-        Options.of(item)
+        options(item)
     except UserError as error:
         pytest.fail(f"@pytest.mark.relaxfuzz: {error}", pytrace=False)
 

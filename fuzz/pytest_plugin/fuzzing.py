@@ -100,13 +100,9 @@ class Resources:
         made = config.stash.get(_RESOURCES, None)
         if made is None:
             made = config.stash[_RESOURCES] = cls(config)
-            config.add_cleanup(made.close)
+            config.add_cleanup(made.store.close)
+            config.add_cleanup(made.pool.close)
         return made
-
-    def close(self) -> None:
-        """Leave nothing running."""
-        self.pool.close()
-        self.store.close()
 
 
 _RESOURCES = pytest.StashKey[Resources]()

@@ -22,6 +22,16 @@ class Failure(Exception):
     """A failed item. Its text is complete: frames of the plugin would explain nothing."""
 
 
+class TextItem(pytest.Item):
+    """An item that shows a `Failure` as its text."""
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
+        """The text, without the frames of the plugin."""
+        if isinstance(excinfo.value, Failure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
 class Passes(pytest.Collector):
     """All passes that are fuzzed."""
 
@@ -38,7 +48,7 @@ class Passes(pytest.Collector):
         return f"<Passes {self.name}>"
 
 
-class Campaign(pytest.Function):
+class Campaign(TextItem, pytest.Function):  # type: ignore[misc]  # a text is allowed
     """A shard of the work on one pass; its subtests are oracles.
 
     It is a function because only functions get the fixture `subtests`.
@@ -60,12 +70,6 @@ class Campaign(pytest.Function):
         """It has no file. The last part is a title, and must not look like the end of the id, in
         which pytest replaces dots as separators of modules."""
         return self.path, None, f"{FOLDER} {self.name}"
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
-        """A finding is shown without the frames of the plugin."""
-        if isinstance(excinfo.value, Failure):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
 
 
 def item_id(shard: Shard) -> str:

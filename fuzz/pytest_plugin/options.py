@@ -106,7 +106,8 @@ def settings(config: pytest.Config) -> Settings:
     try:
         given = _command_line(config)
         chosen = dataclasses.replace(_pyproject(config.rootpath), **given)
-        _check(chosen)
+        _ = chosen.seconds
+        chosen.check_numbers("--relaxfuzz-{}")
     except UserError as error:
         raise pytest.UsageError(f"relaxfuzz: {error}") from None
     if "passes" not in given and in_part(config):
@@ -171,8 +172,3 @@ def _command_line(config: pytest.Config) -> dict[str, Any]:
 
 def _under(folder: Path, paths: Iterable[str | Path]) -> tuple[Path, ...]:
     return tuple(folder / path for path in paths)
-
-
-def _check(chosen: Settings) -> None:
-    _ = chosen.seconds
-    chosen.check_numbers("--relaxfuzz-{}")

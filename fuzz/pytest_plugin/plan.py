@@ -99,7 +99,6 @@ def plan(config: pytest.Config, settings: Settings) -> Plan:
 
 
 def _workers(spec: str) -> int:
-    """The number of xdist workers that an option such as `--tx 3*popen` asks for."""
     times, star, _ = spec.partition("*")
     return int(times) if star and times.isdecimal() else 1
 

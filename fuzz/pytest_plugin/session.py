@@ -112,16 +112,8 @@ class Line:
 HEAD = ("pass", "modules", "checks", "applied", "changed", "findings", "known")
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The section at the end."""
-
-    lines: list[Line]
-    recovered: Mapping[str, list[str]]
-    """By item whose process was killed: what it had found and not reported."""
-
-
-SUMMARY = pytest.StashKey[Summary]()
+SUMMARY = pytest.StashKey[tuple[list[Line], Mapping[str, list[str]]]]()
+"""The section at the end; and by item whose process was killed: what it had not reported."""
 
 
 def finish(config: pytest.Config) -> None:
@@ -146,7 +138,7 @@ def finish(config: pytest.Config) -> None:
         if begun:
             name = typed(plan.targets[spelling], Target).name
             lines.append(_line(spelling, begun, done, gathered, claims, pending[name]))
-    config.stash[SUMMARY] = Summary(lines, recovered)
+    config.stash[SUMMARY] = lines, recovered
 
 
 def _recover(
@@ -203,12 +195,12 @@ def _line(
 
 def print_summary(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
     """Print the section at the end."""
-    summary = config.stash.get(SUMMARY, None)
-    if summary is None or not summary.lines:
+    lines, recovered = config.stash.get(SUMMARY, ([], {}))
+    if not lines:
         return
-    lines, settings, plan = summary.lines, config.stash[SETTINGS], config.stash[PLAN]
+    settings, plan = config.stash[SETTINGS], config.stash[PLAN]
     terminal.write_sep("=", TITLE)
-    for item, texts in summary.recovered.items():
+    for item, texts in recovered.items():
         more = f"it had found {counted(len(texts), 'bug')} that it had not reported"
         terminal.write_line(f"The process of {item} died: {more}", red=True)
         for text in texts:
