@@ -240,7 +240,6 @@ class _Campaign:
                 block.add(reply)
 
     def _cancel(self) -> None:
-        """Cancel what runs, and receive its last replies."""
         running = [block for block in self._in_flight if not block.done]
         for block in running:
             self._executor.cancel(block.job)
@@ -279,7 +278,6 @@ class _Campaign:
         yield BlockDone(block.number, block.modules, stats, self._state)
 
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
-        """The item of the schedule that a check belongs to."""
         if pipeline is not None:
             return pipeline
         return self._labels[calls[0].name] if len(calls) == 1 else "sequence"

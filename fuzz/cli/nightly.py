@@ -67,21 +67,21 @@ def nightly(
 
     def command() -> int:
         from ..nightly import night
-        from ..nightly.config import Options
 
         if init:
             return night.init(config)
-        options = Options(
-            out=out,
-            budget=budget,
-            modules=modules,
-            seed=seed,
-            workers=workers,
-            block=block,
-            scheduler=scheduler,
-            cluster=cluster,
-            until_first=until_first,
-        )
-        return night.run(config, options, workers=cores(), json=json)
+        options = {
+            "out": out,
+            "budget": budget,
+            "modules": modules,
+            "seed": seed,
+            "workers": workers,
+            "block": block,
+            "scheduler": scheduler,
+            "cluster": cluster,
+            "until_first": until_first,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return night.run(config, given, workers=cores(), json=json)
 
     finish(command)

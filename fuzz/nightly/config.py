@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...corpus.reading import read_text
 from ..bisect.environments import Choice, choices
@@ -64,21 +65,6 @@ class Nightly(CampaignOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The options of the command line; None: not given."""
-
-    out: Path | None = None
-    budget: str | None = None
-    modules: int | None = None
-    seed: int | None = None
-    workers: int | None = None
-    block: int | None = None
-    scheduler: str | None = None
-    cluster: str | None = None
-    until_first: bool | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The settings, resolved."""
 
@@ -126,34 +112,29 @@ def within(settings: Nightly, folder: Path) -> Nightly:
     )
 
 
-def plan(written: Nightly, options: Options, where: str) -> Plan:
+def plan(written: Nightly, options: Mapping[str, Any], where: str) -> Plan:
     """Merge both, and check the result.
 
     A number of modules on the command line is the whole budget, so that the run is reproducible.
 
     Args:
+        options: of the command line, those that are given; they are named as the settings.
         where: the file, for messages.
 
     Raises:
         UserError: a value is wrong; the text names its place and what is expected.
     """
-    given = {
-        each.name: value
-        for each in dataclasses.fields(options)
-        if (value := getattr(options, each.name)) is not None
-    }
-    settings = dataclasses.replace(written, **given)
-    if options.modules is not None and options.budget is None:
-        settings = dataclasses.replace(settings, budget=None)
-    named = options.scheduler is not None or options.cluster is not None
+    given = dict(options)
+    if "modules" in options:
+        given.setdefault("budget", None)
+    named = "scheduler" in options or "cluster" in options
     if named:  # one cluster instead of the other
-        settings = dataclasses.replace(
-            settings, scheduler=options.scheduler, cluster=options.cluster
-        )
+        given = {"scheduler": None, "cluster": None, **given}
+    settings = dataclasses.replace(written, **given)
     with nullcontext() if named else _at(where):
         cluster = asked(settings.scheduler, settings.cluster)
-    with nullcontext() if "budget" in given else _at(where):
-        seconds = settings.time_budget(BUDGET, "--budget" if "budget" in given else "budget =")
+    with nullcontext() if "budget" in options else _at(where):
+        seconds = settings.time_budget(BUDGET, "--budget" if "budget" in options else "budget =")
     with _at(where):
         written.check_numbers(workers=written.workers, block=written.block)
     with _at(f"{where}, promises"):

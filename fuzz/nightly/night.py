@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
 import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from ..bisect.bisect import Bisection
 from ..campaign.campaign import CampaignConfig
@@ -21,7 +18,7 @@ from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
 from ..findings.store import Store
-from ..output.terminal import counted, duration, findings_table
+from ..output.terminal import counted, duration, findings_table, results
 from ..process.serialize import plain
 from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
@@ -32,7 +29,7 @@ from ..system.files import write_whole
 from ..system.subprocesses import Stopped, Subprocesses
 from ..user_input.errors import UserError
 from . import state
-from .config import EXAMPLE, Nightly, Options, Plan, load, plan, within
+from .config import EXAMPLE, Nightly, Plan, load, plan, within
 from .old_bugs import FIXED, UNEXPECTED, is_back, known_key, old_bugs, replay_all
 from .state import Night, Phase
 
@@ -58,10 +55,11 @@ def init(path: Path | None) -> int:
     return 0
 
 
-def run(config: Path | None, options: Options, *, workers: int, json: bool) -> int:
+def run(config: Path | None, options: Mapping[str, Any], *, workers: int, json: bool) -> int:
     """Run a night, or what is left of it; the exit code.
 
     Args:
+        options: of the command line, those that are given.
         workers: the default.
 
     Raises:
@@ -79,13 +77,14 @@ def run(config: Path | None, options: Options, *, workers: int, json: bool) -> i
         return _night(plan(settings, options, where), workers, json=json)
 
 
-def _absolute(options: Options) -> Options:
+def _absolute(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Paths on the command line are relative to the folder where it was given."""
-    if options.out is not None:
-        options = dataclasses.replace(options, out=options.out.absolute())
-    if options.scheduler is not None and (file := Path(options.scheduler)).is_file():
-        options = dataclasses.replace(options, scheduler=str(file.absolute()))
-    return options
+    given = dict(options)
+    if "out" in given:
+        given["out"] = given["out"].absolute()
+    if "scheduler" in given and (file := Path(given["scheduler"])).is_file():
+        given["scheduler"] = str(file.absolute())
+    return given
 
 
 def _night(chosen: Plan, workers: int, *, json: bool) -> int:
@@ -124,8 +123,6 @@ def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
 
 
 class _Phases:
-    """The phases of a night; each records what it has done."""
-
     def __init__(
         self,
         chosen: Plan,
@@ -155,7 +152,6 @@ class _Phases:
         return self._conclude()
 
     def _begun(self) -> Night:
-        """The night to resume, or a new one."""
         settings = self._plan.settings
         # Reports and workers may differ when a night is resumed.
         same = dataclasses.replace(
@@ -322,7 +318,6 @@ class _Phases:
         return gather(self._session.store, self._session.expected)
 
     def _run(self) -> tuple[int, Run] | None:
-        """The run of this night."""
         runs = self._session.store.runs.all().items()
         mine = [(id, run) for id, run in runs if id > self._night.after and run.command == COMMAND]
         return mine[-1] if mine else None
@@ -334,7 +329,6 @@ class _Phases:
             self._session.output.emit(event)
 
     def _conclude(self) -> int:
-        """Print the table of new findings and the summary; the exit code."""
         made, report = self._session, self._gathered()
         made.display.close()
         entered = self._run()
@@ -363,16 +357,12 @@ class _Phases:
             }
             made.output.emit(summary)
         else:
-            console = Console(width=None if sys.stdout.isatty() else 160)
+            console = results()
             if new:
                 findings_table(console, [self._cells(entry) for entry in new])
                 console.print()
             console.print(self._sentence(new, seen, run), soft_wrap=True)
-        if run.faults or made.faults or made.lost is not None:
-            return 3
-        if made.user_errors:
-            return 2
-        return 1 if new or self._night.back else 0
+        return 3 if run.faults else made.exit_code(new=bool(new or self._night.back))
 
     def _cells(self, entry: Entry) -> tuple[str, str, str, Path | None]:
         shown = entry.evidence[0]

@@ -110,7 +110,6 @@ class PassViolation(AssertionError):
 
 
 def _in_workers(finding: Finding) -> tuple[Finding, str]:
-    """Minimize it in processes of its own."""
     deadline = time.monotonic() + MINIMIZE_SECONDS
     small = minimized(pool(), finding, over=lambda: time.monotonic() > deadline).finding
     for candidate in (small, finding) if small is not finding else (finding,):

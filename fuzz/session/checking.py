@@ -85,7 +85,6 @@ def _named(
     mod: tvm.IRModule,
     exempt: tuple[str, ...],
 ) -> tuple[list[Check], list[str]]:
-    """Checks of the passes that are named, and why some of them do not apply."""
     jobs: list[Check] = []
     notes: list[str] = []
     for spelling, call in calls.items():
@@ -105,7 +104,6 @@ def _named(
 
 
 def _all(make: Callable[..., Check], mod: tvm.IRModule, stage: Stage) -> Iterator[Check]:
-    """Checks of all passes of the catalogue that take modules of this stage."""
     for name, contract in catalogue.items():
         if stage in contract.stages and contract.requires(mod) is None:
             for variant in _variants(name, mod):

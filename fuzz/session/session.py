@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...corpus.knowns import Known
 from ...generators.tvm_api import versions
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
@@ -33,17 +32,45 @@ from ..findings.known import (
     verify,
 )
 from ..findings.store import Store
-from ..output.terminal import counted, duration, findings_table
-from ..process.executor import Executor, ExecutorError
+from ..output.terminal import Display, counted, display, duration, findings_table, results
+from ..process.executor import Executor, ExecutorError, News
 from ..process.local_pool import LocalPool
 from ..system.files import sweep
 from ..system.lock import alone
 from .interrupt import Interrupt
 from .members import Roster
-from .output import Output
 
 MANY = 0.05
 """A pass is listed if at least this share of its checks ended in a known bug."""
+
+
+class Output:
+    """Lines and progress on stderr, JSON events on stdout; any thread may use it."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        """
+        Args:
+            as_json: print results as JSON events, one a line.
+        """
+        self.as_json = as_json
+        self.display: Display = display(Console(stderr=True))
+        self._lock = threading.Lock()
+
+    def line(self, text: str, event: Mapping[str, object] | None = None, style: str = "") -> None:
+        """A line for people; where JSON is wanted, the event instead, if there is one."""
+        if self.as_json and event is not None:
+            self.emit(event)
+        else:
+            self.display.line(text, style)
+
+    def emit(self, event: Mapping[str, object]) -> None:
+        """One line of JSON."""
+        with self._lock:
+            print(json.dumps(event), flush=True)
+
+    def news(self, news: News) -> None:
+        """Something happened to the workers of a cluster."""
+        self.line(news.text, {"event": "cluster", **dataclasses.asdict(news)})
 
 
 class Session:
@@ -138,18 +165,15 @@ class Session:
                 self.display.progress(f"{done} of {len(todo)} known bugs checked  {known.name}")
                 if outcome.status in NO_LONGER:
                     fixed.append(known.name)
-                    self._print_fixed(known)
+                    event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
+                    self.output.line(
+                        f"no longer fails: {known.name}: {known.what}",
+                        {**event, "what": known.what, "tvm": version},
+                    )
         except ExecutorError as error:  # of a cluster: what was found is reported all the same
             self.lose(str(error))
         timer.cancel()
         return tuple(fixed)
-
-    def _print_fixed(self, known: Known) -> None:
-        event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
-        self.output.line(
-            f"no longer fails: {known.name}: {known.what}",
-            {**event, "what": known.what, "tvm": self.expected.version},
-        )
 
     def print_shares(self, shares: Mapping[str, Share]) -> None:
         """Print the passes of which many checks ended in a known bug."""
@@ -197,7 +221,7 @@ class Session:
             }
             self.output.emit(summary)
         else:
-            console = Console(width=None if sys.stdout.isatty() else 160)
+            console = results()
             if rows:
                 findings_table(console, [self._cells(*members) for members in rows.values()])
                 console.print()
@@ -205,11 +229,15 @@ class Session:
             if len(findings) > len(rows):
                 found += f" ({counted(len(findings), 'report')})"
             console.print(self._sentence(found, modules, checks, seconds))
+        return self.exit_code(new=bool(rows))
+
+    def exit_code(self, *, new: bool) -> int:
+        """The exit code: a fault of relaxfuzz, an error of the user, or new findings."""
         if self.faults or self.lost is not None:
             return 3
         if self.user_errors:
             return 2
-        return 1 if rows else 0
+        return 1 if new else 0
 
     def workers_summary(self) -> dict[str, object]:
         """The part of the JSON summary about the workers."""
@@ -226,7 +254,6 @@ class Session:
         return {"workers": workers, "lost": self.lost}
 
     def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
-        """A row of the table: one finding represents all of them."""
         more = f" ({counted(len(others) + 1, 'report')})" if others else ""
         return shown.pass_name, shown.oracle, shown.title + more, self.store.reproducer(shown)
 
@@ -310,9 +337,16 @@ def session(
     with ExitStack() as stack:
         output = Output(as_json=as_json)
         stack.enter_context(contextlib.closing(output.display))
-        cluster = None
+        cluster: Executor | None = None
         if where is not None:  # before anything is written
-            cluster = stack.enter_context(_cluster(where, workers, Code.of(calls), output))
+            code = Code.of(calls)
+            connection = stack.enter_context(connect(where, workers))
+            from ..cluster.executor import ClusterExecutor
+
+            output.display.progress(f"waiting for the first worker of {where}")
+            cluster = stack.enter_context(
+                ClusterExecutor(connection, code=code, report=output.news)
+            )
         store = stack.enter_context(Store(out))
         if campaign is not None:
             stack.enter_context(alone(out, campaign))
@@ -324,18 +358,3 @@ def session(
             made.executor = cluster
         stack.enter_context(made.interrupt.caught())
         yield made
-
-
-@contextmanager
-def _cluster(where: Where, workers: int, code: Code, output: Output) -> Iterator[Executor]:
-    """The workers of a cluster, once the first has joined.
-
-    Raises:
-        UserError: see `session`.
-    """
-    with connect(where, workers) as connection:
-        from ..cluster.executor import ClusterExecutor
-
-        output.display.progress(f"waiting for the first worker of {where}")
-        with ClusterExecutor(connection, code=code, report=output.news) as executor:
-            yield executor

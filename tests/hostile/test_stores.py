@@ -34,7 +34,7 @@ from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store
 from relaxfuzz.fuzz.minimize import checkpoint
 from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
 from relaxfuzz.fuzz.minimize.parallel import State as Search
-from relaxfuzz.fuzz.nightly.config import EXAMPLE, Options, load, plan
+from relaxfuzz.fuzz.nightly.config import EXAMPLE, load, plan
 from relaxfuzz.fuzz.nightly.state import FILE, Night, load_night
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
@@ -600,7 +600,7 @@ def fuzz_files(count: int) -> Tally:
             assert isinstance(data, bytes)
             path.write_bytes(data)
             tally.inputs += 1
-            tally.attempt(lambda: plan(load(path), Options(), "file"))
+            tally.attempt(lambda: plan(load(path), {}, "file"))
             tally.attempt(lambda: known(path), ValueError)
             tally.attempt(lambda: corpus.entry(path), ValueError, OSError)
             assert is_reproducer(path) in (True, False)

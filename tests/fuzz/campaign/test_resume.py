@@ -24,8 +24,7 @@ from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.session import fuzzing
-from relaxfuzz.fuzz.session.output import Output
-from relaxfuzz.fuzz.session.session import Session
+from relaxfuzz.fuzz.session.session import Output, Session
 from relaxfuzz.generators.tvm_api import versions
 
 HERE = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from relaxfuzz.fuzz.cli.app import finish
 from relaxfuzz.fuzz.cluster.where import Where
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.nightly.config import Options, Plan, load, plan
+from relaxfuzz.fuzz.nightly.config import Plan, load, plan
 from relaxfuzz.fuzz.output import terminal as displays
 from relaxfuzz.fuzz.output.terminal import display
 from relaxfuzz.fuzz.process.executor import ExecutorError, Member, Sink
@@ -30,8 +30,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import LIMITS, Job, Limits
 from relaxfuzz.fuzz.session import fuzzing
 from relaxfuzz.fuzz.session.members import Roster, headcount, line, lines
-from relaxfuzz.fuzz.session.output import Output
-from relaxfuzz.fuzz.session.session import Session
+from relaxfuzz.fuzz.session.session import Output, Session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 from relaxfuzz.generators.tvm_api import versions
 
@@ -84,7 +83,7 @@ def test_a_block_has_a_module() -> None:
     assert CliRunner().invoke(app, ["run", "--block", "0"]).exit_code == 2
 
 
-def planned(text: str, folder: Path, options: Options = Options()) -> Plan:  # noqa: B008  # frozen
+def planned(text: str, folder: Path, **options: object) -> Plan:
     path = folder / "night.toml"
     path.write_text('passes = ["FuseOps"]\n' + text)
     return plan(load(path), options, path.name)
@@ -97,10 +96,10 @@ def test_a_night_names_its_cluster(tmp_path: Path) -> None:
 
 
 def test_an_option_names_another_cluster(tmp_path: Path) -> None:
-    here = Options(cluster="local")
-    assert planned('scheduler = "tcp://a:1"', tmp_path, here).where == Where(kind="local")
-    there = Options(scheduler="tls://b:2")
-    assert planned('scheduler = "tcp://a:1"', tmp_path, there).where == Where("tls://b:2")
+    here = {"cluster": "local"}
+    assert planned('scheduler = "tcp://a:1"', tmp_path, **here).where == Where(kind="local")
+    there = {"scheduler": "tls://b:2"}
+    assert planned('scheduler = "tcp://a:1"', tmp_path, **there).where == Where("tls://b:2")
 
 
 # What is seen

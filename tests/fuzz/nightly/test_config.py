@@ -12,7 +12,6 @@ import pytest
 from relaxfuzz.fuzz.nightly.config import (
     EXAMPLE,
     Nightly,
-    Options,
     Plan,
     Reports,
     load,
@@ -25,7 +24,7 @@ from relaxfuzz.fuzz.user_input.options import Relaxations
 USER = Path(__file__).parents[1] / "user_passes.py"
 
 
-def planned(text: str, folder: Path, options: Options = Options()) -> Plan:  # noqa: B008  # frozen
+def planned(text: str, folder: Path, **options: object) -> Plan:
     path = folder / "night.toml"
     path.write_text(text)
     return plan(load(path), options, path.name)
@@ -70,15 +69,15 @@ def test_the_default_is_an_hour_of_all_passes(tmp_path: Path) -> None:
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
-    options = Options(budget="10m", seed=3, until_first=True, out=Path("elsewhere"))
-    made = planned('budget = "8h"\nseed = 1\npasses = ["FuseOps"]', tmp_path, options)
+    text = 'budget = "8h"\nseed = 1\npasses = ["FuseOps"]'
+    made = planned(text, tmp_path, budget="10m", seed=3, until_first=True, out=Path("elsewhere"))
     assert made.seconds == 600
     assert (made.settings.seed, made.settings.until_first) == (3, True)
     assert made.settings.out == Path("elsewhere")
 
 
 def test_a_number_of_modules_as_an_option_is_the_whole_budget(tmp_path: Path) -> None:
-    assert planned('budget = "8h"', tmp_path, Options(modules=5)).seconds is None
+    assert planned('budget = "8h"', tmp_path, modules=5).seconds is None
     assert planned('modules = 5\nbudget = "8h"', tmp_path).seconds == 8 * 3600
     assert planned("modules = 5", tmp_path).seconds is None
 
@@ -141,14 +140,14 @@ def test_a_mistake_names_its_place_and_what_would_do(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "night.toml").write_text(text)
     with pytest.raises(UserError) as caught:
-        plan(load(Path("night.toml")), Options(), "night.toml")
+        plan(load(Path("night.toml")), {}, "night.toml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_mistake_on_the_command_line_is_none_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^expected a budget .* but got --budget 'soon'$"):
-        planned("", tmp_path, Options(budget="soon"))
+        planned("", tmp_path, budget="soon")
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
