@@ -21,16 +21,17 @@ from typing import Any
 
 import __main__
 
-LAST_WORDS = "last-words"
+STACKS = "stacks"
+"""Where `faulthandler` writes the stacks of a process that dies."""
 
 
 def main() -> None:
     """`FOLDER SEMANTICS file|module NAME [ARGUMENT]...`"""
     folder, semantics, kind, name, *args = sys.argv[1:]
     place = Path(folder)
-    # A script may redirect it.
-    words = (place / LAST_WORDS).open("w", encoding="utf-8")
-    faulthandler.enable(words)
+    # Not to stderr, which a script may redirect.
+    stacks = (place / STACKS).open("w", encoding="utf-8")
+    faulthandler.enable(stacks)
     sys.meta_path.insert(0, _Finder("tvm", lambda: _watch(place, semantics=semantics == "1")))
     sys.argv = [name, *args]
     try:

@@ -107,7 +107,12 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
     def _before(self, stack: Stack, mod: tvm.IRModule, name: str, caller: FrameType) -> None:
         outer = stack[-1] if stack else None
         # Only TVM's own Sequential is known to do nothing before it runs the first pass inside.
-        if outer is None or outer.begun or not outer.is_sequential or not outer.given(mod):
+        if (
+            outer is None
+            or outer.begun
+            or not outer.is_sequential
+            or not outer.state.mod.same_as(mod)
+        ):
             state = State(mod, stack.sound)
         else:
             state = outer.state

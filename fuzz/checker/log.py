@@ -74,8 +74,8 @@ class Log:
                 self._modules += 1
                 file = f"module-{threading.get_ident()}-{self._modules % 2}"
                 (self._folder / file).write_text(text, encoding="utf-8")
-            words = (threading.get_ident(), name, place, _plain(call), file)
-            os.write(self._passes, f"{json.dumps(words)}\n".encode())
+            fields = (threading.get_ident(), name, place, _plain(call), file)
+            os.write(self._passes, f"{json.dumps(fields)}\n".encode())
 
     def ends(self) -> None:
         """The pass that began last in this thread is over."""
@@ -155,11 +155,11 @@ def running(folder: Path) -> list[LoggedPass]:
     """The innermost pass of each thread that ran one at the end."""
     stacks: dict[int, list[Any]] = {}
     for line in _lines(folder / PASSES):
-        words = json.loads(line)
-        if isinstance(words, int):
-            stacks[words].pop()
+        fields = json.loads(line)
+        if isinstance(fields, int):
+            stacks[fields].pop()
         else:
-            stacks.setdefault(words[0], []).append(words[1:])
+            stacks.setdefault(fields[0], []).append(fields[1:])
     last = []
     for stack in stacks.values():
         if stack:

@@ -130,25 +130,19 @@ class Running:
         """It is TVM's own pass that runs others."""
         return type(self.made) is tvm.transform.Sequential
 
-    def given(self, mod: tvm.IRModule) -> bool:
-        """It was given this very module."""
-        return bool(self.state.mod.same_as(mod))
-
     @property
     def outermost(self) -> Running:
         """The run around all others, or itself."""
         return self if self.outer is None else self.outer.outermost
 
     @property
-    def within(self) -> tuple[str, ...]:
-        """The names of the passes around it, outermost first."""
-        return () if self.outer is None else (*self.outer.within, self.outer.name)
-
-    @property
     def place(self) -> str:
         """`FuseOps (in _pipeline > sequential)`."""
-        within = " > ".join(self.within)
-        return f"{self.name} (in {within})" if within else self.name
+        around, outer = list[str](), self.outer
+        while outer is not None:
+            around.insert(0, outer.name)
+            outer = outer.outer
+        return f"{self.name} (in {' > '.join(around)})" if around else self.name
 
     def takes(self, inner: Running) -> None:
         """A pass begins inside."""

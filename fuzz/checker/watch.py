@@ -26,7 +26,7 @@ from ..process.protocol import Death, Died
 from ..session.session import Session, session
 from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
-from .child import LAST_WORDS
+from .child import STACKS
 from .log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
 from .occurrence import save
 
@@ -86,8 +86,8 @@ def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
     kinds = {-signal.SIGSEGV: Death.SEGFAULT, -signal.SIGFPE: Death.ARITHMETIC}
     kinds |= {-signal.SIGABRT: Death.ABORT}
     kind = kinds.get(code, Death.SIGNAL if code < 0 else Death.EXIT)
-    words = (folder / LAST_WORDS).read_text(encoding="utf-8")
-    died = Died(0, kind, code, None, words)
+    stacks = (folder / STACKS).read_text(encoding="utf-8")
+    died = Died(0, kind, code, None, stacks)
     violation = dataclasses.replace(death.violation(died), pass_name=last.call.name)
     finding = Finding.of(violation, module=last.module, versions=versions(), calls=(last.call,))
     return LoggedFinding(finding, last.place)
@@ -116,7 +116,7 @@ def _report(out: Path, found: Sequence[LoggedFinding], died: Sequence[LoggedFind
             findings_table(Console(stderr=True), rows)
         if made.expected.total:
             knowns = ", ".join(sorted(known.name for known in made.expected.reports))
-            print(f"Known bugs of this TVM that were met: {knowns}.", file=sys.stderr)
+            print(f"Known bugs of this TVM that were found: {knowns}.", file=sys.stderr)
     return len(new)
 
 
