@@ -140,6 +140,18 @@ class CampaignRunner:
             case Finished():
                 self._finished = event
 
+    def check(self) -> None:
+        """Raise what ended the campaign early.
+
+        Raises:
+            ExecutorError: the workers could not be kept alive.
+            UserError: a pass can no longer be loaded.
+        """
+        if self.lost is not None:
+            raise ExecutorError(self.lost)
+        if self._triage.user_errors:
+            raise UserError("\n".join(self._triage.user_errors))
+
     @property
     def all_faults(self) -> tuple[str, ...]:
         """Of the campaign and of its triage."""

@@ -19,7 +19,6 @@ from ..findings.known import Choice
 from ..findings.store import Store
 from ..output import failure_text
 from ..output.terminal import counted
-from ..process.executor import ExecutorError
 from ..property_tests.check_pass import called, check_pass
 from ..property_tests.pass_violation import pool
 from ..user_input.errors import UserError, near, parse_budget
@@ -168,10 +167,7 @@ class RelaxFuzz:
         if found:
             head = f"{counted(len(found), 'bug')} of {target.name} in {tried}"
             raise PassViolations(f"{head}\n\n" + "\n\n\n".join(texts), tuple(found))
-        if runner.lost is not None:
-            raise ExecutorError(runner.lost)
-        if triage.user_errors:
-            raise UserError("\n".join(triage.user_errors))
+        runner.check()
         if runner.all_faults:
             raise RuntimeError("\n\n".join(["relaxfuzz itself failed:", *runner.all_faults]))
         if not finished.checks:

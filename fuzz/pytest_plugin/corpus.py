@@ -19,8 +19,9 @@ import pytest
 from ...corpus import Entry, entry
 from ..findings.script import is_reproducer
 from ..output.readable import short_path
-from .items import Failure, TextItem
+from .items import TextItem
 from .options import SETTINGS, in_part
+from .plan import Failure
 
 if TYPE_CHECKING:
     from ..findings.replay import Outcome

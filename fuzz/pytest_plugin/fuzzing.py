@@ -24,15 +24,12 @@ from ..campaign.triage import Triage
 from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
 from ..findings.store import Store
-from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
-from ..user_input.errors import UserError
 from . import results
-from .items import Failure
 from .options import SETTINGS
-from .plan import PLAN, RESULT, SPLIT, Shard
+from .plan import PLAN, RESULT, SPLIT, Failure, Shard
 from .results import Claim, Claims, ItemResult
 
 LEAST = 1.0
@@ -198,10 +195,7 @@ class _ItemCampaign:
         Raises:
             ExecutorError, UserError, Failure: see the function `run`.
         """
-        if self._runner.lost is not None:
-            raise ExecutorError(self._runner.lost)
-        if self._triage.user_errors:
-            raise UserError("\n".join(self._triage.user_errors))
+        self._runner.check()
         if self._runner.all_faults:
             raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.all_faults]))
 

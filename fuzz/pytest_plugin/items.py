@@ -10,16 +10,12 @@ from typing import Any
 
 import pytest
 
-from .plan import RESULT, Shard
+from .plan import RESULT, Failure, Shard
 
 FOLDER = "relaxfuzz"
 """The prefix of the items' ids."""
 
 MARKER = "relaxfuzz_campaign"
-
-
-class Failure(Exception):
-    """A failed item. Its text is complete: frames of the plugin would explain nothing."""
 
 
 class TextItem(pytest.Item):

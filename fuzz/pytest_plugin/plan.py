@@ -1,4 +1,4 @@
-"""What the processes of a session that fuzzes agree on. Nothing here imports TVM."""
+"""What the processes and modules of a session that fuzzes agree on. Nothing here imports TVM."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ KEY = "relaxfuzz"
 
 WITHOUT_SHARDS = ("each", "loadfile", "loadscope")
 """Modes of `--dist` that give all items to one worker, or each item to all."""
+
+
+class Failure(Exception):
+    """A failed item. Its text is complete: frames of the plugin would explain nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,9 +135,21 @@ def finish(config: pytest.Config) -> None:
     for spelling in plan.passes:
         ids = [item_id(shard) for shard in plan.all_shards() if shard.spelling == spelling]
         begun = [id for id in ids if id in gathered.begun]
-        if begun:
-            name = typed(plan.targets[spelling], Target).name
-            lines.append(_line(spelling, begun, done, gathered, claims, pending[name]))
+        if not begun:
+            continue
+        mine = [done[id] for id in begun if id in done]
+        alive = [id for id in begun if id not in gathered.killed]
+        lines.append(
+            Line(
+                spelling,
+                modules=sum(each.modules for each in mine),
+                stats=reduce(PassStats.__add__, (each.stats for each in mine), PassStats()),
+                bugs=len({claim.row for claim in claims.all() if claim.spelling == spelling}),
+                knowns=len({name for each in mine for name in each.knowns}),
+                stopped=tuple(id for id in alive if id not in done or not done[id].finished),
+                pending=pending[typed(plan.targets[spelling], Target).name],
+            )
+        )
     config.stash[SUMMARY] = lines, recovered
 
 
@@ -170,27 +182,6 @@ def _recover(
         triage.take_up(names)
         triage.drain(RECOVERY_SECONDS, tick)
     return texts
-
-
-def _line(
-    spelling: str,
-    begun: Sequence[str],
-    done: Mapping[str, ItemResult],
-    gathered: Gathered,
-    claims: Claims,
-    pending: int,
-) -> Line:
-    mine = [done[id] for id in begun if id in done]
-    alive = [id for id in begun if id not in gathered.killed]
-    return Line(
-        spelling,
-        sum(each.modules for each in mine),
-        reduce(PassStats.__add__, (each.stats for each in mine), PassStats()),
-        len({claim.row for claim in claims.all() if claim.spelling == spelling}),
-        len({name for each in mine for name in each.knowns}),
-        tuple(id for id in alive if id not in done or not done[id].finished),
-        pending,
-    )
 
 
 def print_summary(config: pytest.Config, terminal: pytest.TerminalReporter) -> None:
