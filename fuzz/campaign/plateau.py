@@ -1,14 +1,11 @@
 """The schedule of a campaign: more checks for what still yields, fewer for what is on a plateau.
 
-Each item (a pass, the sequences, a pipeline) has a base share of the checks, see `schedule`. What a
-check shows is taken as an observation of a species: nothing, or a distinct violation. By Good and
-Turing the chance that the next observation is of a species not seen before is about f1 / n, where
-f1 species of n observations were seen exactly once (I. J. Good, "The population frequencies of
-species and the estimation of population parameters", Biometrika 40, 1953; for fuzzing M. Boehme,
-"STADS: Software Testing as Species Discovery", ACM TOSEM 27, 2018). An item's share grows with
-that chance: to `MOST` times its base share, where all that it finds is new, down to `LEAST` of it,
-where it finds nothing, or only what it has found before. So nothing starves, and a pass that
-begins to yield again gets its checks back.
+Each item (a pass, the sequences, a pipeline) has a base share of the checks, see `schedule`. It is
+scaled, between `LEAST` and `MOST`, with the chance that the item's next check shows a violation not
+seen before. By Good and Turing that is about f1 / n, where f1 of n observations were seen exactly
+once (I. J. Good, "The population frequencies of species and the estimation of population
+parameters", Biometrika 40, 1953; for fuzzing M. Boehme, "STADS: Software Testing as Species
+Discovery", ACM TOSEM 27, 2018).
 
 A block is planned by what blocks long before it have shown (`focus.horizon`), never by the clock:
 any number of workers, and a campaign that was interrupted, make the same checks.

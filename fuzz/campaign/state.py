@@ -161,11 +161,7 @@ class State:
         return made
 
     def _agree(self) -> None:
-        """Check that the parts fit together.
-
-        Raises:
-            ValueError: they do not: a campaign could not be resumed from them.
-        """
+        """Refuse parts that do not fit together: no campaign could be resumed from them."""
         needed = {horizon(self.blocks), horizon(2 * self.blocks)}
         if not needed <= self.guides.keys():
             raise ValueError(f"guides of {sorted(self.guides)} blocks for {self.blocks}")

@@ -46,8 +46,8 @@ class Fuzzing:
         self._session = session
         self._stop = threading.Event()
         self._stop_at_first = stop_at_first
-        self._first = threading.Event()
-        """A bug was reported that no other run has reported."""
+        self._enough = threading.Event()
+        """A bug was reported that no other run has reported, and the first one ends the run."""
         triage = session.triage
         self._runner = runner = CampaignRunner(
             config,
@@ -104,7 +104,7 @@ class Fuzzing:
             fixed = session.review(named, until - time.monotonic())
         known = {each for each in finished.occurrences if id_of(each) in runner.known}
         session.print_shares(shares(finished, known))
-        runner.end(interrupted=finished.stopped and not self._is_enough, fixed=fixed)
+        runner.end(interrupted=finished.stopped and not self._enough.is_set(), fixed=fixed)
         return finished
 
     def _show(self, event: Event) -> None:
@@ -116,7 +116,7 @@ class Fuzzing:
                 session.display.progress(_progress_line(event, session))
             case Fault():
                 session.fault(event.describe(self._runner.config.seed))
-        if session.interrupt.stop.is_set() or self._is_enough:
+        if session.interrupt.stop.is_set() or self._enough.is_set():
             self._stop.set()
 
     def _greet(self) -> None:
@@ -137,13 +137,9 @@ class Fuzzing:
             f"{workers}{resumed}"
         )
 
-    @property
-    def _is_enough(self) -> bool:
-        return self._stop_at_first and self._first.is_set()
-
     def _published(self, finding: Finding) -> None:
-        if self._is_new(finding):
-            self._first.set()
+        if self._stop_at_first and self._is_new(finding):
+            self._enough.set()
 
     def _is_new(self, finding: Finding) -> bool:
         rows = self._session.store.rows
