@@ -40,7 +40,7 @@ class Occurrence:
     def without_module(self) -> Finding:
         """The finding without its module: enough to look up whether it is known."""
         call = inferred_call(self.running.name, self.running.made, self.running.config)
-        return Finding.of(self.violation, module="", versions=versions(), calls=(call,))
+        return Finding(violation=self.violation, module="", versions=versions(), calls=(call,))
 
     def finding(self) -> Finding:
         """The finding with the pass's input; without it if that is too large to be written."""

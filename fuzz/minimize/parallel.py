@@ -252,8 +252,8 @@ class _ParallelSearch:
         self._restart(run, edit_id)
 
     def _add_other(self, violation: Violation, module: str) -> None:
-        finding = Finding.of(
-            violation,
+        finding = Finding(
+            violation=violation,
             module=module,
             versions=self._finding.versions,
             calls=self._finding.calls,

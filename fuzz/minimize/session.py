@@ -231,8 +231,8 @@ class _Session:
         job = Check(module=module, calls=calls, pipeline=request.pipeline, oracles=oracles)
         source = reproducer.source_of(module)
         return [
-            Finding.of(
-                violation,
+            Finding(
+                violation=violation,
                 module=module,
                 versions=versions(),
                 source=source,

@@ -66,8 +66,8 @@ def made_finding(name: str, **changes: Any) -> Finding:
     case = Case(builder.get(), (call,))
     violation = check(case)[0]
     text = save_json(case.mod)
-    made = Finding.of(
-        violation,
+    made = Finding(
+        violation=violation,
         module=text,
         source=source_of(text),
         versions=versions(),

@@ -40,8 +40,8 @@ def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall)
         builder.emit_func_output(output)
     mod = builder.get()
     text = save_json(mod)
-    return Finding.of(
-        check(Case(mod, (call,)))[0],
+    return Finding(
+        violation=check(Case(mod, (call,)))[0],
         module=text,
         source=source_of(text),
         versions=versions(),

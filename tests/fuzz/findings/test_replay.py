@@ -28,8 +28,8 @@ USER = Path(__file__).parents[1] / "user_passes.py"
 def finding(pool: LocalPool, sums: str) -> Finding:
     call = PassCall("marks()", factory=f"{USER}:marks")
     violation = check(pool, Check(module=sums, calls=(call,)))[0]
-    return Finding.of(
-        violation,
+    return Finding(
+        violation=violation,
         module=sums,
         source=reproducer.source_of(sums),
         calls=(call,),
