@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import tvm
@@ -13,6 +14,7 @@ from ...generators.rewrite.nodes import references, with_functions
 from ...oracles.inspect import prim_funcs
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
+from .reduction import Edit, runs
 
 HAS_BLOCKS = "s_tir"
 """The attribute of PrimFuncs in which blocks are allowed: without it, TVM refuses their script."""
@@ -58,6 +60,12 @@ def with_changes(mod: tvm.IRModule, changes: Sequence[tuple[str, int, Change]]) 
             for name, numbered in by_name.items()
         },
     )
+
+
+def changed_in_runs(mod: tvm.IRModule, found: Places, change: Change) -> Iterator[Edit]:
+    """The change at all of these nodes, then at ever shorter runs of them."""
+    for run in runs(found):
+        yield partial(with_changes, mod, [(name, place.number, change) for name, place in run])
 
 
 def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:

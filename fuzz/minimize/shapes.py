@@ -15,6 +15,7 @@ from tvm.ir import GenericConst, PrimType
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
 from ...oracles.inspect import nodes, prim_funcs, relax_functions
+from .kernels import rebuilt
 from .reduction import Edit
 
 PLAIN = 2
@@ -157,8 +158,7 @@ class _Resized(Rewriter):
         if not any(size >= PLAIN for size in self._sizes):
             return func
         new = tvm_ffi.structural_map(func, (tirx.IntImm, self._size_in_prim_func))
-        # Built by its constructor, which derives its type.
-        return tirx.PrimFunc(new.params, new.body, new.ret_type, new.attrs)
+        return rebuilt(new)  # by its constructor, which derives its type
 
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))

@@ -15,6 +15,7 @@ from tvm.ir import GenericConst, PrimType
 from ...generators.ops import table
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import nodes, op_name, prim_funcs, relax_functions
+from .kernels import rebuilt
 from .reduction import Edit, runs
 
 PLAIN = "float32"
@@ -209,15 +210,10 @@ class _Cast(Rewriter):
             raise CannotRewrite(f"{record.name} of {dtype}")
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
-        new = tvm_ffi.structural_map(
-            func,
-            [
-                (PrimType, self._prim_type),
-                ((tirx.FloatImm, tirx.IntImm), self._number),
-            ],
-        )
+        numbers = (tirx.FloatImm, tirx.IntImm)
+        new = tvm_ffi.structural_map(func, [(PrimType, self._prim_type), (numbers, self._number)])
         # Built by its constructor, which derives its type.
-        return func if new.same_as(func) else tirx.PrimFunc(*_parts(new))
+        return func if new.same_as(func) else rebuilt(new)
 
     def _of(self, dtype: Any) -> Any:
         new = self._dtypes.get(str(dtype))
@@ -234,10 +230,6 @@ class _Cast(Rewriter):
         dtype = str(ty.dtype)
         limits = np.finfo(dtype) if "float" in dtype else np.iinfo(dtype)
         return tirx.const(min(max(value.value, limits.min), limits.max), dtype)
-
-
-def _parts(func: tirx.PrimFunc) -> tuple[Any, ...]:
-    return func.params, func.body, func.ret_type, func.attrs
 
 
 def _listing(mod: tvm.IRModule, infos: Mapping[str, Any]) -> tvm.IRModule:
