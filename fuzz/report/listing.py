@@ -17,8 +17,8 @@ from ...generators.tvm_api import versions
 from ...oracles.text.exhibit import Exhibit
 from .. import reproducer
 from ..findings import executable_text
+from ..findings.confirm import exhibit as exhibit_of
 from ..findings.dedup import place
-from ..findings.exhibit import exhibit as exhibit_of
 from ..findings.finding import Finding
 from ..findings.known import Choice, Expected
 from ..findings.replay import module_of, unknown
@@ -264,56 +264,49 @@ def show(folder: Path, id: str, form: str) -> int:
             finding = entry.findings[0]
         print(description(entry, finding), file=sys.stderr)
         path = store.reproducer(finding) if form == Form.SOURCE else None
-        exhibit = _exhibit(finding) if path is None else finding.exhibit
-        if form == DIFF and exhibit is not None:
-            print(visible(exhibit.story))
-            return 0
-        if exhibit is not None and exhibit.diff:
-            print(_beginning(visible(exhibit.diff)), file=sys.stderr)
         if path is not None:
-            print(visible(_text(path)))
-            return 0
-        module = _module(finding)
-        whole = dataclasses.replace(finding, exhibit=exhibit, module=module)
-        text = reproducer.failing(whole, Form(form))
-        if text is not None:
-            print(visible(text))
-            return 0
+            exhibit, text = finding.exhibit, _text(path)
+        elif form == DIFF and finding.exhibit is not None:
+            exhibit, text = finding.exhibit, None
+        else:
+            exhibit, text = _run_again(finding, form)
+    if form == DIFF and exhibit is not None:
+        print(visible(exhibit.story))
+        return 0
+    if exhibit is not None and exhibit.diff:
+        print(_beginning(visible(exhibit.diff)), file=sys.stderr)
+    if text is not None:
+        print(visible(text))
+        return 0
     print("no file reproduces it here; `relaxfuzz replay` runs the oracle itself", file=sys.stderr)
     return 1
 
 
-def _exhibit(finding: Finding) -> Exhibit:
-    """What the oracle compared; the passes are run again where the store lacks it."""
-    if finding.exhibit is not None:
-        return finding.exhibit
+def _run_again(finding: Finding, form: str) -> tuple[Exhibit, str | None]:
+    """What the oracle compared, and a file that fails, unless only the former is asked for."""
     version = versions()["tvm"]
-    if finding.versions["tvm"] != version:
-        raise UserError(
-            f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
-            f"TVM {version} cannot read"
-        )
-    if (reason := unknown(finding)) is not None:
-        raise UserError(f"{finding.id} cannot be run: {reason}")
-    _warn(finding)
+    if finding.exhibit is None:
+        if finding.versions["tvm"] != version:
+            raise UserError(
+                f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
+                f"TVM {version} cannot read"
+            )
+        if (reason := unknown(finding)) is not None:
+            raise UserError(f"{finding.id} cannot be run: {reason}")
+    if warning := executable_text.warning([finding]):
+        print(sentence(warning), file=sys.stderr)
     try:
         with LocalPool(1) as pool:
-            return exhibit_of(pool, finding)
-    except JobFailed as error:
-        raise UserError(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
-
-
-def _module(finding: Finding) -> str:
-    _warn(finding)
-    try:
-        return module_of(finding, None, well_formed=True)
+            exhibit = finding.exhibit or exhibit_of(pool, finding)
+            if form == DIFF:
+                return exhibit, None
+            module = module_of(finding, pool, well_formed=True)
+            whole = dataclasses.replace(finding, exhibit=exhibit, module=module)
+            return exhibit, reproducer.failing(whole, Form(form), executor=pool)
     except BadModule as error:
         raise UserError(f"the module of {finding.id} does not load: {error}") from None
-
-
-def _warn(finding: Finding) -> None:
-    if warning := executable_text.told([finding]):
-        print(sentence(warning), file=sys.stderr)
+    except JobFailed as error:
+        raise UserError(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
 
 
 def _text(path: Path) -> str:
