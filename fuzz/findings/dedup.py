@@ -52,14 +52,9 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
     rows: dict[str, list[Finding]] = {}
     for finding in findings:
         rows.setdefault(store.rows.of(finding.id) or finding.id, []).append(finding)
-    return {id: _shown_first(store, members) for id, members in rows.items()}
-
-
-def _shown_first(store: Store, members: list[Finding]) -> list[Finding]:
-    """Those that have a reproducer, then the smaller ones."""
-    return sorted(
-        members, key=lambda f: (store.reproducer(f) is None, len(f.source) or len(f.module))
-    )
+    for members in rows.values():  # those with a reproducer, then the smaller ones
+        members.sort(key=lambda f: (store.reproducer(f) is None, len(f.source) or len(f.module)))
+    return rows
 
 
 def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:

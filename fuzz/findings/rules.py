@@ -83,7 +83,7 @@ def legalization(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 
 
 def not_known(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
-    """A pass meets calls of whose types too little is known; which operator it is, is an accident.
+    """The pass is given calls of unknown shape, dtype or type, whichever operator they call.
 
     LegalizeOps leaves such calls, and no later pass lowers them; other passes call legalizations
     that need to know.
@@ -162,7 +162,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "not-known",
-        "the pass is given calls of whose types too little is known",
+        "the pass does not handle calls of unknown shape, dtype or type",
         not_known,
     ),
     Rule(

@@ -307,7 +307,8 @@ class Store:
         if finding.reproducer is None:
             return None
         path = self.folder / "reproducers" / finding.reproducer
-        return path if path.is_file() and not _is_link(path.parent, path) else None
+        link = path.is_symlink() or path.parent.is_symlink()
+        return path if path.is_file() and not link else None
 
 
 def file_name(finding: Finding) -> str:
@@ -320,10 +321,6 @@ def file_name(finding: Finding) -> str:
 def _utf8(text: str) -> str:
     """What SQLite takes: no halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _is_link(*paths: Path) -> bool:
-    return any(path.is_symlink() for path in paths)
 
 
 def _no_links(folder: Path) -> None:

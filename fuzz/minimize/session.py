@@ -19,8 +19,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from .. import reproducer
 from ..findings import executable_text
-from ..findings.confirm import again
-from ..findings.exhibit import exhibit
+from ..findings.confirm import again, exhibit
 from ..findings.finding import Finding
 from ..findings.replay import loaded
 from ..findings.store import Store
@@ -76,7 +75,7 @@ def run(request: Request) -> int:
     calls, target = _checked(request)
     interrupt = Interrupt()
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
-        if target.finding is not None and (code := executable_text.told([target.finding])):
+        if target.finding is not None and (code := executable_text.warning([target.finding])):
             shown.line(sentence(code))
         session = _Session(request, calls, target, shown, interrupt)
         return session.by_predicate() if request.predicate is not None else session.by_oracles()
@@ -185,7 +184,7 @@ class _Session:
                 smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
             except ExecutorError as error:  # only the description lacks it
                 self._faults[str(error)] = None
-            text = reproducer.failing(smallest, self._form, pool)
+            text = reproducer.failing(smallest, self._form, executor=pool)
         write_whole(self._out, text or self._module_text(smallest.module))
         if self._target.store is not None:
             with Store(self._target.store, create=False, write=True) as store:

@@ -47,7 +47,7 @@ def _runners() -> Runners:
     return runners
 
 
-def prepared(path: Path, stderr: str) -> bool:
+def raised_by_check(path: Path, stderr: str) -> bool:
     """Whether the exception comes from the check, not from building the module before it."""
     line = _line(path, stderr)
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -65,7 +65,7 @@ def raised(stderr: str) -> tuple[str, str] | None:
     return name[1], trace[name.end() :].strip()
 
 
-def as_found(path: Path, finding: Finding) -> bool:
+def fails_as_found(path: Path, finding: Finding) -> bool:
     """Run a reproducer: does it fail as the finding does, and not for another reason?"""
     code, stderr = run(path)
     match finding.oracle:
@@ -80,8 +80,8 @@ def as_found(path: Path, finding: Finding) -> bool:
         case Death.HANG:
             return "Timeout (" in stderr
         case Death.OUT_OF_MEMORY:
-            return code not in (0, HUNG) and prepared(path, stderr)
-    if code != 1 or not prepared(path, stderr):
+            return code not in (0, HUNG) and raised_by_check(path, stderr)
+    if code != 1 or not raised_by_check(path, stderr):
         return False
     kinds = _NAMES.findall(stderr)
     if not kinds or any(kind in MISTAKES and kind not in finding.detail for kind in kinds):

@@ -420,7 +420,7 @@ ODD_FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     "oracle": ({"oracle": "nonsense"}, "no oracle 'nonsense'"),
     "pipeline": ({"pipeline": "\x1b[2J", "calls": ()}, r"no pipeline '\\x1b"),
     "contract": (call(like="nobody"), "no pass 'nobody'"),
-    "nothing to run": ({"calls": (), "exempt": ("idempotent",)}, "cannot be asked"),
+    "nothing to run": ({"calls": (), "exempt": ("idempotent",)}, "cannot be checked"),
     "option": (call(config={"no.such.option": 1}), ""),
     "no JSON": ({"module": "{"}, "does not load"),
     "deep": ({"module": "[" * 50_000 + "]" * 50_000}, "does not load"),
