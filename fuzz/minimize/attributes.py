@@ -18,7 +18,7 @@ from ...generators.rewrite.nodes import references, with_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import is_public, nodes, relax_functions
 from .kernels import HAS_BLOCKS
-from .reduction import Edit, runs
+from .reduction import Edit, grouped, runs
 
 MODULE = 0
 """Stands for the module where functions are named by their hashes."""
@@ -92,7 +92,6 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _unusual(call: relax.Call) -> list[str]:
-    """The attributes that are not as they would be by default."""
     if not isinstance(call.op, Op) or call.attrs is None:
         return []
     defaults = _defaults(str(call.op.name))
@@ -107,14 +106,12 @@ def _unusual(call: relax.Call) -> list[str]:
 
 
 def _fields(attrs: Any) -> dict[str, bool]:
-    """The names of the attributes, and whether they may be None."""
     fields = type(attrs).__tvm_ffi_type_info__.fields
     return {field.name: "Optional" in field.metadata["type_schema"] for field in fields}
 
 
 @functools.cache
 def _defaults(op: str) -> Mapping[str, Any]:
-    """The default arguments of the function in `relax.op` for an operator, by name."""
     function: Any = relax.op
     for part in op.removeprefix("relax.").split("."):
         function = getattr(function, part, None)
@@ -145,18 +142,13 @@ class _Without(Rewriter):
 
     def __init__(self, mod: tvm.IRModule, gone: Sequence[Named]) -> None:
         super().__init__(mod)
-        self._gone: dict[int, set[str]] = {}
-        for owner, name in gone:
-            self._gone.setdefault(owner, set()).add(name)
+        self._gone = grouped(gone)
 
     def attrs(self, func: relax.Function, *, local: bool) -> Any:
-        return self._left(hash(func), func.attrs)
-
-    def _left(self, owner: int, attrs: Any) -> Any:
-        gone = self._gone.get(owner, set())
-        if not attrs or not gone:
-            return attrs
-        return tvm.ir.DictAttrs({k: v for k, v in dict(attrs).items() if str(k) not in gone})
+        gone = self._gone.get(hash(func), set())
+        if not func.attrs or not gone:
+            return func.attrs
+        return tvm.ir.DictAttrs({k: v for k, v in dict(func.attrs).items() if str(k) not in gone})
 
 
 class _Pure(Rewriter):
@@ -171,9 +163,7 @@ class _Pure(Rewriter):
 class _Defaulted(Rewriter):
     def __init__(self, mod: tvm.IRModule, chosen: Sequence[Named]) -> None:
         super().__init__(mod)
-        self._chosen: dict[int, set[str]] = {}
-        for call, name in chosen:
-            self._chosen.setdefault(call, set()).add(name)
+        self._chosen = grouped(chosen)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         chosen = self._chosen.get(hash(call))

@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ...generators.rewrite.nodes import references, with_functions
-from ...oracles.inspect import prim_funcs
+from ...oracles.inspect import nodes, prim_funcs
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
 from .reduction import Edit, runs
@@ -26,6 +26,12 @@ Places = list[tuple[str, Place]]
 def kernels(mod: tvm.IRModule) -> dict[str, tirx.PrimFunc]:
     """The PrimFuncs by name."""
     return {str(gvar.name_hint): func for gvar, func in prim_funcs(mod)}
+
+
+def buffer_types(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
+    """The types of the buffers that PrimFuncs are given."""
+    for func in kernels(mod).values():
+        yield from nodes(func.ty, relax.TensorType)
 
 
 def places(mod: tvm.IRModule) -> Places:

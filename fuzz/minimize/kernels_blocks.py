@@ -11,7 +11,7 @@ from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
 from .kernels import changed_in_runs, places, with_changes
-from .reduction import Edit, runs
+from .reduction import Edit, grouped, runs
 
 
 def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -150,18 +150,11 @@ def drop_axes(mod: tvm.IRModule) -> Iterator[Edit]:
         yield partial(_changed, mod, run, _plain)
 
 
-def _changed(mod: tvm.IRModule, axes: Axes, change: Callable[[Any, set[int]], Any]) -> tvm.IRModule:
-    by_block: dict[tuple[str, int], set[int]] = {}
-    for name, number, at in axes:
-        by_block.setdefault((name, number), set()).add(at)
+def _changed(mod: tvm.IRModule, axes: Axes, change: Callable[..., Any]) -> tvm.IRModule:
+    by_block = grouped(((name, number), at) for name, number, at in axes)
     return with_changes(
-        mod,
-        [(name, number, _at(change, numbers)) for (name, number), numbers in by_block.items()],
+        mod, [(*place, partial(change, numbers=numbers)) for place, numbers in by_block.items()]
     )
-
-
-def _at(change: Callable[[Any, set[int]], Any], numbers: set[int]) -> tree.Change:
-    return lambda realize: change(realize, numbers)
 
 
 def _is_unused(block: Any, at: int) -> bool:
@@ -199,6 +192,5 @@ def _unit(axis: Any) -> Any:
 
 
 def _is_plain(axis: Any) -> bool:
-    """Its domain is a number of elements from 0 on."""
     low, extent = axis.dom.min, axis.dom.extent
     return isinstance(extent, tirx.IntImm) and isinstance(low, tirx.IntImm) and int(low.value) == 0

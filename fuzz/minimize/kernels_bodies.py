@@ -74,7 +74,6 @@ def _nothing(func: tirx.PrimFunc) -> Any:
 
 
 def _in_a_block(body: Any) -> Any:
-    """The block that all others are in."""
     return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
 
 
@@ -92,7 +91,6 @@ def _zeros(func: tirx.PrimFunc) -> Any:
 
 
 def _filled(buffer: Any) -> Any:
-    """Loops around a block that writes one zero."""
     ints = [dim.ty.dtype for dim in buffer.ty.shape]
     loops = [tirx.Var(f"i{i}", dtype) for i, dtype in enumerate(ints)]
     axes = [tirx.Var(f"v{i}", dtype) for i, dtype in enumerate(ints)]
@@ -337,7 +335,6 @@ def _bounds(place: tree.Place) -> bool:
 
 
 def _literals(node: Any, dtype: str) -> list[Any]:
-    """What may stand for it; a condition can be either."""
     if isinstance(node, LITERALS):
         return []
     if dtype == "bool":

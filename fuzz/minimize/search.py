@@ -19,8 +19,6 @@ from ...oracles.structural import checkers
 from .reduction import FIRST, Edit, EditId, Reduction
 from .reductions import REDUCTIONS
 
-Report = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -61,19 +59,6 @@ def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
     return None if flaw is None else flaw.key
 
 
-def quiet(edit_id: EditId) -> None:
-    """Nobody wants to know which edit comes next."""
-
-
-def raising(fault: str) -> None:
-    """A fault of a reduction ends the search.
-
-    Raises:
-        RuntimeError: always.
-    """
-    raise RuntimeError(fault)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """What a search goes through, and where it stands.
@@ -96,10 +81,10 @@ class Search:
     flaw: tuple[str, ...] | None = None
     """What is wrong with the module that was given, and may be with those that it becomes: the key
     of `checkers.flaw`. Whoever has an ill-formed module wants to know where it is."""
-    before: Callable[[EditId], None] = quiet
-    """RelaxfuzzError of each edit before it is made."""
-    report_fault: Report = raising
-    """RelaxfuzzError of an edit or reduction that raises."""
+    before: Callable[[EditId], None] = lambda edit_id: None
+    """Called before an edit is made."""
+    report_fault: Callable[[str], None] | None = None
+    """Called when an edit or reduction raises; None: the search raises RuntimeError."""
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
         """What the edits make of a module, without what is ill-formed or was there before."""
@@ -110,7 +95,7 @@ class Search:
             except MemoryError:
                 raise
             except Exception:
-                self.report_fault(f"{self._name(edit_id)} raised\n{traceback.format_exc()}")
+                self._report_exception(edit_id)
                 continue
             if made is None:
                 continue
@@ -137,7 +122,7 @@ class Search:
                     if number >= first and number % self.shares == self.share:
                         yield EditId(place, number), edit
             except Exception:
-                self.report_fault(f"{self._name(EditId(place))} raised\n{traceback.format_exc()}")
+                self._report_exception(EditId(place))
 
     def _laps(self) -> list[tuple[int, int, float]]:
         """Reductions, and which numbers of theirs are due: the first, and the one behind them."""
@@ -152,9 +137,13 @@ class Search:
             laps[0] = (place, number + 1, laps[0][2])
         return laps
 
-    def _name(self, edit_id: EditId) -> str:
+    def _report_exception(self, edit_id: EditId) -> None:
         reduction = self.reductions[edit_id.reduction]
-        return f"edit {edit_id.number} of {getattr(reduction, '__name__', reduction)}"
+        name = getattr(reduction, "__name__", reduction)
+        fault = f"edit {edit_id.number} of {name} raised\n{traceback.format_exc()}"
+        if self.report_fault is None:
+            raise RuntimeError(fault)
+        self.report_fault(fault)
 
 
 def search(

@@ -112,8 +112,6 @@ def _out(request: Request, target: Input) -> Path:
 
 
 class _Session:
-    """The state that both kinds of search share."""
-
     def __init__(
         self,
         request: Request,
@@ -361,7 +359,6 @@ class _Session:
     # Progress
 
     def _progress(self, state: State, finding: Finding | None) -> None:
-        """Show progress, and keep each smaller module."""
         if state.accepted != self._accepted:
             self._accepted = state.accepted
             self._keep(state, finding)
@@ -461,7 +458,6 @@ class _Session:
 
 
 def _size(module: str) -> tuple[int, int]:
-    """Bindings of the Relax functions, and functions of all kinds."""
     mod = load_json(module)
     return len(bindings_of(mod)), len(mod.functions)
 
