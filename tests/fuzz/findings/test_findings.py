@@ -12,6 +12,7 @@ from tvm import relax
 from typer.testing import CliRunner, Result
 
 from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND
 from relaxfuzz.fuzz.findings.store import Store
@@ -20,7 +21,7 @@ from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, silent
 from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -47,6 +48,7 @@ def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall)
         versions=versions(),
         calls=(call,),
         confirmed=True,
+        evidence=evidence_of(mod, silent, legalize=True),
     )
 
 
