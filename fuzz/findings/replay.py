@@ -224,7 +224,6 @@ def _script(item: Item) -> Outcome:
 
 
 def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
-    """What came out of a file, beside what its header says of the installed version."""
     expected = entry.tvm.expects_failure(versions()["tvm"])
     if seen is None:
         return Outcome(item, Status.FIXED if expected else Status.PASSES, "")

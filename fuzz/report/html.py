@@ -76,7 +76,9 @@ NOTHING = Markup("")
 
 def html(report: Report) -> str:
     """The page."""
-    style, script = (_text(name) for name in ("style.css", "script.js"))
+    style, script = (
+        (TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+    )
     page = _environment().get_template("page.html")
     bugs_of_runs = _bugs_of_runs(report)
     return page.render(
@@ -212,7 +214,6 @@ def _bugs_of_runs(report: Report) -> dict[int, tuple[int, int]]:
 
 
 def _versions(report: Report) -> dict[str, str]:
-    """The versions of the last run, or else of any finding."""
     found = report.last.versions if report.last is not None else {}
     if not found:
         findings = (entry.finding for entry in report.entries)
@@ -241,7 +242,7 @@ def _environment() -> Environment:
         "duration": duration,
         "percent": _percent,
         "readable": readable,
-        "words": _words,
+        "words": functools.partial(one_line, most=LONGEST_WORDS),
     }
     environment.tests |= {"linkable": _linkable}
     environment.globals["State"] = State
@@ -251,10 +252,6 @@ def _environment() -> Environment:
 def _finalized(value: object) -> object:
     """Applied to the value of every expression of a template."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
-
-
-def _words(text: str) -> str:
-    return one_line(text, LONGEST_WORDS)
 
 
 def _date(seconds: float) -> str:
@@ -270,10 +267,6 @@ def _percent(part: float) -> str:
 
 def _linkable(link: str) -> bool:
     return re.fullmatch(r"https://[\w.-]+/[\w./#?=&%~-]*", link) is not None
-
-
-def _text(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

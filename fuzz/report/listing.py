@@ -24,7 +24,7 @@ from ..findings.known import Choice, Expected
 from ..findings.replay import module_of, unknown
 from ..findings.store import Store
 from ..output.readable import readable, sentence, visible
-from ..output.terminal import columns, counted, results
+from ..output.terminal import clipped, columns, counted, results
 from ..process.executor import JobFailed
 from ..process.local_pool import LocalPool
 from ..reproducer import Form
@@ -125,10 +125,8 @@ def selected(entries: Sequence[Entry], chosen: Filter, folder: object) -> list[E
     """
     passes = {name for entry in entries for name in entry.passes}
     oracles = {name for entry in entries for name in entry.oracles}
-    for option, wanted, found in (
-        ("--pass", chosen.passes, passes),
-        ("--oracle", chosen.oracles, oracles),
-    ):
+    both = ("--pass", chosen.passes, passes), ("--oracle", chosen.oracles, oracles)
+    for option, wanted, found in both:
         for name in wanted:
             if name not in found:
                 hint = near(name, sorted(found))
@@ -212,14 +210,8 @@ def list_rows(folder: Path, chosen: Filter, *, json: bool) -> int:
             for entry in shown:
                 print(jsonlib.dumps(event(entry)), flush=True)
         else:
-            _print_table(
-                shown,
-                [
-                    id
-                    for entry in entries
-                    for id in (entry.id, *(each.id for each in entry.findings))
-                ],
-            )
+            ids = [id for row in entries for id in (row.id, *(each.id for each in row.findings))]
+            _print_table(shown, ids)
             reports = sum(len(entry.findings) for entry in shown)
             print(f"{len(shown)} of {len(entries)} rows, {reports} reports.")
         if store.complaint:
@@ -274,7 +266,8 @@ def show(folder: Path, id: str, form: str) -> int:
         print(visible(exhibit.story))
         return 0
     if exhibit is not None and exhibit.diff:
-        print(_beginning(visible(exhibit.diff)), file=sys.stderr)
+        diff = visible(exhibit.diff).splitlines()
+        print(clipped(diff, MOST_LINES, hint=": --format diff"), file=sys.stderr)
     if text is not None:
         print(visible(text))
         return 0
@@ -314,14 +307,6 @@ def _text(path: Path) -> str:
         return read_text(path, LONGEST_GENERATED)
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read '{path}': {error}") from None
-
-
-def _beginning(diff: str) -> str:
-    lines = diff.splitlines()
-    if len(lines) <= MOST_LINES:
-        return "\n".join(lines)
-    more = counted(len(lines) - MOST_LINES, "more line")
-    return "\n".join([*lines[:MOST_LINES], f"... {more}: --format diff"])
 
 
 # Change

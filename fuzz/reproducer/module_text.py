@@ -117,7 +117,6 @@ def _script(script: str, text: str) -> ModuleText:
 
 
 def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with another name for each symbol."""
     graph = Graph(mod)
     taken: set[str] = set()
     for node in list(graph.nodes):
