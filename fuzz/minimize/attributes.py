@@ -35,7 +35,8 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
     for _, func in mod.functions_items():
         for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
-            kept = {PUBLIC, FORCE_PURE, *([HAS_BLOCKS] if _has_blocks(each) else [])}
+            blocks = isinstance(each, tirx.PrimFunc) and nodes(each, s_tir.SBlockRealize)
+            kept = {PUBLIC, FORCE_PURE, *([HAS_BLOCKS] if blocks else [])}
             found += [(hash(each), str(n)) for n in dict(each.attrs or {}) if str(n) not in kept]
     names = list(dict.fromkeys(name for _, name in found))
     if 1 < len(names) < len(found):
@@ -48,10 +49,6 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     for _, func in relax_functions(mod):
         if FORCE_PURE in (func.attrs or {}):
             yield partial(_without, mod, [(hash(func), FORCE_PURE)])
-
-
-def _has_blocks(func: Any) -> bool:
-    return isinstance(func, tirx.PrimFunc) and bool(nodes(func, s_tir.SBlockRealize))
 
 
 def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -138,8 +135,6 @@ def _spread(default: Any, size: int) -> list[Any]:
 
 
 class _Without(Rewriter):
-    """Without attributes of functions, those inside other functions among them."""
-
     def __init__(self, mod: tvm.IRModule, gone: Sequence[Named]) -> None:
         super().__init__(mod)
         self._gone = grouped(gone)

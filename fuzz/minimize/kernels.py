@@ -80,7 +80,9 @@ def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRM
     moved: dict[str, Any] = {}
     for gvar, func in mod.functions_items():
         func = new.get(gvar.name_hint, func)
-        if gvar.name_hint in new and not _same_type(gvar.ty, func.ty):
+        if gvar.name_hint in new and not tvm_ffi.structural_equal(
+            gvar.ty, func.ty, map_free_vars=True
+        ):
             gvar = moved[gvar.name_hint] = relax.GlobalVar(gvar.name_hint)
             relax.expr._update_type(gvar, func.ty)
         functions[gvar] = func
@@ -96,7 +98,3 @@ def referring(func: Any, gvars: Mapping[str, Any]) -> Any:
     return tvm_ffi.structural_map(
         func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))]
     )
-
-
-def _same_type(a: Any, b: Any) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))

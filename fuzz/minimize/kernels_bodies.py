@@ -54,7 +54,7 @@ def _trivial(mod: tvm.IRModule, names: Sequence[str], ranks: Mapping[str, int]) 
         larger = [
             name
             for name in names
-            if ranks[name] > rank and (body is _nothing or may_have_blocks(old[name]))
+            if ranks[name] > rank and (body is _nothing or HAS_BLOCKS in (old[name].attrs or {}))
         ]
         if larger:
             yield partial(_with_bodies, mod, larger, body)
@@ -121,11 +121,6 @@ def outputs(func: tirx.PrimFunc) -> list[Any]:
     }
     buffers = [param for param in func.params if isinstance(param.ty, tirx.BufferType)]
     return [param for param in buffers if hash(param) in stored] or buffers[-1:]
-
-
-def may_have_blocks(func: tirx.PrimFunc) -> bool:
-    """Blocks are not lowered yet."""
-    return HAS_BLOCKS in (func.attrs or {})
 
 
 _BODIES = (_nothing, _nothing_in_a_block, _zeros)

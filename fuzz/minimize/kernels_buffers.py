@@ -29,7 +29,11 @@ def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
     """Buffers without strides, offsets and alignments, and then in global memory."""
     buffers = [(name, buffer) for name, func in kernels(mod).items() for buffer in _buffers(func)]
     for scope in (None, "global"):
-        peculiar = [(n, b) for n, b in buffers if not _same(b.ty, _plain(b, scope).ty)]
+        peculiar = [
+            (name, buffer)
+            for name, buffer in buffers
+            if not tvm_ffi.structural_equal(buffer.ty, _plain(buffer, scope).ty)
+        ]
         for run in runs(peculiar):
             yield partial(_with_buffers, mod, run, partial(_plain, scope=scope))
 
@@ -41,7 +45,7 @@ def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
         (name, buffer)
         for name, func in kernels(mod).items()
         for buffer in (allocated(func) if name in called else _buffers(func))
-        if any(not _is_one(dim) for dim in buffer.ty.shape)
+        if any(not isinstance(dim, tirx.IntImm) or dim.value != 1 for dim in buffer.ty.shape)
     ]
     for run in runs(inner):
         yield partial(_with_buffers, mod, run, _single)
@@ -127,10 +131,6 @@ def _plain(buffer: Any, scope: str | None, shape: Sequence[Any] | None = None) -
     )
 
 
-def _is_one(dim: Any) -> bool:
-    return isinstance(dim, tirx.IntImm) and int(dim.value) == 1
-
-
 def _single(buffer: Any) -> Any:
     return _plain(buffer, None, [tirx.const(1, tree.dtype(dim)) for dim in buffer.ty.shape])
 
@@ -150,10 +150,6 @@ def _with_variables(mod: tvm.IRModule, new: Mapping[str, dict[int, Any]]) -> tvm
     mapped = {name: tree.substituted(old[name], mapping) for name, mapping in new.items()}
     # Built by their constructor, which derives their types.
     return with_kernels(mod, {name: rebuilt(func) for name, func in mapped.items()})
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=False))
 
 
 def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:

@@ -68,10 +68,7 @@ def _rename_symbol(graph: Graph, func: int, name: str) -> None:
 
 
 def _plan(graph: Graph, mod: tvm.IRModule) -> dict[str, Renames]:
-    """What to rename, in parts that can be renamed on their own.
-
-    The name of each function is a part, and so are the variables of each, and all dimensions.
-    """
+    """What to rename, in parts: each function, the variables of each, all dimensions."""
     plan: dict[str, Renames] = {}
     for gvar, name in _functions(graph).items():
         plan[f"function {graph.name(gvar)}"] = _changed(graph, {gvar: name}, "name_hint")

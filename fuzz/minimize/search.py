@@ -22,21 +22,12 @@ from .reductions import REDUCTIONS
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A well-formed module that has not been tried."""
+    """A well-formed module that an edit has made."""
 
     module: str
     """TVM JSON."""
     mod: tvm.IRModule
     """Made from it, and shared with nobody: whoever tries it may change it."""
-    edit_id: EditId
-
-
-@dataclass(frozen=True, slots=True)
-class Smaller:
-    """A smaller module for which it is_interesting, and the edit that made it."""
-
-    module: str
-    """TVM JSON."""
     edit_id: EditId
 
 
@@ -148,7 +139,7 @@ class Search:
 
 def search(
     mod: tvm.IRModule, is_interesting: Callable[[Candidate], bool], where: Search | None = None
-) -> Iterator[Smaller]:
+) -> Iterator[Candidate]:
     """Ever smaller modules for which it holds; for `mod` itself it is taken to.
 
     The first edit that holds is taken, and the search goes on from there on what it made.
@@ -161,7 +152,7 @@ def search(
             return
         # Whoever tried it may have changed it.
         mod, where = load_json(accepted.module), where.after_edit(accepted.edit_id)
-        yield Smaller(accepted.module, accepted.edit_id)
+        yield accepted
 
 
 def minimize(
@@ -188,16 +179,13 @@ def minimize(
     """
     deadline = time.monotonic() + seconds
 
-    def is_interesting(candidate: Candidate) -> bool:
-        return interesting(candidate.mod)
-
     def in_time(edit_id: EditId) -> None:
         if time.monotonic() >= deadline:
             raise _TimeIsUp
 
     try:
         where = Search(reductions=reductions, flaw=flaw_of(mod), before=in_time)
-        for smaller in search(mod, is_interesting, where):
+        for smaller in search(mod, lambda candidate: interesting(candidate.mod), where):
             mod = load_json(smaller.module)
     except _TimeIsUp:
         pass

@@ -35,7 +35,7 @@ from ..system.files import write_whole
 from ..user_input.errors import UserError, near
 from ..user_input.read_module import BadModule
 from ..user_input.targets import calls_of, oracles_of
-from .checkpoint import BadCheckpoint, Checkpoint, read
+from .checkpoint import Checkpoint, read
 from .findings import ASKED, backwards, fewer_passes, minimized
 from .input import Input, read_input
 from .parallel import State
@@ -240,10 +240,7 @@ class _Session:
         ]
 
     def _confirmed(self, pool: LocalPool, met: Sequence[Finding]) -> list[Other]:
-        """Violations that candidates showed besides, if they occur again; they are stored.
-
-        In the store of a campaign they are unconfirmed: see `Triage`.
-        """
+        """Store other violations of candidates that occur again; unconfirmed in a campaign's."""
         store = self._target.store
         folder = store or self._out.with_name(f"{self._out.name}.others")
         kept: list[Other] = []
@@ -317,32 +314,19 @@ class _Session:
     # Checkpoints
 
     def _former(self, executor: Executor | None = None) -> Checkpoint | None:
-        """The checkpoint to continue from; None without --resume, or where there is none.
-
-        Args:
-            executor: loads the checkpoint's module first; None: one is started for it.
-
-        Raises:
-            UserError: it belongs to another request, or cannot be read.
-        """
+        """The checkpoint to continue from; None without --resume, or where there is none."""
         if not self._request.resume:
             return None
         if not self._checkpoint.is_file():
             self._display.line(f"no checkpoint '{self._checkpoint}': starting from the beginning")
             return None
-        try:
-            former = read(self._checkpoint, self._question)
-        except BadCheckpoint as error:
-            raise UserError(str(error)) from None
+        former = read(self._checkpoint, self._question)
         try:
             loaded(former.state.module, "state.json", executor)
         except BadModule as error:
             raise UserError(f"the module in '{self._checkpoint}' does not load: {error}") from None
-        self._used, self._flaky, self._accepted = (
-            former.seconds,
-            former.flaky,
-            former.state.accepted,
-        )
+        self._used, self._flaky = former.seconds, former.flaky
+        self._accepted = former.state.accepted
         self._size = bindings, functions = _size(former.state.module)
         self._display.line(f"going on from {_counts(bindings, functions)}")
         return former
