@@ -10,7 +10,7 @@ from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
 from .rows import NamedCause
-from .rules import RULES, Cause
+from .rules import RULES
 from .store import Store
 
 MOST_SUSPECTS = 8
@@ -22,11 +22,12 @@ def causes(finding: Finding) -> list[NamedCause]:
     evidence = finding.evidence
     if evidence is None:
         return []
-    return [
-        NamedCause(_digest(rule.name, cause), rule.reason, rule.sure)
-        for rule in RULES
-        for cause in rule.causes(finding, evidence)
-    ]
+    found = []
+    for rule in RULES:
+        for cause in rule.causes(finding, evidence):
+            digest = hashlib.sha256(json.dumps([rule.name, *cause]).encode()).hexdigest()[:32]
+            found.append(NamedCause(digest, rule.reason, rule.sure))
+    return found
 
 
 def place(store: Store, finding: Finding, executor: Executor | None = None) -> str:
@@ -63,7 +64,3 @@ def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
         again(executor, other, one.module) is not None
         and again(executor, one, other.module) is not None
     )
-
-
-def _digest(rule: str, cause: Cause) -> str:
-    return hashlib.sha256(json.dumps([rule, *cause]).encode()).hexdigest()[:32]

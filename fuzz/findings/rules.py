@@ -113,12 +113,9 @@ def format_of_modules(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     if Aspect.FORMAT in _aspects(finding):
         checks = [part for part in finding.key if part.startswith("Check failed: ")]
         if checks:
-            yield "format", _without_bounds(checks[0])
-
-
-def _without_bounds(text: str) -> str:
-    """A number that is too large and one that is too small are refused by one check."""
-    return re.sub(r"[<>]=|(?:lowest|max)\(\)|-(?=<n>)|(?:maxi|mini)mum", "", text)
+            # A number that is too large and one that is too small are refused by one check.
+            bounds = r"[<>]=|(?:lowest|max)\(\)|-(?=<n>)|(?:maxi|mini)mum"
+            yield "format", re.sub(bounds, "", checks[0])
 
 
 def symptoms(finding: Finding, evidence: Evidence) -> Iterator[Cause]:

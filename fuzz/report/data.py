@@ -54,7 +54,6 @@ class Evidence:
     why: str
     """Why it is the same bug as the others; empty for the one that came first."""
     reproducer: Path | None
-    module: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,8 +278,7 @@ def entry_of(
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
-            Evidence(each, why.get(each.id, ""), store.reproducer(each), store.module(each))
-            for each in findings
+            Evidence(each, why.get(each.id, ""), store.reproducer(each)) for each in findings
         ),
         reports=len(findings),
         runs=reported,

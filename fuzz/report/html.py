@@ -71,6 +71,8 @@ CODE_CLASSES: dict[_TokenType, str] = {
 }
 """CSS classes of tokens; all other tokens are plain text, which keeps the page small."""
 
+LINK = re.compile(r"https://[\w.-]+/[\w./#?=&%~-]*")
+
 NOTHING = Markup("")
 
 
@@ -244,7 +246,7 @@ def _environment() -> Environment:
         "readable": readable,
         "words": functools.partial(one_line, most=LONGEST_WORDS),
     }
-    environment.tests |= {"linkable": _linkable}
+    environment.tests |= {"linkable": LINK.fullmatch}
     environment.globals["State"] = State
     return environment
 
@@ -263,10 +265,6 @@ def _percent(part: float) -> str:
     if 0 < part < 0.01:
         return "<1 %"
     return ">99 %" if 0.99 < part < 1 else f"{part:.0%}".replace("%", " %")
-
-
-def _linkable(link: str) -> bool:
-    return re.fullmatch(r"https://[\w.-]+/[\w./#?=&%~-]*", link) is not None
 
 
 def _digest(text: str) -> str:

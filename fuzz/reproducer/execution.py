@@ -98,11 +98,7 @@ _COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"'
 
 
 def _is_same(stderr: str, finding: Finding) -> bool:
-    """Whether the exception is that of the finding.
-
-    Where the finding has none, the exception must come from the check, not from a pass or a build
-    that fails before there is anything to check.
-    """
+    """Whether the exception is that of the finding; where it has none, that of the check."""
     seen = raised(stderr)
     if seen is None:
         return False

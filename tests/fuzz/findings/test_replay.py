@@ -81,7 +81,7 @@ def test_a_module_that_does_not_load_is_reported(
     (item,) = items(tmp_path)
     outcome = replay(item, pool)
     assert outcome.status is Status.BROKEN
-    assert "does not load" in outcome.said
+    assert "does not load" in outcome.message
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "notes.txt", "store/0123456789"])
@@ -105,7 +105,7 @@ def test_a_relative_path(pool: LocalPool, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     (item,) = items(Path("one.py"))
     outcome = replay(item, pool)
-    assert (outcome.status, outcome.said) == (Status.FAILS, "ValueError: still here")
+    assert (outcome.status, outcome.message) == (Status.FAILS, "ValueError: still here")
 
 
 HEADER = """\
