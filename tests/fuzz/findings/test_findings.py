@@ -189,6 +189,18 @@ def test_show_gives_the_reason_why_findings_are_one_row(out: Path, findings: lis
 
 
 @pytest.mark.session
+def test_show_survives_a_pass_that_ends_its_process(
+    out: Path, findings: list[Finding], faulty: Callable[[str], PassCall], sums: str
+) -> None:
+    calls = (faulty("segfault"),)
+    dying = changed(findings[2], oracle="idempotent", calls=calls, module=sums, source="")
+    with Store(out) as store:
+        store.put(dying)
+    done = relaxfuzz("show", dying.id, "--out", out)
+    assert (done.exit_code, done.stdout) == (1, "")
+
+
+@pytest.mark.session
 def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> None:
     gone = changed(findings[2], key=("gone",), module=findings[1].module, source="")
     with Store(out) as store:
