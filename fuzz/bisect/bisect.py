@@ -263,7 +263,7 @@ class Bisection:
         failed = failure(ended.code, ended.stderr)
         if failed in (None, HANG) or ended.code < 0:
             return Trial(choice, made.about, failed)
-        if not reproducer.prepared(self._script, ended.stderr):
+        if not reproducer.raised_by_check(self._script, ended.stderr):
             why = _exception(ended.stderr) or f"exit code {ended.code}"
             return Trial(choice, made.about, error=f"it does not get to its check: {why}")
         return Trial(choice, made.about, failed)

@@ -48,13 +48,17 @@ class Found:
         Args:
             exempt: the oracles that the author of the pass has exempted it from.
         """
-        return Finding.of(
-            self.violation,
+        return Finding(
+            violation=self.violation,
             module=self.module,
             versions=versions,
             calls=self.calls,
             pipeline=self.pipeline,
-            origin=self.origin,
+            seed=self.origin.seed,
+            index=self.origin.index,
+            stage=str(self.origin.stage),
+            disabled=tuple(map(str, self.origin.disabled)),
+            ops=self.origin.ops,
             exempt=exempt,
         )
 

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from ...generators.tvm_api import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.confirm import PATIENT, again, take_evidence
+from ..findings.confirm import PATIENT, again, exhibit, take_evidence
 from ..findings.dedup import place
-from ..findings.exhibit import exhibit
 from ..findings.finding import Finding
 from ..findings.known import Expected
 from ..findings.store import Store

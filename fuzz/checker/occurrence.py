@@ -17,8 +17,11 @@ from ...oracles.violation import Violation
 from .. import reproducer
 from ..findings.finding import Finding
 from ..findings.store import Store, file_name
+from ..process.executor import ExecutorError
+from ..process.local_pool import LocalPool
 from ..reproducer.description import error_lines
 from ..system.files import write_whole
+from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
 from .calls import inferred_call
 from .running import Running, mark
@@ -39,7 +42,7 @@ class Occurrence:
     def without_module(self) -> Finding:
         """The finding without its module: enough to look up whether it is known."""
         call = inferred_call(self.running.name, self.running.made, self.running.config)
-        return Finding.of(self.violation, module="", versions=versions(), calls=(call,))
+        return Finding(violation=self.violation, module="", versions=versions(), calls=(call,))
 
     def finding(self) -> Finding:
         """The finding with the pass's input; without it if that is too large to be written."""
@@ -89,7 +92,7 @@ def save(finding: Finding, folder: Path) -> SavedFinding:
         return SavedFinding(finding, None, False)
     finding = dataclasses.replace(finding, source=reproducer.source_of(finding.module))
     (call,) = finding.calls
-    text = None if isinstance(call, UnnamedPass) else reproducer.failing(finding)
+    text = None if isinstance(call, UnnamedPass) else _failing(finding)
     with Store(folder) as store:
         if text is not None:
             published = store.publish(dataclasses.replace(finding, confirmed=True), text)
@@ -100,6 +103,15 @@ def save(finding: Finding, folder: Path) -> SavedFinding:
             write_whole(file, next(reproducer.texts(gap)))
             return SavedFinding(finding, file, False)
     return SavedFinding(finding, None, False)
+
+
+def _failing(finding: Finding) -> str | None:
+    """A file that fails; the pass runs in children, so that it cannot end the build."""
+    try:
+        with LocalPool(1) as pool:
+            return reproducer.failing(finding, executor=pool)
+    except (ExecutorError, UserError):  # a child cannot import the pass
+        return None
 
 
 class _Reached(Exception):

@@ -89,7 +89,9 @@ def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
     stacks = (folder / STACKS).read_text(encoding="utf-8")
     died = Died(0, kind, code, None, stacks)
     violation = dataclasses.replace(death.violation(died), pass_name=last.call.name)
-    finding = Finding.of(violation, module=last.module, versions=versions(), calls=(last.call,))
+    finding = Finding(
+        violation=violation, module=last.module, versions=versions(), calls=(last.call,)
+    )
     return LoggedFinding(finding, last.place)
 
 
@@ -146,8 +148,8 @@ def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
         return None
     for violation in violations:
         if violation.oracle in DEATHS:
-            finding = Finding.of(
-                violation, module=job.module, versions=made.versions, calls=job.calls
+            finding = Finding(
+                violation=violation, module=job.module, versions=made.versions, calls=job.calls
             )
             return LoggedFinding(finding, found.place)
     return None

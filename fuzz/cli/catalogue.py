@@ -228,7 +228,7 @@ def _list_known(
         for each in listed:
             event = _known_event(each)
             if verified:
-                message = outcomes[each].said if each in outcomes else ""
+                message = outcomes[each].message if each in outcomes else ""
                 event |= {"status": status[each], "message": message}
             print(jsonlib.dumps(event))
     else:

@@ -74,7 +74,7 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
 
     unread: list[str] = []
     todo = [item for path in paths for item in items(path, unread.append)]
-    warning = executable_text.told(item.finding for item in todo if item.finding is not None)
+    warning = executable_text.warning(item.finding for item in todo if item.finding is not None)
     for line in filter(None, (*unread, sentence(warning))):
         print(line, file=sys.stderr)
     outcomes: list[Outcome] = []
@@ -118,7 +118,7 @@ def _event(outcome: Outcome) -> dict[str, object]:
         "oracle": None if about is None else about.oracle,
         "title": None if finding is None else finding.title,
         "status": outcome.status.name.lower(),
-        "message": outcome.said,
+        "message": outcome.message,
     }
 
 
@@ -134,11 +134,11 @@ def _print_table(outcomes: Sequence[Outcome]) -> None:
     order = list(Status)
     for outcome in sorted(outcomes, key=lambda o: (order.index(o.status), o.item.path)):
         finding = outcome.item.finding
-        is_title = finding is not None and finding.title == outcome.said
+        is_title = finding is not None and finding.title == outcome.message
         table.add_row(
             str(outcome.status),
             "" if finding is None else finding.id,
             Text(sentence(outcome.item.name)),
-            Text("" if is_title else sentence(outcome.said)),
+            Text("" if is_title else sentence(outcome.message)),
         )
     results().print(table)

@@ -1,4 +1,4 @@
-"""See a finding again in fresh processes, and take its evidence there."""
+"""Check a finding again in fresh processes, and collect its evidence and exhibit there."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 from ...generators.tvm_api import versions
 from ...oracles.catalogue import parts
 from ...oracles.passcall import PassCall
+from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.violation import Violation
+from ..process import death
 from ..process.executor import Executor, ask, check
-from ..process.jobs import Check, Examine
+from ..process.jobs import Check, Examine, Show
 from ..process.protocol import LIMITS, Death, Died, Limits
 from .evidence import Evidence
 from .finding import Finding
@@ -54,12 +56,30 @@ def same(violation: Violation, finding: Finding) -> bool:
     """The same bug: oracle, pass and key, and on the build that found it the place, are equal."""
     if (violation.oracle, violation.pass_name, violation.key) != finding.identity[:3]:
         return False
-    return violation.place == finding.violation.place or not _of_this_build(finding)
+    return violation.place == finding.violation.place or not of_this_build(finding)
 
 
-def _of_this_build(finding: Finding) -> bool:
+def of_this_build(finding: Finding) -> bool:
+    """Whether the installed TVM is the build that found it."""
     here = versions()
     return all(finding.versions.get(name) == here[name] for name in ("tvm", "tvm_git"))
+
+
+def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) -> Exhibit:
+    """What to look at first; never more than the module where the pass ends its process.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    violation = finding.violation
+    if finding.oracle not in DEATHS:
+        job = Show(finding.module, violation, finding.calls, finding.pipeline)
+        shown = ask(executor, job, limits=limits)
+        if isinstance(shown, Exhibit):
+            return shown
+        violation = death.violation(shown)
+    shown = ask(executor, Show(finding.module, violation), limits=limits)
+    return alone(finding.source, violation) if isinstance(shown, Died) else shown
 
 
 def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:

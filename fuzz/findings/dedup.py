@@ -10,7 +10,7 @@ from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
 from .rows import NamedCause
-from .rules import RULES, Cause
+from .rules import RULES
 from .store import Store
 
 MOST_SUSPECTS = 8
@@ -22,11 +22,12 @@ def causes(finding: Finding) -> list[NamedCause]:
     evidence = finding.evidence
     if evidence is None:
         return []
-    return [
-        NamedCause(_digest(rule.name, cause), rule.reason, rule.sure)
-        for rule in RULES
-        for cause in rule.causes(finding, evidence)
-    ]
+    found = []
+    for rule in RULES:
+        for cause in rule.causes(finding, evidence):
+            digest = hashlib.sha256(json.dumps([rule.name, *cause]).encode()).hexdigest()[:32]
+            found.append(NamedCause(digest, rule.reason, rule.sure))
+    return found
 
 
 def place(store: Store, finding: Finding, executor: Executor | None = None) -> str:
@@ -52,14 +53,9 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
     rows: dict[str, list[Finding]] = {}
     for finding in findings:
         rows.setdefault(store.rows.of(finding.id) or finding.id, []).append(finding)
-    return {id: _shown_first(store, members) for id, members in rows.items()}
-
-
-def _shown_first(store: Store, members: list[Finding]) -> list[Finding]:
-    """Those that have a reproducer, then the smaller ones."""
-    return sorted(
-        members, key=lambda f: (store.reproducer(f) is None, len(f.source) or len(f.module))
-    )
+    for members in rows.values():  # those with a reproducer, then the smaller ones
+        members.sort(key=lambda f: (store.reproducer(f) is None, len(f.source) or len(f.module)))
+    return rows
 
 
 def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
@@ -68,7 +64,3 @@ def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
         again(executor, other, one.module) is not None
         and again(executor, one, other.module) is not None
     )
-
-
-def _digest(rule: str, cause: Cause) -> str:
-    return hashlib.sha256(json.dumps([rule, *cause]).encode()).hexdigest()[:32]

@@ -39,8 +39,8 @@ def is_code(call: PassCall) -> bool:
         return True
 
 
-def told(findings: Iterable[Finding]) -> str:
-    """A warning in one sentence, for a command that is about to run findings; or nothing."""
+def warning(findings: Iterable[Finding]) -> str:
+    """One sentence for a command that is about to run findings; empty where none has code."""
     calls = {call for finding in findings for call in finding.calls if is_code(call)}
     if not calls:
         return ""

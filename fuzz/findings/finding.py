@@ -14,7 +14,6 @@ from ...oracles.text.exhibit import Exhibit
 from ...oracles.violation import Violation
 from ..process.protocol import Identity, identity
 from ..process.serialize import counted, parse, plain, typed
-from ..process.targets import Origin
 from ..user_input.errors import UserError
 from .evidence import Evidence
 
@@ -68,37 +67,6 @@ class Finding:
     """What to look at first; None until the finding is published."""
     evidence: Evidence | None = None
     """What deduplication knows of the module; None until the finding is published."""
-
-    @classmethod
-    def of(
-        cls,
-        violation: Violation,
-        *,
-        module: str,
-        versions: Mapping[str, str],
-        source: str = "",
-        calls: tuple[PassCall, ...] = (),
-        pipeline: str | None = None,
-        origin: Origin | None = None,
-        exempt: tuple[str, ...] = (),
-        confirmed: bool = False,
-    ) -> Finding:
-        """A violation on a module that comes from `origin`, or from the user."""
-        return cls(
-            violation=violation,
-            module=module,
-            source=source,
-            calls=calls,
-            pipeline=pipeline,
-            seed=None if origin is None else origin.seed,
-            index=None if origin is None else origin.index,
-            stage="raw" if origin is None else str(origin.stage),
-            disabled=() if origin is None else tuple(map(str, origin.disabled)),
-            ops=() if origin is None else origin.ops,
-            exempt=exempt,
-            versions=versions,
-            confirmed=confirmed,
-        )
 
     @property
     def oracle(self) -> str:

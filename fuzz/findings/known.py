@@ -58,16 +58,13 @@ class Choice:
         """
         try:
             shipped = knowns(SHIPPED) if self.shipped else ()
-            own = [known for folder in self.own for known in knowns(_folder(folder, self.update))]
+            for path in self.own:
+                if not path.is_dir() and not self.update:
+                    raise UserError(f"expected a folder of knowns but got --known '{path}'")
+            own = [known for folder in self.own for known in knowns(folder)]
             return Expected(shipped, own, version)
         except ValueError as error:
             raise UserError(str(error)) from None
-
-
-def _folder(path: Path, update: bool) -> Path:
-    if not path.is_dir() and not update:
-        raise UserError(f"expected a folder of knowns but got --known '{path}'")
-    return path
 
 
 class Expected:

@@ -42,8 +42,6 @@ def _tensor_node(node: Any) -> str:
 
 
 class _Numbered:
-    """Writes one function, its variables numbered as they come."""
-
     def __init__(self, kinds: dict[str, str]) -> None:
         self._kinds = kinds
         self._numbers: dict[int, int] = {}

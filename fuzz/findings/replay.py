@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ... import corpus
 from ...generators.tvm_api import versions
+from ...oracles import keys
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
-from ...oracles.keys import message
 from ...oracles.pipelines import PIPELINES
 from .. import reproducer
 from ..output.readable import sentence
@@ -27,7 +27,7 @@ from ..system.files import write_whole
 from ..system.sandbox import HUNG
 from ..user_input.errors import UserError
 from ..user_input.read_module import BadModule, load
-from .confirm import DEATHS, again
+from .confirm import DEATHS, again, of_this_build
 from .finding import Finding
 from .store import DATABASE, Store
 
@@ -76,8 +76,8 @@ class Outcome:
 
     item: Item
     status: Status
-    said: str
-    """One line of it."""
+    message: str
+    """How it failed, or why it cannot be run, in one line; empty where it passes."""
 
 
 def items(path: Path, warn: Callable[[str], None] = lambda message: None) -> Iterator[Item]:
@@ -156,7 +156,7 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
     except (JobFailed, UserError) as error:
         # A finding may come from anybody, and name what no oracle can check.
         last = str(error).strip().splitlines()[-1:] or ["there is no message"]
-        return Outcome(item, Status.BROKEN, sentence(f"it cannot be asked: {last[0]}"))
+        return Outcome(item, Status.BROKEN, sentence(f"it cannot be checked: {last[0]}"))
     if violation is None:
         return Outcome(item, Status.GONE, "")
     return Outcome(item, Status.FAILS, violation.title)
@@ -188,9 +188,7 @@ def module_of(finding: Finding, executor: Executor | None, *, well_formed: bool 
         BadModule: it cannot be read, for the reason in the message.
         ExecutorError: the harness failed.
     """
-    here = versions()
-    other = any(finding.versions.get(name) != here[name] for name in ("tvm", "tvm_git"))
-    source = finding.source if other else ""
+    source = "" if of_this_build(finding) else finding.source
     name = "module.py" if source else "module.json"
     return loaded(source or finding.module, name, executor, well_formed=well_formed)
 
@@ -213,7 +211,7 @@ def _script(item: Item) -> Outcome:
     path = item.path.resolve()  # as tracebacks name it
     code, stderr = reproducer.run(path)
     seen = failure(code, stderr)
-    if code > 0 and seen != HANG and not reproducer.prepared(path, stderr):
+    if code > 0 and seen != HANG and not reproducer.raised_by_check(path, stderr):
         last = stderr.strip().splitlines()[-1] if stderr.strip() else f"exit code {code}"
         return Outcome(item, Status.BROKEN, last)
     if item.entry is not None:
@@ -221,12 +219,11 @@ def _script(item: Item) -> Outcome:
     if seen is None:
         return Outcome(item, Status.GONE, "")
     raised = reproducer.raised(stderr)
-    said = seen if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]
-    return Outcome(item, Status.FAILS, said)
+    text = seen if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]
+    return Outcome(item, Status.FAILS, text)
 
 
 def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
-    """What came out of a file, beside what its header says of the installed version."""
     expected = entry.tvm.expects_failure(versions()["tvm"])
     if seen is None:
         return Outcome(item, Status.FIXED if expected else Status.PASSES, "")
@@ -250,5 +247,5 @@ def failure(code: int, stderr: str) -> str | None:
     raised = reproducer.raised(stderr)
     if raised is None:
         return f"exit code {code}"
-    kind, text = raised[0].rpartition(".")[2], message(raised[1])
+    kind, text = raised[0].rpartition(".")[2], keys.message(raised[1])
     return f"{kind}: {text}" if text else kind

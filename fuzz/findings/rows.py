@@ -104,9 +104,7 @@ class Rows:
                 if each.sure:
                     for other in self._with(each.cause):
                         self._join(finding, other, each.reason)
-            row = self.of(finding)
-            assert row is not None
-            return row
+            return self._row(finding)
 
     def suspects(self, finding: str) -> list[tuple[str, str]]:
         """Findings of other rows that a rule suspects to be the same bug, with its reason."""
@@ -132,9 +130,7 @@ class Rows:
         """Put the rows of two findings together, unless people have split them; its id."""
         with self._change():
             self._join(finding, other, reason)
-            row = self.of(finding)
-            assert row is not None
-            return row
+            return self._row(finding)
 
     def of(self, finding: str) -> str | None:
         """The id of the row that a finding is in; None: no rule has looked at it yet."""
@@ -180,8 +176,7 @@ class Rows:
         The judgement stays with the others. A finding that is alone already stays as it is.
         """
         with self._change():
-            row = self.of(finding)
-            assert row is not None, finding
+            row = self._row(finding)
             rest = [m for m in self.get(row).members if m.finding != finding]
             if not rest:
                 return row
@@ -211,6 +206,11 @@ class Rows:
         """All or nothing, on the disk at the end."""
         with self._lock, transaction(self._db):
             yield
+
+    def _row(self, finding: str) -> str:
+        row = self.of(finding)
+        assert row is not None, finding
+        return row
 
     def _with(self, cause: str) -> list[str]:
         found = self._db.execute(

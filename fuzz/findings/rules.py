@@ -83,7 +83,7 @@ def legalization(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 
 
 def not_known(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
-    """A pass meets calls of whose types too little is known; which operator it is, is an accident.
+    """The pass is given calls of unknown shape, dtype or type, whichever operator they call.
 
     LegalizeOps leaves such calls, and no later pass lowers them; other passes call legalizations
     that need to know.
@@ -113,12 +113,9 @@ def format_of_modules(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     if Aspect.FORMAT in _aspects(finding):
         checks = [part for part in finding.key if part.startswith("Check failed: ")]
         if checks:
-            yield "format", _without_bounds(checks[0])
-
-
-def _without_bounds(text: str) -> str:
-    """A number that is too large and one that is too small are refused by one check."""
-    return re.sub(r"[<>]=|(?:lowest|max)\(\)|-(?=<n>)|(?:maxi|mini)mum", "", text)
+            # A number that is too large and one that is too small are refused by one check.
+            bounds = r"[<>]=|(?:lowest|max)\(\)|-(?=<n>)|(?:maxi|mini)mum"
+            yield "format", re.sub(bounds, "", checks[0])
 
 
 def symptoms(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
@@ -162,7 +159,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "not-known",
-        "the pass is given calls of whose types too little is known",
+        "the pass does not handle calls of unknown shape, dtype or type",
         not_known,
     ),
     Rule(

@@ -169,15 +169,15 @@ class Store:
             # It may have vanished, or been changed, under our hands.
             raise BadStore(f"cannot read '{self.folder / DATABASE}': {error}") from None
 
-    def put(self, finding: Finding) -> None:
+    def put(self, finding: Finding, files: Mapping[Path, str] = {}) -> None:
         """Add a finding, or replace the one with its id.
 
         Confirmed never becomes unconfirmed, and what has a reproducer never loses it on the same
         TVM: two processes may have found the same, and one of them is done with it.
-        """
-        self._put(finding, {})
 
-    def _put(self, finding: Finding, files: Mapping[Path, str]) -> None:
+        Args:
+            files: the texts of its files, which are written first.
+        """
         # In one transaction: the files are of the row that is written last, whoever wrote it.
         with self._lock, watched(self.folder), transaction(self._db):
             known = self.get(finding.id)
@@ -204,7 +204,7 @@ class Store:
         """Write a finding's files and then its row; returns it with the reproducer's file name."""
         name = file_name(finding)
         published = dataclasses.replace(finding, reproducer=name)
-        self._put(published, {self.folder / "reproducers" / name: reproducer})
+        self.put(published, {self.folder / "reproducers" / name: reproducer})
         return published
 
     def get(self, id: str) -> Finding | None:
@@ -307,7 +307,8 @@ class Store:
         if finding.reproducer is None:
             return None
         path = self.folder / "reproducers" / finding.reproducer
-        return path if path.is_file() and not _is_link(path.parent, path) else None
+        link = path.is_symlink() or path.parent.is_symlink()
+        return path if path.is_file() and not link else None
 
 
 def file_name(finding: Finding) -> str:
@@ -320,10 +321,6 @@ def file_name(finding: Finding) -> str:
 def _utf8(text: str) -> str:
     """What SQLite takes: no halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _is_link(*paths: Path) -> bool:
-    return any(path.is_symlink() for path in paths)
 
 
 def _no_links(folder: Path) -> None:

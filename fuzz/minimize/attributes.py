@@ -18,7 +18,7 @@ from ...generators.rewrite.nodes import references, with_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import is_public, nodes, relax_functions
 from .kernels import HAS_BLOCKS
-from .reduction import Edit, runs
+from .reduction import Edit, grouped, runs
 
 MODULE = 0
 """Stands for the module where functions are named by their hashes."""
@@ -35,7 +35,8 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
     for _, func in mod.functions_items():
         for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
-            kept = {PUBLIC, FORCE_PURE, *([HAS_BLOCKS] if _has_blocks(each) else [])}
+            blocks = isinstance(each, tirx.PrimFunc) and nodes(each, s_tir.SBlockRealize)
+            kept = {PUBLIC, FORCE_PURE, *([HAS_BLOCKS] if blocks else [])}
             found += [(hash(each), str(n)) for n in dict(each.attrs or {}) if str(n) not in kept]
     names = list(dict.fromkeys(name for _, name in found))
     if 1 < len(names) < len(found):
@@ -48,10 +49,6 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     for _, func in relax_functions(mod):
         if FORCE_PURE in (func.attrs or {}):
             yield partial(_without, mod, [(hash(func), FORCE_PURE)])
-
-
-def _has_blocks(func: Any) -> bool:
-    return isinstance(func, tirx.PrimFunc) and bool(nodes(func, s_tir.SBlockRealize))
 
 
 def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -92,7 +89,6 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _unusual(call: relax.Call) -> list[str]:
-    """The attributes that are not as they would be by default."""
     if not isinstance(call.op, Op) or call.attrs is None:
         return []
     defaults = _defaults(str(call.op.name))
@@ -107,14 +103,12 @@ def _unusual(call: relax.Call) -> list[str]:
 
 
 def _fields(attrs: Any) -> dict[str, bool]:
-    """The names of the attributes, and whether they may be None."""
     fields = type(attrs).__tvm_ffi_type_info__.fields
     return {field.name: "Optional" in field.metadata["type_schema"] for field in fields}
 
 
 @functools.cache
 def _defaults(op: str) -> Mapping[str, Any]:
-    """The default arguments of the function in `relax.op` for an operator, by name."""
     function: Any = relax.op
     for part in op.removeprefix("relax.").split("."):
         function = getattr(function, part, None)
@@ -141,22 +135,15 @@ def _spread(default: Any, size: int) -> list[Any]:
 
 
 class _Without(Rewriter):
-    """Without attributes of functions, those inside other functions among them."""
-
     def __init__(self, mod: tvm.IRModule, gone: Sequence[Named]) -> None:
         super().__init__(mod)
-        self._gone: dict[int, set[str]] = {}
-        for owner, name in gone:
-            self._gone.setdefault(owner, set()).add(name)
+        self._gone = grouped(gone)
 
     def attrs(self, func: relax.Function, *, local: bool) -> Any:
-        return self._left(hash(func), func.attrs)
-
-    def _left(self, owner: int, attrs: Any) -> Any:
-        gone = self._gone.get(owner, set())
-        if not attrs or not gone:
-            return attrs
-        return tvm.ir.DictAttrs({k: v for k, v in dict(attrs).items() if str(k) not in gone})
+        gone = self._gone.get(hash(func), set())
+        if not func.attrs or not gone:
+            return func.attrs
+        return tvm.ir.DictAttrs({k: v for k, v in dict(func.attrs).items() if str(k) not in gone})
 
 
 class _Pure(Rewriter):
@@ -171,9 +158,7 @@ class _Pure(Rewriter):
 class _Defaulted(Rewriter):
     def __init__(self, mod: tvm.IRModule, chosen: Sequence[Named]) -> None:
         super().__init__(mod)
-        self._chosen: dict[int, set[str]] = {}
-        for call, name in chosen:
-            self._chosen.setdefault(call, set()).add(name)
+        self._chosen = grouped(chosen)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         chosen = self._chosen.get(hash(call))

@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 
 from ...generators.rewrite.change import Change
-from ...generators.rewrite.nodes import equal_types, substitute_by_hash, used_vars
+from ...generators.rewrite.nodes import equal_types, substitute_by_hash, used_vars, with_type
 from ...generators.rewrite.scopes import Site, sites_of
 from ...oracles.inspect import relax_functions
 from .dropping import (
@@ -95,22 +95,18 @@ def take_shortcuts(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without aliases, casts, and tuples that are taken apart: what they stand for instead."""
     for gvar, func in relax_functions(mod):
         sites = sites_of(func)
-        tuples = {
-            site.key: site.binding.value
-            for site in sites
-            if isinstance(site.binding.value, relax.Tuple)
-        }
+        values = {site.key: site.binding.value for site in sites}
         short = [
-            (site, target) for site in sites if (target := _passed_on(site, tuples)) is not None
+            (site, target) for site in sites if (target := _passed_on(site, values)) is not None
         ]
         for run in runs(short):
             yield partial(_shortened, mod, gvar.name_hint, run)
 
 
-def _passed_on(site: Site, tuples: dict[int, Any]) -> Any:
+def _passed_on(site: Site, values: dict[int, Any]) -> Any:
     value = site.binding.value
     if isinstance(value, relax.TupleGetItem):
-        whole = tuples.get(hash(value.tuple_value), value.tuple_value)
+        whole = values.get(hash(value.tuple_value), value.tuple_value)
         return whole.fields[value.index] if isinstance(whole, relax.Tuple) else None
     leaf = isinstance(value, relax.Var | relax.Tuple | tvm.ir.GenericConst | relax.ShapeExpr)
     return value if leaf else None
@@ -164,7 +160,6 @@ def use_earlier(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _choices(site: Site, made_by: dict[int, Site]) -> Iterator[tuple[int, Any]]:
-    """The operands, each with what may be used in its place."""
     own = site.operands
     for maker in _in_order(own, made_by):
         near = own | maker.operands
@@ -185,7 +180,6 @@ def _in_order(keys: frozenset[int], made_by: dict[int, Site]) -> list[Site]:
 def _only_params(
     mod: tvm.IRModule, name: str, made_by: dict[int, Site], run: Sequence[Site]
 ) -> tvm.IRModule | None:
-    """With the first parameter that fits for each operand of a run of bindings."""
     swaps: dict[int, dict[int, Any]] = {}
     for site in run:
         for key in site.operands & made_by.keys():
@@ -205,20 +199,13 @@ def _swapped(
         if site.key in swaps
     }
     new = [var for mapping in swaps.values() for var in mapping.values()]
-    plain = {hash(var) for var in new if isinstance(var, relax.DataflowVar)} - _near(run)
+    near = {b.key for b in run[0].scope.sites if b.block == run[0].block}
+    plain = {hash(var) for var in new if isinstance(var, relax.DataflowVar)} - near
     return Change(values=values, plain=plain, functions={name}).apply(mod)
-
-
-def _near(run: Sequence[Site]) -> set[int]:
-    """What is bound in the block of a single binding."""
-    site = run[0]
-    return {b.key for b in site.scope.sites if b.block == site.block}
 
 
 def _with_operands(value: Any, mapping: dict[int, Any]) -> Any:
     if not isinstance(value, relax.If):
         return substitute_by_hash(value, mapping)
     cond = substitute_by_hash(value.cond, mapping)
-    new = relax.If(cond, value.true_branch, value.false_branch)
-    relax.expr._update_type(new, value.ty)
-    return new
+    return with_type(relax.If(cond, value.true_branch, value.false_branch), value.ty)

@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 
 from ...generators.rewrite.change import Change, Inline
-from ...generators.rewrite.nodes import equal_types, used_vars
+from ...generators.rewrite.nodes import equal_types, used_vars, with_type
 from ...generators.rewrite.scopes import Scope, Site, scopes_of, sites_of
 from ...oracles.inspect import relax_functions
 from .dropping import needed_for
@@ -82,8 +82,7 @@ def _ifs(mod: tvm.IRModule) -> Iterator[tuple[str, Site]]:
 
 def _with_condition(mod: tvm.IRModule, name: str, site: Site, cond: Any) -> tvm.IRModule | None:
     old = site.binding.value
-    new = relax.If(cond, old.true_branch, old.false_branch)
-    relax.expr._update_type(new, old.ty)
+    new = with_type(relax.If(cond, old.true_branch, old.false_branch), old.ty)
     return Change(values={site.key: new}, functions={name}).apply(mod)
 
 
@@ -95,16 +94,17 @@ def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     for gvar, func in relax_functions(mod):
         body = scopes_of(func)[0]
-        choices = [*func.params[:1], *_values(body)]
-        for choice in choices:
-            if not body.seq.body.same_as(choice):
-                yield partial(_returning, mod, gvar.name_hint, body, choice)
         result = body.seq.body
-        if isinstance(result, relax.Tuple) and len(result.fields) > 1:
-            for run in runs(list(range(len(result.fields)))):
-                if len(run) < len(result.fields):
-                    rest = [f for i, f in enumerate(result.fields) if i not in run]
-                    yield partial(_returning, mod, gvar.name_hint, body, _tuple(rest))
+        fields = list(result.fields) if isinstance(result, relax.Tuple) else []
+        own = [site.var for site in body.sites]
+        places = [own[place] for place in landmarks(len(own))]
+        for choice in (*func.params[:1], *fields, *places):
+            if not result.same_as(choice):
+                yield partial(_returning, mod, gvar.name_hint, body, choice)
+        for run in runs(list(range(len(fields)))) if len(fields) > 1 else ():
+            if len(run) < len(fields):
+                rest = [field for i, field in enumerate(fields) if i not in run]
+                yield partial(_returning, mod, gvar.name_hint, body, _tuple(rest))
 
 
 def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -120,13 +120,6 @@ def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
             for choice in places:
                 if not scope.seq.body.same_as(choice):
                     yield partial(_returning, mod, gvar.name_hint, scope, choice)
-
-
-def _values(body: Scope) -> list[Any]:
-    result = body.seq.body
-    fields = list(result.fields) if isinstance(result, relax.Tuple) else []
-    own = [site.var for site in body.sites]
-    return [*fields, *(own[place] for place in landmarks(len(own)))]
 
 
 def _tuple(fields: list[Any]) -> Any:

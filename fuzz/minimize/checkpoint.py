@@ -21,7 +21,7 @@ LONGEST = 1_000_000_000
 """Bytes: two modules with constants of 300 MB."""
 
 
-class BadCheckpoint(ValueError):
+class BadCheckpoint(UserError):
     """The file is no state of a search, or of a search for something else."""
 
 

@@ -84,19 +84,16 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
         )
         journal.step(MAKING)
 
-    def violations(candidate: Candidate) -> list[Violation]:
-        watch = Watch(calls if job.wanted[0] == Death.CHANGED else ())
-        found = violations_of(job.check, candidate.mod, journal)
-        watch.end(journal)
-        return found
-
     def is_interesting(candidate: Candidate) -> bool:
         nonlocal tried, heartbeat
         tried += 1
         if time.monotonic() - heartbeat > HEARTBEAT_SECONDS:
             heartbeat = time.monotonic()
             context.report(Tried(tried))
-        seen = {identity(violation): violation for violation in violations(candidate)}
+        watch = Watch(calls if job.wanted[0] == Death.CHANGED else ())
+        found = violations_of(job.check, candidate.mod, journal)
+        watch.end(journal)
+        seen = {identity(violation): violation for violation in found}
         for other, violation in seen.items():
             if other not in reported:
                 reported.add(other)

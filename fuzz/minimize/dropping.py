@@ -30,7 +30,8 @@ class Dropping:
         self.change = Change(dropped=self.gone, functions={name})
         self.new_params: list[Any] = []
         self._symbols: dict[str, Any] = {}
-        self._defined = _symbols_defined(self.func.params)
+        definable = relax.analysis.definable_tir_vars_in_type
+        self._defined = {hash(v) for param in self.func.params for v in definable(param.ty)}
 
     def needed(self) -> list[Site]:
         """The dropped bindings whose variables are used by what is left."""
@@ -144,12 +145,6 @@ def _callers(mod: tvm.IRModule, name: str) -> set[str]:
         found |= new
         todo += sorted(new)
     return found
-
-
-def _symbols_defined(params: Sequence[Any]) -> set[int]:
-    return {
-        hash(var) for param in params for var in relax.analysis.definable_tir_vars_in_type(param.ty)
-    }
 
 
 LARGEST_CONSTANT = 64

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
-from ...oracles.violation import Violation
 from ..findings.confirm import DEATHS, again
 from ..findings.finding import Finding
 from ..process.executor import Executor, ask
@@ -77,7 +76,9 @@ def minimized(
             shown = next((violation for violation in seen if violation is not None), None)
             flaky |= None in seen
             if shown is not None:
-                smallest = _with(finding, module, shown)
+                smallest = dataclasses.replace(
+                    finding, module=module, source=source_of(module), violation=shown
+                )
                 break
     reached = outcome.state
     if smallest.module != reached.module:
@@ -97,15 +98,6 @@ def backwards(trail: list[str]) -> Iterator[str]:
     while step < len(trail):
         yield trail[-step]
         step *= 2
-
-
-def _with(finding: Finding, module: str, violation: Violation) -> Finding:
-    return dataclasses.replace(
-        finding,
-        module=module,
-        source=source_of(module),
-        violation=violation,
-    )
 
 
 T = TypeVar("T")

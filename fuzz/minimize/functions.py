@@ -40,7 +40,7 @@ def keep_one_function(mod: tvm.IRModule) -> Iterator[Edit]:
         if len(reached) < len(mod.functions):
             yield partial(_only, mod, reached)
             if name in relax_names and attr(mod[name], "global_symbol") is None:
-                yield partial(_published, mod, reached, name)
+                yield partial(_only, mod, reached, public=name)
 
 
 def drop_functions(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -81,18 +81,13 @@ def _without_callees(mod: tvm.IRModule, names: frozenset[str], *, cut: bool) -> 
     return without(mod, gone, kinds if not cut else (parameter, *kinds), names)
 
 
-def _only(mod: tvm.IRModule, names: set[str]) -> tvm.IRModule:
-    kept = {g: f for g, f in mod.functions_items() if g.name_hint in names}
-    return with_functions(mod, kept)
-
-
-def _published(mod: tvm.IRModule, names: set[str], name: str) -> tvm.IRModule:
-    kept = {g: f for g, f in mod.functions_items() if g.name_hint in names}
-    public = {
-        gvar: func.with_attr("global_symbol", name) if gvar.name_hint == name else func
-        for gvar, func in kept.items()
+def _only(mod: tvm.IRModule, names: set[str], *, public: str | None = None) -> tvm.IRModule:
+    kept = {
+        gvar: func.with_attr("global_symbol", public) if gvar.name_hint == public else func
+        for gvar, func in mod.functions_items()
+        if gvar.name_hint in names
     }
-    return with_functions(mod, public)
+    return with_functions(mod, kept)
 
 
 def _references(mod: tvm.IRModule) -> dict[str, set[str]]:
@@ -143,7 +138,8 @@ def _inlined(
             continue
         for site in sites_of(user):
             value = site.binding.value
-            if _calls(value) and isinstance(value.op, GlobalVar) and value.op.name_hint == name:
+            callee = value.op if isinstance(value, relax.Call) else None
+            if isinstance(callee, GlobalVar) and callee.name_hint == name:
                 _put_in_line(change, site, func)
             elif not site.inner and name in references(value):
                 return None  # it is more than called
@@ -155,14 +151,10 @@ def _inlined_local(mod: tvm.IRModule, name: str, local: Site) -> tvm.IRModule | 
     for site in sites_of(mod[name]):
         value = site.binding.value
         if local.key in site.operands:
-            if not _calls(value) or hash(value.op) != local.key:
+            if not isinstance(value, relax.Call) or hash(value.op) != local.key:
                 return None
             _put_in_line(change, site, local.binding.value)
     return change.apply(mod)
-
-
-def _calls(value: Any) -> bool:
-    return isinstance(value, relax.Call)
 
 
 def _put_in_line(change: Change, call: Site, func: relax.Function) -> None:

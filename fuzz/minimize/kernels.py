@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import tvm
@@ -10,9 +11,10 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ...generators.rewrite.nodes import references, with_functions
-from ...oracles.inspect import prim_funcs
+from ...oracles.inspect import nodes, prim_funcs
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
+from .reduction import Edit, runs
 
 HAS_BLOCKS = "s_tir"
 """The attribute of PrimFuncs in which blocks are allowed: without it, TVM refuses their script."""
@@ -24,6 +26,12 @@ Places = list[tuple[str, Place]]
 def kernels(mod: tvm.IRModule) -> dict[str, tirx.PrimFunc]:
     """The PrimFuncs by name."""
     return {str(gvar.name_hint): func for gvar, func in prim_funcs(mod)}
+
+
+def buffer_types(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
+    """The types of the buffers that PrimFuncs are given."""
+    for func in kernels(mod).values():
+        yield from nodes(func.ty, relax.TensorType)
 
 
 def places(mod: tvm.IRModule) -> Places:
@@ -60,13 +68,21 @@ def with_changes(mod: tvm.IRModule, changes: Sequence[tuple[str, int, Change]]) 
     )
 
 
+def changed_in_runs(mod: tvm.IRModule, found: Places, change: Change) -> Iterator[Edit]:
+    """The change at all of these nodes, then at ever shorter runs of them."""
+    for run in runs(found):
+        yield partial(with_changes, mod, [(name, place.number, change) for name, place in run])
+
+
 def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:
     """The module with these PrimFuncs; who refers to one whose type is another follows."""
     functions: dict[Any, Any] = {}
     moved: dict[str, Any] = {}
     for gvar, func in mod.functions_items():
         func = new.get(gvar.name_hint, func)
-        if gvar.name_hint in new and not _same_type(gvar.ty, func.ty):
+        if gvar.name_hint in new and not tvm_ffi.structural_equal(
+            gvar.ty, func.ty, map_free_vars=True
+        ):
             gvar = moved[gvar.name_hint] = relax.GlobalVar(gvar.name_hint)
             relax.expr._update_type(gvar, func.ty)
         functions[gvar] = func
@@ -82,7 +98,3 @@ def referring(func: Any, gvars: Mapping[str, Any]) -> Any:
     return tvm_ffi.structural_map(
         func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))]
     )
-
-
-def _same_type(a: Any, b: Any) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))

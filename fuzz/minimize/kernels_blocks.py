@@ -10,8 +10,8 @@ import tvm
 from tvm import s_tir, tirx
 
 from . import kernels_tree as tree
-from .kernels import Places, places, with_changes
-from .reduction import Edit, runs
+from .kernels import changed_in_runs, places, with_changes
+from .reduction import Edit, grouped, runs
 
 
 def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -19,7 +19,7 @@ def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
     found = places(mod)
     for kind, peculiar, change in _PLAINER:
         inside = [(n, p) for n, p in found if isinstance(p.node, kind) and peculiar(p.node)]
-        yield from _halved(mod, inside, change)
+        yield from changed_in_runs(mod, inside, change)
 
 
 def shrink_extents(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -27,12 +27,7 @@ def shrink_extents(mod: tvm.IRModule) -> Iterator[Edit]:
     loops = [(name, place) for name, place in places(mod) if isinstance(place.node, tirx.For)]
     for extent in (1, 2):
         longer = [(name, p) for name, p in loops if _length(p.node) > extent]
-        yield from _halved(mod, longer, partial(_running, extent=extent))
-
-
-def _halved(mod: tvm.IRModule, found: Places, change: Callable[[Any], Any]) -> Iterator[Edit]:
-    for run in runs(found):
-        yield partial(with_changes, mod, [(name, place.number, change) for name, place in run])
+        yield from changed_in_runs(mod, longer, partial(_running, extent=extent))
 
 
 def _length(loop: Any) -> float:
@@ -49,7 +44,7 @@ def _running(loop: Any, extent: int) -> Any:
         and any(value.same_as(loop.loop_var) for value in place.node.iter_values)
     }
     body = tree.changed(loop.body, changes) if changes else loop.body
-    return _with_loop(loop, extent=new, body=body)
+    return tree.with_loop(loop, extent=new, body=body)
 
 
 def _bounded(realize: Any, counter: Any, extent: Any) -> Any:
@@ -64,11 +59,6 @@ def _axis(axis: Any, *, extent: Any = None, kind: int | None = None) -> Any:
     domain = axis.dom if extent is None else tvm.ir.Range.from_min_extent(axis.dom.min, extent)
     kind = axis.iter_type if kind is None else kind
     return tirx.IterVar(domain, axis.var, kind, str(axis.thread_tag))
-
-
-def _with_loop(loop: Any, **fields: Any) -> Any:
-    names = ["loop_var", "min", "extent", "kind", "body", "thread_binding", "annotations", "step"]
-    return tirx.For(**{name: fields.get(name, getattr(loop, name)) for name in names})
 
 
 def _with_block(realize: Any, **fields: Any) -> Any:
@@ -110,30 +100,24 @@ def _spatial(realize: Any) -> Any:
     return _with_block(realize, iter_vars=axes)
 
 
+def _without_field(name: str, empty: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Whether a block has anything in this field, and the block without it."""
+
+    def present(realize: Any) -> bool:
+        value = getattr(realize.block, name)
+        return value is not None if empty is None else bool(len(value))
+
+    return present, lambda realize: _with_block(realize, **{name: empty})
+
+
 _PLAINER: list[tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = [
     (tirx.For, _is_peculiar_loop, _plain_loop),
-    (
-        s_tir.SBlockRealize,
-        lambda realize: len(realize.block.annotations),
-        lambda realize: _with_block(realize, annotations={}),
-    ),
+    (s_tir.SBlockRealize, *_without_field("annotations", {})),
     (s_tir.SBlockRealize, _is_bounded, _unbounded),
-    (
-        s_tir.SBlockRealize,
-        lambda realize: realize.block.init is not None,
-        lambda realize: _with_block(realize, init=None),
-    ),
+    (s_tir.SBlockRealize, *_without_field("init", None)),
     (s_tir.SBlockRealize, _reduces, _spatial),
-    (
-        s_tir.SBlockRealize,
-        lambda realize: len(realize.block.reads),
-        lambda realize: _with_block(realize, reads=[]),
-    ),
-    (
-        s_tir.SBlockRealize,
-        lambda realize: len(realize.block.writes),
-        lambda realize: _with_block(realize, writes=[]),
-    ),
+    (s_tir.SBlockRealize, *_without_field("reads", [])),
+    (s_tir.SBlockRealize, *_without_field("writes", [])),
 ]
 """What is peculiar of which kind of node, and the node without."""
 
@@ -166,18 +150,11 @@ def drop_axes(mod: tvm.IRModule) -> Iterator[Edit]:
         yield partial(_changed, mod, run, _plain)
 
 
-def _changed(mod: tvm.IRModule, axes: Axes, change: Callable[[Any, set[int]], Any]) -> tvm.IRModule:
-    by_block: dict[tuple[str, int], set[int]] = {}
-    for name, number, at in axes:
-        by_block.setdefault((name, number), set()).add(at)
+def _changed(mod: tvm.IRModule, axes: Axes, change: Callable[..., Any]) -> tvm.IRModule:
+    by_block = grouped(((name, number), at) for name, number, at in axes)
     return with_changes(
-        mod,
-        [(name, number, _at(change, numbers)) for (name, number), numbers in by_block.items()],
+        mod, [(*place, partial(change, numbers=numbers)) for place, numbers in by_block.items()]
     )
-
-
-def _at(change: Callable[[Any, set[int]], Any], numbers: set[int]) -> tree.Change:
-    return lambda realize: change(realize, numbers)
 
 
 def _is_unused(block: Any, at: int) -> bool:
@@ -215,6 +192,5 @@ def _unit(axis: Any) -> Any:
 
 
 def _is_plain(axis: Any) -> bool:
-    """Its domain is a number of elements from 0 on."""
     low, extent = axis.dom.min, axis.dom.extent
     return isinstance(extent, tirx.IntImm) and isinstance(low, tirx.IntImm) and int(low.value) == 0

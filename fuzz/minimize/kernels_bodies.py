@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import tvm
@@ -15,6 +16,7 @@ from . import kernels_tree as tree
 from .kernels import (
     HAS_BLOCKS,
     Places,
+    changed_in_runs,
     kernels,
     places,
     rebuilt,
@@ -22,7 +24,6 @@ from .kernels import (
     with_changes,
     with_kernels,
 )
-from .kernels_tree import Change
 from .reduction import Edit, long_runs, runs
 
 PARTS = 4
@@ -31,7 +32,7 @@ PARTS = 4
 
 def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
     """All bodies do nothing, do it in a block, or write zeros; or a part of them does nothing."""
-    ranks = _ranks(mod)
+    ranks = {name: _rank(func) for name, func in kernels(mod).items()}
     yield from _trivial(mod, list(ranks), ranks)
     large = [name for name, rank in ranks.items() if rank]
     for run in long_runs(large, PARTS):
@@ -41,7 +42,7 @@ def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def trivial_bodies(mod: tvm.IRModule) -> Iterator[Edit]:
     """Fewer and fewer bodies do nothing, do it in a block, or only write zeros."""
-    ranks = _ranks(mod)
+    ranks = {name: _rank(func) for name, func in kernels(mod).items()}
     for run in runs([name for name, rank in ranks.items() if rank]):
         yield from _trivial(mod, run, ranks)
 
@@ -53,7 +54,7 @@ def _trivial(mod: tvm.IRModule, names: Sequence[str], ranks: Mapping[str, int]) 
         larger = [
             name
             for name in names
-            if ranks[name] > rank and (body is _nothing or may_have_blocks(old[name]))
+            if ranks[name] > rank and (body is _nothing or HAS_BLOCKS in (old[name].attrs or {}))
         ]
         if larger:
             yield partial(_with_bodies, mod, larger, body)
@@ -73,7 +74,6 @@ def _nothing(func: tirx.PrimFunc) -> Any:
 
 
 def _in_a_block(body: Any) -> Any:
-    """The block that all others are in."""
     return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
 
 
@@ -91,7 +91,6 @@ def _zeros(func: tirx.PrimFunc) -> Any:
 
 
 def _filled(buffer: Any) -> Any:
-    """Loops around a block that writes one zero."""
     ints = [dim.ty.dtype for dim in buffer.ty.shape]
     loops = [tirx.Var(f"i{i}", dtype) for i, dtype in enumerate(ints)]
     axes = [tirx.Var(f"v{i}", dtype) for i, dtype in enumerate(ints)]
@@ -124,16 +123,7 @@ def outputs(func: tirx.PrimFunc) -> list[Any]:
     return [param for param in buffers if hash(param) in stored] or buffers[-1:]
 
 
-def may_have_blocks(func: tirx.PrimFunc) -> bool:
-    """Blocks are not lowered yet."""
-    return HAS_BLOCKS in (func.attrs or {})
-
-
 _BODIES = (_nothing, _nothing_in_a_block, _zeros)
-
-
-def _ranks(mod: tvm.IRModule) -> dict[str, int]:
-    return {name: _rank(func) for name, func in kernels(mod).items()}
 
 
 def _rank(func: tirx.PrimFunc) -> int:
@@ -199,7 +189,7 @@ def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
         if isinstance(place.node, tirx.BufferStore | tirx.AssertStmt | tirx.Evaluate)
         and not (tree.is_nothing(place.node) and _alone(place.parent))
     ]
-    yield from _halved(mod, found, lambda node: None)
+    yield from changed_in_runs(mod, found, lambda node: None)
 
 
 def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -207,7 +197,7 @@ def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
     for name, func in kernels(mod).items():
         bound = [p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]
         for run in runs(bound):
-            for value in (_zero_of, _own_value):
+            for value in (_zero_of, attrgetter("value")):
                 yield partial(_without_definitions, mod, name, func, run, value)
 
 
@@ -220,13 +210,7 @@ def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
             for name, place in found
             if isinstance(place.node, kinds) and not _fixed(place.node)
         ]
-        yield from _halved(mod, inside, change)
-
-
-def _halved(mod: tvm.IRModule, found: Places, change: Change) -> Iterator[Edit]:
-    for run in runs(found):
-        changes = [(name, place.number, change) for name, place in run]
-        yield partial(with_changes, mod, changes)
+        yield from changed_in_runs(mod, inside, change)
 
 
 def _alone(parent: Any) -> bool:
@@ -236,18 +220,6 @@ def _alone(parent: Any) -> bool:
 
 def _loop(node: Any) -> Any:
     return tree.substituted(node.body, {hash(node.loop_var): node.min})
-
-
-def _then(node: Any) -> Any:
-    return node.then_case
-
-
-def _else(node: Any) -> Any:
-    return node.else_case
-
-
-def _body(node: Any) -> Any:
-    return node.body
 
 
 def _block(node: Any) -> Any:
@@ -267,19 +239,14 @@ def _fixed(node: Any) -> bool:
 _UNWRAPPED: Sequence[tuple[Any, Callable[[Any], Any]]] = (
     (tirx.For, _loop),
     (s_tir.SBlockRealize, _block),
-    (tirx.IfThenElse, _then),
-    (tirx.IfThenElse, _else),
-    ((tirx.While, tirx.AttrStmt), _body),
+    (tirx.IfThenElse, attrgetter("then_case")),
+    (tirx.IfThenElse, attrgetter("else_case")),
+    ((tirx.While, tirx.AttrStmt), attrgetter("body")),
 )
 
 
-def _own_value(bind: Any) -> Any:
-    return bind.value
-
-
 def _zero_of(bind: Any) -> Any:
-    dtype = tree.dtype(bind.value)
-    return None if dtype is None else tirx.const(0, dtype)
+    return None if tree.dtype(bind.value) is None else _zero(bind.value)
 
 
 def _without_definitions(
@@ -315,7 +282,7 @@ def simplify_expressions(mod: tvm.IRModule) -> Iterator[Edit]:
     found = [
         (name, place)
         for name, place in places(mod)
-        if tree.is_expression(place.node) and not _bounds(place)
+        if isinstance(place.node, tvm.ir.Expr) and not _bounds(place)
     ]
     for name, place in found:
         dtype = tree.dtype(place.node)
@@ -323,7 +290,9 @@ def simplify_expressions(mod: tvm.IRModule) -> Iterator[Edit]:
             continue
         for literal in _literals(place.node, dtype):
             yield partial(with_changes, mod, [(name, place.number, _constant(literal))])
-        for operand in sorted(_like(place.node, dtype), key=_is_composite):
+        for operand in sorted(
+            _like(place.node, dtype), key=lambda expr: bool(list(tree.operands(expr)))
+        ):
             yield partial(with_changes, mod, [(name, place.number, _constant(operand))])
 
 
@@ -333,15 +302,11 @@ def _with_zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
         for name, p in found
         if not isinstance(p.node, LITERALS) and tree.dtype(p.node) is not None
     ]
-    for run in runs(wanted):
-        yield partial(
-            with_changes,
-            mod,
-            [
-                (name, place.number, _constant(tirx.const(0, tree.dtype(place.node))))
-                for name, place in run
-            ],
-        )
+    yield from changed_in_runs(mod, wanted, _zero)
+
+
+def _zero(expr: Any) -> Any:
+    return tirx.const(0, tree.dtype(expr))
 
 
 def _like(expr: Any, dtype: str, depth: int = 5) -> Iterator[Any]:
@@ -351,10 +316,6 @@ def _like(expr: Any, dtype: str, depth: int = 5) -> Iterator[Any]:
             yield operand
         elif depth:
             yield from _like(operand, dtype, depth - 1)
-
-
-def _is_composite(expr: Any) -> bool:
-    return any(True for _ in tree.operands(expr))
 
 
 def _constant(expr: Any) -> tree.Change:
@@ -369,7 +330,6 @@ def _bounds(place: tree.Place) -> bool:
 
 
 def _literals(node: Any, dtype: str) -> list[Any]:
-    """What may stand for it; a condition can be either."""
     if isinstance(node, LITERALS):
         return []
     if dtype == "bool":

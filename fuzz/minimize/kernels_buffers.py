@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...generators.rewrite.nodes import references, with_functions
 from . import kernels_tree as tree
 from .kernels import kernels, rebuilt, with_kernels
 from .kernels_bodies import outputs
-from .reduction import Edit, runs
+from .reduction import Edit, grouped, runs
 
 
 def drop_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -29,9 +29,13 @@ def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
     """Buffers without strides, offsets and alignments, and then in global memory."""
     buffers = [(name, buffer) for name, func in kernels(mod).items() for buffer in _buffers(func)]
     for scope in (None, "global"):
-        peculiar = [(n, b) for n, b in buffers if not _same(b.ty, _plain(b, scope).ty)]
+        peculiar = [
+            (name, buffer)
+            for name, buffer in buffers
+            if not tvm_ffi.structural_equal(buffer.ty, _plain(buffer, scope).ty)
+        ]
         for run in runs(peculiar):
-            yield partial(_with_plain, mod, run, scope)
+            yield partial(_with_buffers, mod, run, partial(_plain, scope=scope))
 
 
 def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -41,10 +45,10 @@ def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
         (name, buffer)
         for name, func in kernels(mod).items()
         for buffer in (allocated(func) if name in called else _buffers(func))
-        if any(not _is_one(dim) for dim in buffer.ty.shape)
+        if any(not isinstance(dim, tirx.IntImm) or dim.value != 1 for dim in buffer.ty.shape)
     ]
     for run in runs(inner):
-        yield partial(_with_single, mod, run)
+        yield partial(_with_buffers, mod, run, _single)
 
 
 def allocated(func: tirx.PrimFunc) -> list[Any]:
@@ -96,9 +100,7 @@ def _block_without(block: Any, gone: set[int]) -> Any:
 
 
 def _without_buffers(mod: tvm.IRModule, run: Sequence[tuple[str, Any]]) -> tvm.IRModule:
-    gone: dict[str, set[int]] = {}
-    for name, buffer in run:
-        gone.setdefault(name, set()).add(hash(buffer))
+    gone = grouped((name, hash(buffer)) for name, buffer in run)
     old = kernels(mod)
     return with_kernels(
         mod,
@@ -118,7 +120,7 @@ def _buffers(func: tirx.PrimFunc) -> list[Any]:
 
 
 def _plain(buffer: Any, scope: str | None, shape: Sequence[Any] | None = None) -> Any:
-    """A buffer of that name that is laid out in the ordinary way."""
+    """A buffer of that name in the default layout."""
     ty = buffer.ty
     return tirx.decl_buffer(
         list(ty.shape) if shape is None else list(shape),
@@ -129,46 +131,25 @@ def _plain(buffer: Any, scope: str | None, shape: Sequence[Any] | None = None) -
     )
 
 
-def _is_one(dim: Any) -> bool:
-    return isinstance(dim, tirx.IntImm) and int(dim.value) == 1
+def _single(buffer: Any) -> Any:
+    return _plain(buffer, None, [tirx.const(1, tree.dtype(dim)) for dim in buffer.ty.shape])
 
 
-def _with_plain(
-    mod: tvm.IRModule, run: Sequence[tuple[str, Any]], scope: str | None
+def _with_buffers(
+    mod: tvm.IRModule, run: Sequence[tuple[str, Any]], change: Callable[[Any], Any]
 ) -> tvm.IRModule:
-    return _with_buffers(mod, [(name, buffer, _plain(buffer, scope)) for name, buffer in run])
+    new: dict[str, dict[int, Any]] = {}
+    for name, buffer in run:
+        new.setdefault(name, {})[hash(buffer)] = change(buffer)
+    return _with_variables(mod, new)
 
 
-def _with_single(mod: tvm.IRModule, run: Sequence[tuple[str, Any]]) -> tvm.IRModule:
-    return _with_buffers(
-        mod,
-        [
-            (name, b, _plain(b, None, [tirx.const(1, tree.dtype(d)) for d in b.ty.shape]))
-            for name, b in run
-        ],
-    )
-
-
-def _with_buffers(mod: tvm.IRModule, new: Sequence[tuple[str, Any, Any]]) -> tvm.IRModule:
-    by_name: dict[str, dict[int, Any]] = {}
-    for name, old, buffer in new:
-        by_name.setdefault(name, {})[hash(old)] = buffer
-    old_kernels = kernels(mod)
-    return with_kernels(
-        mod,
-        {name: with_variables(old_kernels[name], mapping) for name, mapping in by_name.items()},
-    )
-
-
-def with_variables(func: tirx.PrimFunc, mapping: dict[int, Any]) -> tirx.PrimFunc:
-    """The PrimFunc with other variables or values for its variables, by hash."""
-    new = tree.substituted(func, mapping)
-    # Built by its constructor, which derives its type.
-    return rebuilt(func, new.body, list(new.params))
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=False))
+def _with_variables(mod: tvm.IRModule, new: Mapping[str, dict[int, Any]]) -> tvm.IRModule:
+    """Other variables or values for the variables of PrimFuncs, by hash."""
+    old = kernels(mod)
+    mapped = {name: tree.substituted(old[name], mapping) for name, mapping in new.items()}
+    # Built by their constructor, which derives their types.
+    return with_kernels(mod, {name: rebuilt(func) for name, func in mapped.items()})
 
 
 def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -193,7 +174,7 @@ def static_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
         if name in calls and (sizes := _known(func, calls[name]))
     }
     for names in runs(list(known)):
-        yield partial(_specialized, mod, {name: known[name] for name in names})
+        yield partial(_with_variables, mod, {name: known[name] for name in names})
 
 
 # Where PrimFuncs are called
@@ -223,7 +204,6 @@ def _calls(mod: tvm.IRModule) -> dict[str, list[Any]]:
 
 
 def _callee(call: Any) -> str | None:
-    """The PrimFunc that is called, by call_tir or directly."""
     if isinstance(call.op, tvm.ir.GlobalVar):
         return str(call.op.name_hint)
     if _is_call_tir(call) and isinstance(call.args[0], tvm.ir.GlobalVar):
@@ -232,7 +212,7 @@ def _callee(call: Any) -> str | None:
 
 
 def _inputs(func: tirx.PrimFunc, calls: Sequence[Any]) -> list[int]:
-    """The parameters that every call passes and that the PrimFunc does not write to."""
+    """The parameters that every call passes and that the PrimFunc only reads."""
     written = {hash(buffer) for buffer in outputs(func)} if calls else set()
     count = min((len(_arguments(call)) for call in calls), default=len(func.params))
     return [
@@ -265,9 +245,7 @@ def _without_arguments(call: Any, gone: set[int]) -> Any:
 
 
 def _without_params(mod: tvm.IRModule, run: Sequence[tuple[str, int]]) -> tvm.IRModule:
-    gone: dict[str, set[int]] = {}
-    for name, at in run:
-        gone.setdefault(name, set()).add(at)
+    gone = grouped(run)
     old = kernels(mod)
     new = {name: _without(old[name], numbers) for name, numbers in gone.items()}
 
@@ -322,10 +300,3 @@ def _size(call: Any, at: int, axis: int) -> int | None:
         return None
     dim = ty.shape.values[axis] if axis < len(ty.shape.values) else None
     return int(dim.value) if isinstance(dim, tirx.IntImm) else None
-
-
-def _specialized(mod: tvm.IRModule, known: Mapping[str, dict[int, Any]]) -> tvm.IRModule:
-    old = kernels(mod)
-    return with_kernels(
-        mod, {name: with_variables(old[name], sizes) for name, sizes in known.items()}
-    )

@@ -91,11 +91,6 @@ def variables(root: Any) -> set[int]:
     return found
 
 
-def is_expression(node: Any) -> bool:
-    """A part that computes a value."""
-    return isinstance(node, tvm.ir.Expr)
-
-
 def dtype(expr: Any) -> str | None:
     """The dtype of an expression; None where it is no number."""
     ty = getattr(expr, "ty", None)
@@ -132,16 +127,7 @@ def _for(node: Any, parts: list[Any]) -> Any:
     low, extent, body = parts
     if body is None:
         return None
-    return tirx.For(
-        node.loop_var,
-        low,
-        extent,
-        node.kind,
-        body,
-        node.thread_binding,
-        node.annotations,
-        node.step,
-    )
+    return with_loop(node, min=low, extent=extent, body=body)
 
 
 def _if(node: Any, parts: list[Any]) -> Any:
@@ -163,19 +149,16 @@ def _realize(node: Any, parts: list[Any]) -> Any:
     return None if block is None else s_tir.SBlockRealize(values, predicate, block)
 
 
+def with_loop(loop: Any, **fields: Any) -> Any:
+    """The loop with other fields."""
+    names = ["loop_var", "min", "extent", "kind", "body", "thread_binding", "annotations", "step"]
+    return tirx.For(**{name: fields.get(name, getattr(loop, name)) for name in names})
+
+
 def with_block(block: Any, **fields: Any) -> Any:
     """The block with other fields."""
-    names = [
-        "iter_vars",
-        "reads",
-        "writes",
-        "name_hint",
-        "body",
-        "init",
-        "alloc_buffers",
-        "match_buffers",
-        "annotations",
-    ]
+    names = ["iter_vars", "reads", "writes", "name_hint", "body", "init"]
+    names += ["alloc_buffers", "match_buffers", "annotations"]
     return s_tir.SBlock(**{name: fields.get(name, getattr(block, name)) for name in names})
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import count
+from typing import Any
 
 import tvm
 
@@ -67,16 +68,13 @@ def _rename_symbol(graph: Graph, func: int, name: str) -> None:
 
 
 def _plan(graph: Graph, mod: tvm.IRModule) -> dict[str, Renames]:
-    """What to rename, in parts that can be renamed on their own.
-
-    The name of each function is a part, and so are the variables of each, and all dimensions.
-    """
+    """What to rename, in parts: each function, the variables of each, all dimensions."""
     plan: dict[str, Renames] = {}
     for gvar, name in _functions(graph).items():
         plan[f"function {graph.name(gvar)}"] = _changed(graph, {gvar: name}, "name_hint")
     for gvar, func in graph.functions():
         if graph.nodes[func]["type"] == "relax.expr.Function":
-            names = _Variables(graph, func).names
+            names = _variables(graph, func)
             plan[f"variables of {graph.name(gvar)}"] = _changed(graph, names, "name")
     dimensions = dict(zip(symbols(mod), _endless(SYMBOLS), strict=False))
     nodes = {
@@ -99,7 +97,6 @@ def _changed(graph: Graph, names: Renames, field: str) -> Renames:
 
 
 def _functions(graph: Graph) -> Renames:
-    """New names of GlobalVars."""
     every = dict(graph.functions())
     relax = [g for g, func in every.items() if graph.nodes[func]["type"] == "relax.expr.Function"]
     kernels = [g for g, func in every.items() if graph.nodes[func]["type"] == "tirx.PrimFunc"]
@@ -118,60 +115,52 @@ def _functions(graph: Graph) -> Renames:
     return names
 
 
-class _Variables:
+def _variables(graph: Graph, func: int) -> Renames:
     """New names of the variables of a function, by their nodes."""
+    names: Renames = {}
+    inner, outer, local_params = _endless(("lv",)), _endless(("gv",)), _endless(LOCAL_PARAMS)
 
-    def __init__(self, graph: Graph, func: int) -> None:
-        self.names: Renames = {}
-        self._graph = graph
-        self._inner = _endless(("lv",))
-        self._outer = _endless(("gv",))
-        self._local_params = _endless(LOCAL_PARAMS)
-        params = self._items(func, "params")
-        inputs = self._inputs(func, len(params))
-        for series, some in ((PARAMS, params[:inputs]), (WEIGHTS, params[inputs:])):
-            self._name(some, _endless(series))
-        self._seq(self._field(func, "body"))
+    def kind(node: int) -> str:
+        return str(graph.nodes[node]["type"])
 
-    def _inputs(self, func: int, params: int) -> int:
-        found = self._graph.attrs(func).get("num_input")
-        if found is None:
-            return params
-        value = self._graph.nodes[found]["data"]
-        return int(value) if isinstance(value, int) else params
+    def field(node: int, name: str) -> Any:
+        return graph.nodes[node]["data"][name]
 
-    def _name(self, variables: list[int], fresh: Iterator[str]) -> None:
+    def items(node: int, name: str) -> list[int]:
+        found: list[int] = graph.nodes[field(node, name)]["data"]
+        return found
+
+    def rename(variables: list[int], fresh: Iterator[str]) -> None:
         for index in variables:
-            ty = self._graph.nodes[self._field(index, "ty")]["type"]
-            if ty != "ir.PrimType":  # that is a dimension
-                self.names[index] = next(fresh)
+            if kind(field(index, "ty")) != "ir.PrimType":  # that is a dimension
+                names[index] = next(fresh)
 
-    def _seq(self, seq: int) -> None:
-        if self._graph.nodes[seq]["type"] != "relax.expr.SeqExpr":
+    def sequence(seq: int) -> None:
+        if kind(seq) != "relax.expr.SeqExpr":
             return
-        for block in self._items(seq, "blocks"):
-            for binding in self._items(block, "bindings"):
-                self._value(self._field(binding, "value"))
-                var = self._field(binding, "var")
-                inner = self._graph.nodes[var]["type"] == "relax.expr.DataflowVar"
-                self._name([var], self._inner if inner else self._outer)
+        for block in items(seq, "blocks"):
+            for binding in items(block, "bindings"):
+                value(field(binding, "value"))
+                var = field(binding, "var")
+                rename([var], inner if kind(var) == "relax.expr.DataflowVar" else outer)
 
-    def _value(self, value: int) -> None:
-        match self._graph.nodes[value]["type"]:
+    def value(node: int) -> None:
+        match kind(node):
             case "relax.expr.If":
-                self._seq(self._field(value, "true_branch"))
-                self._seq(self._field(value, "false_branch"))
+                sequence(field(node, "true_branch"))
+                sequence(field(node, "false_branch"))
             case "relax.expr.Function":
-                self._name(self._items(value, "params"), self._local_params)
-                self._seq(self._field(value, "body"))
+                rename(items(node, "params"), local_params)
+                sequence(field(node, "body"))
 
-    def _field(self, node: int, name: str) -> int:
-        found: int = self._graph.nodes[node]["data"][name]
-        return found
-
-    def _items(self, node: int, name: str) -> list[int]:
-        found: list[int] = self._graph.nodes[self._field(node, name)]["data"]
-        return found
+    params = items(func, "params")
+    found = graph.attrs(func).get("num_input")
+    number = None if found is None else graph.nodes[found]["data"]
+    inputs = number if isinstance(number, int) else len(params)
+    rename(params[:inputs], _endless(PARAMS))
+    rename(params[inputs:], _endless(WEIGHTS))
+    sequence(field(func, "body"))
+    return names
 
 
 def _endless(names: tuple[str, ...]) -> Iterator[str]:

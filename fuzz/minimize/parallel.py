@@ -166,11 +166,9 @@ class _ParallelSearch:
             shares=self._workers,
         )
         run = _Run(share)
-
-        def sink(reply: Reply | None) -> None:
-            self._replies.put((run, reply))
-
-        run.job = self._executor.submit(job, sink, limits=self._limits)
+        run.job = self._executor.submit(
+            job, lambda reply: self._replies.put((run, reply)), limits=self._limits
+        )
         return run
 
     def _restart(self, run: _Run, after: EditId | None = None) -> None:
@@ -209,10 +207,7 @@ class _ParallelSearch:
                 self._restart(run)
 
     def _accept(self, module: str, edit_id: EditId, finder: _Run | None = None) -> bool:
-        """Make all jobs go on from this module; false where the search was there before.
-
-        The job that found it (`finder`) goes on by itself.
-        """
+        """Restart all jobs but the finder's on this module; false if it was accepted before."""
         mark = digest(module)
         if mark in self._accepted:  # reductions that undo one another
             return False
@@ -252,8 +247,8 @@ class _ParallelSearch:
         self._restart(run, edit_id)
 
     def _add_other(self, violation: Violation, module: str) -> None:
-        finding = Finding.of(
-            violation,
+        finding = Finding(
+            violation=violation,
             module=module,
             versions=self._finding.versions,
             calls=self._finding.calls,
@@ -270,11 +265,7 @@ class _ParallelSearch:
 
 
 def _oracles(executor: Executor, finding: Finding, limits: Limits) -> tuple[str, ...] | None:
-    """The oracles to ask of candidates.
-
-    A death may come in any step of a check, but mostly it comes where the pass runs at all; then
-    nothing else needs to be asked.
-    """
+    """The oracles to run on candidates: for a death only `crash`, if the pass dies there."""
     if finding.oracle not in DEATHS:
         return (finding.oracle,)
     runs = (crash.ORACLE.name,)

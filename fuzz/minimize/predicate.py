@@ -148,7 +148,6 @@ def _first(
     workers: int,
     over: Callable[[], bool],
 ) -> tuple[Candidate | None, int]:
-    """The first candidate that is found to be interesting, and how many were asked about."""
     asked = 0
     candidates = where.candidates(load_json(module))
     running: dict[Future[bool], Candidate] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias, TypeVar
@@ -37,6 +37,15 @@ FIRST = EditId()
 
 
 Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, set[Item]]:
+    """The second parts of pairs by their first parts."""
+    found: dict[Key, set[Item]] = {}
+    for key, item in pairs:
+        found.setdefault(key, set()).add(item)
+    return found
 
 
 def runs(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -2,119 +2,85 @@
 
 from __future__ import annotations
 
-from .attributes import (
-    default_attributes,
-    drop_attributes,
-    make_private,
-    make_pure,
-    plain_constants,
+from . import (
+    attributes,
+    bindings,
+    blocks,
+    functions,
+    kernels_blocks,
+    kernels_bodies,
+    kernels_buffers,
+    names,
+    shapes,
+    signatures,
+    types,
 )
-from .bindings import (
-    drop_bindings,
-    drop_dead,
-    drop_many_bindings,
-    merge_params,
-    shorten_chains,
-    take_shortcuts,
-    use_earlier,
-)
-from .blocks import flatten_branches, plain_blocks, return_less, settle_conditions, shorten_branches
-from .functions import (
-    drop_functions,
-    inline_functions,
-    inline_local_functions,
-    keep_one_function,
-    lift_local_functions,
-)
-from .kernels_blocks import drop_axes, plain_kernels, shrink_extents
-from .kernels_bodies import (
-    drop_definitions,
-    drop_statements,
-    merge_all_kernels,
-    merge_kernels,
-    most_bodies_trivial,
-    simplify_expressions,
-    trivial_bodies,
-    unwrap,
-    zero_values,
-)
-from .kernels_buffers import (
-    drop_buffers,
-    drop_kernel_params,
-    plain_buffers,
-    shrink_buffers,
-    static_kernels,
-)
-from .names import plain_names, unshare
 from .reduction import Reduction
-from .shapes import plain_dims, plain_params, shrink_dims, static_dims
-from .signatures import drop_params, drop_result_fields, drop_tuple_fields, split_tuples
-from .types import drop_devices, infer_annotations, known_types, plain_dtypes
 
 REDUCTIONS: tuple[Reduction, ...] = (
     # Whole functions first: every later reduction costs as much as the functions that are left.
-    keep_one_function,
-    drop_functions,
+    functions.keep_one_function,
+    functions.drop_functions,
     # Most bugs are in Relax functions: a few tries, and no PrimFunc costs anything any more.
-    most_bodies_trivial,
-    merge_all_kernels,
+    kernels_bodies.most_bodies_trivial,
+    kernels_bodies.merge_all_kernels,
     # An earlier result makes all that follows it dead, so it goes before single bindings.
-    return_less,
-    drop_dead,
+    blocks.return_less,
+    bindings.drop_dead,
     # Of a thousand bindings most have nothing to do with it, wherever they stand.
-    drop_many_bindings,
+    bindings.drop_many_bindings,
     # Fewer bindings are visible from inside of a branch, or of a function that is called.
-    flatten_branches,
-    inline_functions,
-    inline_local_functions,
-    lift_local_functions,
-    drop_bindings,
+    blocks.flatten_branches,
+    functions.inline_functions,
+    functions.inline_local_functions,
+    functions.lift_local_functions,
+    bindings.drop_bindings,
     # These change types, or leave less to choose from, so they wait for the plain ones.
-    shorten_chains,
-    take_shortcuts,
-    shorten_branches,
-    settle_conditions,
-    merge_params,
+    bindings.shorten_chains,
+    bindings.take_shortcuts,
+    blocks.shorten_branches,
+    blocks.settle_conditions,
+    bindings.merge_params,
     # One try for each use, so late.
-    use_earlier,
-    drop_tuple_fields,
-    plain_blocks,
+    bindings.use_earlier,
+    signatures.drop_tuple_fields,
+    blocks.plain_blocks,
     # Few tries each, and what is left is faster to try: signatures, then dimensions and types.
-    drop_params,
-    split_tuples,
-    drop_result_fields,
-    drop_attributes,
-    static_dims,
-    plain_dims,
-    shrink_dims,
-    drop_devices,
-    plain_dtypes,
-    known_types,
-    infer_annotations,
+    signatures.drop_params,
+    signatures.split_tuples,
+    signatures.drop_result_fields,
+    attributes.drop_attributes,
+    shapes.static_dims,
+    shapes.plain_dims,
+    shapes.shrink_dims,
+    types.drop_devices,
+    types.plain_dtypes,
+    types.known_types,
+    types.infer_annotations,
     # The PrimFuncs that are left by now have something to do with it, most of them.
-    trivial_bodies,
-    merge_kernels,
-    drop_kernel_params,
-    static_kernels,
-    drop_statements,
-    drop_buffers,
-    drop_definitions,
-    unwrap,
-    zero_values,
+    kernels_bodies.trivial_bodies,
+    kernels_bodies.merge_kernels,
+    kernels_buffers.drop_kernel_params,
+    kernels_buffers.static_kernels,
+    kernels_bodies.drop_statements,
+    kernels_buffers.drop_buffers,
+    kernels_bodies.drop_definitions,
+    kernels_bodies.unwrap,
+    kernels_bodies.zero_values,
     # What costs one try for each expression waits until there are few.
-    shrink_extents,
-    plain_kernels,
-    drop_axes,
-    plain_buffers,
-    shrink_buffers,
-    simplify_expressions,
+    kernels_blocks.shrink_extents,
+    kernels_blocks.plain_kernels,
+    kernels_blocks.drop_axes,
+    kernels_buffers.plain_buffers,
+    kernels_buffers.shrink_buffers,
+    kernels_bodies.simplify_expressions,
     # No smaller, but plainer; each of many small things is a try.
-    plain_params,
-    default_attributes,
-    plain_constants,
-    make_pure,
-    make_private,
-    unshare,
+    shapes.plain_params,
+    attributes.default_attributes,
+    attributes.plain_constants,
+    attributes.make_pure,
+    attributes.make_private,
+    names.unshare,
     # Names last: options of a pass may refer to them, and they show where things come from.
-    plain_names,
+    names.plain_names,
 )

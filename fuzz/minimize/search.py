@@ -19,26 +19,15 @@ from ...oracles.structural import checkers
 from .reduction import FIRST, Edit, EditId, Reduction
 from .reductions import REDUCTIONS
 
-Report = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A well-formed module that has not been tried."""
+    """A well-formed module that an edit has made."""
 
     module: str
     """TVM JSON."""
     mod: tvm.IRModule
     """Made from it, and shared with nobody: whoever tries it may change it."""
-    edit_id: EditId
-
-
-@dataclass(frozen=True, slots=True)
-class Smaller:
-    """A smaller module for which it is_interesting, and the edit that made it."""
-
-    module: str
-    """TVM JSON."""
     edit_id: EditId
 
 
@@ -59,19 +48,6 @@ def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
     """The key of what makes a module ill-formed; None for a well-formed one."""
     flaw = checkers.flaw(mod)
     return None if flaw is None else flaw.key
-
-
-def quiet(edit_id: EditId) -> None:
-    """Nobody wants to know which edit comes next."""
-
-
-def raising(fault: str) -> None:
-    """A fault of a reduction ends the search.
-
-    Raises:
-        RuntimeError: always.
-    """
-    raise RuntimeError(fault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +72,10 @@ class Search:
     flaw: tuple[str, ...] | None = None
     """What is wrong with the module that was given, and may be with those that it becomes: the key
     of `checkers.flaw`. Whoever has an ill-formed module wants to know where it is."""
-    before: Callable[[EditId], None] = quiet
-    """RelaxfuzzError of each edit before it is made."""
-    report_fault: Report = raising
-    """RelaxfuzzError of an edit or reduction that raises."""
+    before: Callable[[EditId], None] = lambda edit_id: None
+    """Called before an edit is made."""
+    report_fault: Callable[[str], None] | None = None
+    """Called when an edit or reduction raises; None: the search raises RuntimeError."""
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
         """What the edits make of a module, without what is ill-formed or was there before."""
@@ -110,7 +86,7 @@ class Search:
             except MemoryError:
                 raise
             except Exception:
-                self.report_fault(f"{self._name(edit_id)} raised\n{traceback.format_exc()}")
+                self._report_exception(edit_id)
                 continue
             if made is None:
                 continue
@@ -137,7 +113,7 @@ class Search:
                     if number >= first and number % self.shares == self.share:
                         yield EditId(place, number), edit
             except Exception:
-                self.report_fault(f"{self._name(EditId(place))} raised\n{traceback.format_exc()}")
+                self._report_exception(EditId(place))
 
     def _laps(self) -> list[tuple[int, int, float]]:
         """Reductions, and which numbers of theirs are due: the first, and the one behind them."""
@@ -152,14 +128,18 @@ class Search:
             laps[0] = (place, number + 1, laps[0][2])
         return laps
 
-    def _name(self, edit_id: EditId) -> str:
+    def _report_exception(self, edit_id: EditId) -> None:
         reduction = self.reductions[edit_id.reduction]
-        return f"edit {edit_id.number} of {getattr(reduction, '__name__', reduction)}"
+        name = getattr(reduction, "__name__", reduction)
+        fault = f"edit {edit_id.number} of {name} raised\n{traceback.format_exc()}"
+        if self.report_fault is None:
+            raise RuntimeError(fault)
+        self.report_fault(fault)
 
 
 def search(
     mod: tvm.IRModule, is_interesting: Callable[[Candidate], bool], where: Search | None = None
-) -> Iterator[Smaller]:
+) -> Iterator[Candidate]:
     """Ever smaller modules for which it holds; for `mod` itself it is taken to.
 
     The first edit that holds is taken, and the search goes on from there on what it made.
@@ -172,7 +152,7 @@ def search(
             return
         # Whoever tried it may have changed it.
         mod, where = load_json(accepted.module), where.after_edit(accepted.edit_id)
-        yield Smaller(accepted.module, accepted.edit_id)
+        yield accepted
 
 
 def minimize(
@@ -199,16 +179,13 @@ def minimize(
     """
     deadline = time.monotonic() + seconds
 
-    def is_interesting(candidate: Candidate) -> bool:
-        return interesting(candidate.mod)
-
     def in_time(edit_id: EditId) -> None:
         if time.monotonic() >= deadline:
             raise _TimeIsUp
 
     try:
         where = Search(reductions=reductions, flaw=flaw_of(mod), before=in_time)
-        for smaller in search(mod, is_interesting, where):
+        for smaller in search(mod, lambda candidate: interesting(candidate.mod), where):
             mod = load_json(smaller.module)
     except _TimeIsUp:
         pass

@@ -19,8 +19,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from .. import reproducer
 from ..findings import executable_text
-from ..findings.confirm import again
-from ..findings.exhibit import exhibit
+from ..findings.confirm import again, exhibit
 from ..findings.finding import Finding
 from ..findings.replay import loaded
 from ..findings.store import Store
@@ -36,7 +35,7 @@ from ..system.files import write_whole
 from ..user_input.errors import UserError, near
 from ..user_input.read_module import BadModule
 from ..user_input.targets import calls_of, oracles_of
-from .checkpoint import BadCheckpoint, Checkpoint, read
+from .checkpoint import Checkpoint, read
 from .findings import ASKED, backwards, fewer_passes, minimized
 from .input import Input, read_input
 from .parallel import State
@@ -76,7 +75,7 @@ def run(request: Request) -> int:
     calls, target = _checked(request)
     interrupt = Interrupt()
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
-        if target.finding is not None and (code := executable_text.told([target.finding])):
+        if target.finding is not None and (code := executable_text.warning([target.finding])):
             shown.line(sentence(code))
         session = _Session(request, calls, target, shown, interrupt)
         return session.by_predicate() if request.predicate is not None else session.by_oracles()
@@ -113,8 +112,6 @@ def _out(request: Request, target: Input) -> Path:
 
 
 class _Session:
-    """The state that both kinds of search share."""
-
     def __init__(
         self,
         request: Request,
@@ -185,7 +182,7 @@ class _Session:
                 smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
             except ExecutorError as error:  # only the description lacks it
                 self._faults[str(error)] = None
-            text = reproducer.failing(smallest, self._form, pool)
+            text = reproducer.failing(smallest, self._form, executor=pool)
         write_whole(self._out, text or self._module_text(smallest.module))
         if self._target.store is not None:
             with Store(self._target.store, create=False, write=True) as store:
@@ -231,8 +228,8 @@ class _Session:
         job = Check(module=module, calls=calls, pipeline=request.pipeline, oracles=oracles)
         source = reproducer.source_of(module)
         return [
-            Finding.of(
-                violation,
+            Finding(
+                violation=violation,
                 module=module,
                 versions=versions(),
                 source=source,
@@ -243,10 +240,7 @@ class _Session:
         ]
 
     def _confirmed(self, pool: LocalPool, met: Sequence[Finding]) -> list[Other]:
-        """Violations that candidates showed besides, if they occur again; they are stored.
-
-        In the store of a campaign they are unconfirmed: see `Triage`.
-        """
+        """Store other violations of candidates that occur again; unconfirmed in a campaign's."""
         store = self._target.store
         folder = store or self._out.with_name(f"{self._out.name}.others")
         kept: list[Other] = []
@@ -320,32 +314,19 @@ class _Session:
     # Checkpoints
 
     def _former(self, executor: Executor | None = None) -> Checkpoint | None:
-        """The checkpoint to continue from; None without --resume, or where there is none.
-
-        Args:
-            executor: loads the checkpoint's module first; None: one is started for it.
-
-        Raises:
-            UserError: it belongs to another request, or cannot be read.
-        """
+        """The checkpoint to continue from; None without --resume, or where there is none."""
         if not self._request.resume:
             return None
         if not self._checkpoint.is_file():
             self._display.line(f"no checkpoint '{self._checkpoint}': starting from the beginning")
             return None
-        try:
-            former = read(self._checkpoint, self._question)
-        except BadCheckpoint as error:
-            raise UserError(str(error)) from None
+        former = read(self._checkpoint, self._question)
         try:
             loaded(former.state.module, "state.json", executor)
         except BadModule as error:
             raise UserError(f"the module in '{self._checkpoint}' does not load: {error}") from None
-        self._used, self._flaky, self._accepted = (
-            former.seconds,
-            former.flaky,
-            former.state.accepted,
-        )
+        self._used, self._flaky = former.seconds, former.flaky
+        self._accepted = former.state.accepted
         self._size = bindings, functions = _size(former.state.module)
         self._display.line(f"going on from {_counts(bindings, functions)}")
         return former
@@ -362,7 +343,6 @@ class _Session:
     # Progress
 
     def _progress(self, state: State, finding: Finding | None) -> None:
-        """Show progress, and keep each smaller module."""
         if state.accepted != self._accepted:
             self._accepted = state.accepted
             self._keep(state, finding)
@@ -462,7 +442,6 @@ class _Session:
 
 
 def _size(module: str) -> tuple[int, int]:
-    """Bindings of the Relax functions, and functions of all kinds."""
     mod = load_json(module)
     return len(bindings_of(mod)), len(mod.functions)
 

@@ -14,7 +14,8 @@ from tvm.ir import GenericConst, PrimType
 
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
-from ...oracles.inspect import nodes, prim_funcs, relax_functions
+from ...oracles.inspect import relax_functions
+from .kernels import buffer_types, rebuilt
 from .reduction import Edit
 
 PLAIN = 2
@@ -106,8 +107,6 @@ def _weight(size: int) -> int:
 
 
 class _Resized(Rewriter):
-    """The module with other dimensions, in its Relax functions and PrimFuncs."""
-
     def __init__(
         self,
         mod: tvm.IRModule,
@@ -136,7 +135,8 @@ class _Resized(Rewriter):
         return expr if new.same_as(expr) else self._analyzer.simplify(new)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
-        plain = [_is_value(old) for old in call.args]  # numbers that are no dimensions
+        # Numbers that are no dimensions.
+        plain = [isinstance(old.ty, PrimType) for old in call.args]
         if any(plain) and not self._symbols:
             args = [
                 old if keep else new for old, new, keep in zip(call.args, args, plain, strict=True)
@@ -157,16 +157,12 @@ class _Resized(Rewriter):
         if not any(size >= PLAIN for size in self._sizes):
             return func
         new = tvm_ffi.structural_map(func, (tirx.IntImm, self._size_in_prim_func))
-        # Built by its constructor, which derives its type.
-        return tirx.PrimFunc(new.params, new.body, new.ret_type, new.attrs)
+        return rebuilt(new)  # by its constructor, which derives its type
 
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))
-        return (
-            dim
-            if new is None or str(dim.ty.dtype) not in ("int64", "int32")
-            else tirx.IntImm(dim.ty, new)
-        )
+        same = new is None or str(dim.ty.dtype) not in ("int64", "int32")
+        return dim if same else tirx.IntImm(dim.ty, new)
 
     def _size_in_prim_func(self, dim: Any) -> Any:
         return self._size(dim) if dim.value >= PLAIN else dim
@@ -177,8 +173,6 @@ class _Resized(Rewriter):
 
 
 class _Plain(Rewriter):
-    """The module with plain dimensions of one parameter."""
-
     def __init__(self, mod: tvm.IRModule, name: str, place: int, axes: Sequence[int]) -> None:
         super().__init__(mod)
         self._function_name = name
@@ -213,10 +207,6 @@ def _int(value: int) -> Any:
     return tirx.IntImm("int64", value)
 
 
-def _is_value(expr: Any) -> bool:
-    return isinstance(expr.ty, PrimType)
-
-
 def _first_var(dim: Any) -> Any:
     found: list[Any] = []
     tvm_ffi.structural_walk(dim, (tvm.ir.Var, found.append))
@@ -227,18 +217,13 @@ def _first_var(dim: Any) -> Any:
 
 
 def _dims(mod: tvm.IRModule) -> Iterator[Any]:
-    """The dimensions of all shapes and types in Relax functions."""
     for _, func in relax_functions(mod):
         found: list[Any] = []
         tvm_ffi.structural_walk(func, ((relax.ShapeExpr, relax.ShapeType), found.append))
-        for var in _vars(func):
+        for var in [*func.params, *relax.analysis.all_vars(func)]:
             tvm_ffi.structural_walk(var.ty, ((relax.ShapeExpr, relax.ShapeType), found.append))
         for shape in found:
             yield from shape.values or ()
-
-
-def _vars(func: relax.Function) -> list[Any]:
-    return [*func.params, *relax.analysis.all_vars(func)]
 
 
 def symbols(mod: tvm.IRModule) -> list[str]:
@@ -254,11 +239,9 @@ def _sizes(mod: tvm.IRModule) -> Counter[int]:
 
 
 def _dims_of_kernels(mod: tvm.IRModule) -> Iterator[Any]:
-    """The dimensions of the buffers that PrimFuncs are given."""
-    for _, func in prim_funcs(mod):
-        for tensor in nodes(func.ty, relax.TensorType):
-            if isinstance(tensor.shape, relax.ShapeExpr):
-                yield from tensor.shape.values
+    for tensor in buffer_types(mod):
+        if isinstance(tensor.shape, relax.ShapeExpr):
+            yield from tensor.shape.values
 
 
 def _composite(mod: tvm.IRModule) -> list[Any]:

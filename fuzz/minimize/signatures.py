@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from ...generators.rewrite.nodes import used_vars
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...generators.rewrite.scopes import Site, sites_of
 from ...oracles.inspect import nodes, relax_functions
-from .reduction import Edit, runs
+from .reduction import Edit, grouped, runs
 
 
 def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -97,7 +98,6 @@ def _symbols(func: relax.Function, used: set[int]) -> set[int]:
 
 
 def _defined(param: Any) -> set[int]:
-    """The dimensions that are known once the parameter is."""
     if isinstance(param.ty, PrimType):
         return {hash(param)}
     return {hash(var) for var in relax.analysis.definable_tir_vars_in_type(param.ty)}
@@ -105,15 +105,13 @@ def _defined(param: Any) -> set[int]:
 
 def _not_only_called(mod: tvm.IRModule) -> set[str]:
     """Functions that are used in other ways than by calls with arguments, as closures are."""
-    every: dict[str, int] = {}
-    called: dict[str, int] = {}
+    every: Counter[str] = Counter()
+    called: Counter[str] = Counter()
     for _, func in relax_functions(mod):
-        for gvar in nodes(func, GlobalVar):
-            every[gvar.name_hint] = every.get(gvar.name_hint, 0) + 1
-        for call in nodes(func, relax.Call):
-            if isinstance(call.op, GlobalVar):
-                called[call.op.name_hint] = called.get(call.op.name_hint, 0) + 1
-    return {name for name, count in every.items() if called.get(name) != count}
+        every.update(gvar.name_hint for gvar in nodes(func, GlobalVar))
+        callees = (call.op for call in nodes(func, relax.Call))
+        called.update(callee.name_hint for callee in callees if isinstance(callee, GlobalVar))
+    return {name for name, count in every.items() if called[name] != count}
 
 
 def _result_users(mod: tvm.IRModule) -> dict[str, list[Any]]:
@@ -137,7 +135,6 @@ def _result_users(mod: tvm.IRModule) -> dict[str, list[Any]]:
 
 
 def _made_by(func: relax.Function) -> dict[int, str]:
-    """The variables that hold what a function of the module returned, and its name."""
     return {
         hash(binding.var): str(binding.value.op.name_hint)
         for binding in nodes(func, relax.VarBinding)
@@ -150,9 +147,7 @@ class _Signature(Rewriter):
 
     def __init__(self, mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> None:
         super().__init__(mod)
-        self._places: dict[str, set[int]] = {}
-        for name, place in places:
-            self._places.setdefault(name, set()).add(place)
+        self._places = grouped(places)
 
     def instead(self, place: Any) -> list[Any]:
         """The arguments in place of one."""
@@ -265,7 +260,6 @@ def _fixed(call: relax.Call) -> bool:
 
 
 def _taken(sites: list[Site], key: int) -> set[int]:
-    """The fields that are taken out of a tuple."""
     values = [site.binding.value for site in sites]
     return {
         int(value.index)

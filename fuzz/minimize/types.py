@@ -14,7 +14,8 @@ from tvm.ir import GenericConst, PrimType
 
 from ...generators.ops import table
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
-from ...oracles.inspect import nodes, op_name, prim_funcs, relax_functions
+from ...oracles.inspect import nodes, op_name, relax_functions
+from .kernels import buffer_types, rebuilt
 from .reduction import Edit, runs
 
 PLAIN = "float32"
@@ -87,7 +88,7 @@ def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     found = {str(t.dtype.dtype) for t in _tensors(mod) if t.dtype is not None}
     dtypes = sorted(found - {PLAIN}, key=lambda dtype: (-_rank(dtype), dtype))
-    in_kernels = _dtypes_of_kernels(mod)
+    in_kernels = {str(t.dtype.dtype) for t in buffer_types(mod) if t.dtype is not None}
     targets = {dtype: _plainer(dtype, dtype in in_kernels) for dtype in dtypes}
     if len(dtypes) > 1:
         yield _Cast(mod, {dtype: to[0] for dtype, to in targets.items() if to}).run
@@ -97,7 +98,6 @@ def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _plainer(dtype: str, in_kernels: bool) -> list[str]:
-    """What to try in place of a dtype."""
     plainer = [new for new in ORDER[:3] if _rank(new) < _rank(dtype)]
     if not in_kernels:
         return plainer
@@ -209,15 +209,10 @@ class _Cast(Rewriter):
             raise CannotRewrite(f"{record.name} of {dtype}")
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
-        new = tvm_ffi.structural_map(
-            func,
-            [
-                (PrimType, self._prim_type),
-                ((tirx.FloatImm, tirx.IntImm), self._number),
-            ],
-        )
+        numbers = (tirx.FloatImm, tirx.IntImm)
+        new = tvm_ffi.structural_map(func, [(PrimType, self._prim_type), (numbers, self._number)])
         # Built by its constructor, which derives its type.
-        return func if new.same_as(func) else tirx.PrimFunc(*_parts(new))
+        return func if new.same_as(func) else rebuilt(new)
 
     def _of(self, dtype: Any) -> Any:
         new = self._dtypes.get(str(dtype))
@@ -234,10 +229,6 @@ class _Cast(Rewriter):
         dtype = str(ty.dtype)
         limits = np.finfo(dtype) if "float" in dtype else np.iinfo(dtype)
         return tirx.const(min(max(value.value, limits.min), limits.max), dtype)
-
-
-def _parts(func: tirx.PrimFunc) -> tuple[Any, ...]:
-    return func.params, func.body, func.ret_type, func.attrs
 
 
 def _listing(mod: tvm.IRModule, infos: Mapping[str, Any]) -> tvm.IRModule:
@@ -265,22 +256,11 @@ def _open(ty: relax.TensorType) -> bool:
     return ty.shape is None or ty.dtype is None
 
 
-def _dtypes_of_kernels(mod: tvm.IRModule) -> set[str]:
-    """The dtypes of the buffers that PrimFuncs are given."""
-    return {
-        str(tensor.dtype.dtype)
-        for _, func in prim_funcs(mod)
-        for tensor in nodes(func.ty, relax.TensorType)
-        if tensor.dtype is not None
-    }
-
-
 def _same(a: Any, b: Any) -> bool:
     return bool(tvm_ffi.structural_equal(a, b))
 
 
 def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
-    """Variables and functions, their annotated types, and the types of their values."""
     for _, func in relax_functions(mod):
         for binding in nodes(func, relax.VarBinding):
             yield binding.var, binding.var.ty, binding.value.ty
@@ -289,7 +269,6 @@ def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
-    """The tensors in the types of the variables of Relax functions."""
     for _, func in relax_functions(mod):
         for var in [*func.params, *relax.analysis.all_vars(func)]:
             yield from nodes(var.ty, relax.TensorType)

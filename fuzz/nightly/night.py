@@ -203,7 +203,7 @@ class _Phases:
             made.display.progress(f"{len(self._night.replayed)} of {len(everything)}  {each.name}")
             if back or outcome.status in FIXED | UNEXPECTED:
                 status = "is back" if back else str(outcome.status)
-                details = f" ({outcome.said})" if outcome.said else ""
+                details = f" ({outcome.message})" if outcome.message else ""
                 event = {"event": "replay", "name": each.name, "path": str(each.item.path)}
                 self._print(f"{status}: {each.name}{details}", {**event, "status": status})
         if everything:

@@ -92,7 +92,7 @@ def replay_all(
         outcome = replay(old.item, executor)
         if old.known is not None and outcome.status is Status.PASSES:
             # By its header the file passes here; by its record it fails.
-            return Outcome(outcome.item, Status.FIXED, outcome.said)
+            return Outcome(outcome.item, Status.FIXED, outcome.message)
         return outcome
 
     with ThreadPoolExecutor(executor.workers) as threads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -44,10 +44,7 @@ class Diagnostics:
     def _trouble(self, trouble: Trouble) -> None:
         style = "bold yellow" if trouble.harmless else "bold red"
         word = "note" if trouble.harmless else "error"
-        prefix = f"{word}: "
-        for number, part in enumerate(_wrapped(trouble.title, self._width - len(prefix))):
-            lead = Text(prefix, style) if number == 0 else Text(" " * len(prefix))
-            self._line(lead.append_text(_marked(part, "bold")))
+        self._paragraph(Text(f"{word}: ", style), trouble.title, "bold")
         numbers = [str(e.number) for e in trouble.excerpts if e.number is not None]
         gutter = max(map(len, numbers), default=1) + 1
         self._place(trouble, gutter)
@@ -79,7 +76,7 @@ class Diagnostics:
         for excerpt in trouble.excerpts:
             window = _Window(excerpt, self._width - gutter - 3)
             first = previous is None
-            if first or (previous is not None and previous.line != excerpt.line):
+            if previous is None or previous.line != excerpt.line:
                 self._line(bar.copy())
                 number = "" if excerpt.number is None else str(excerpt.number)
                 head = Text(f"{number:>{gutter}}").append(" | ", "blue")
@@ -92,13 +89,16 @@ class Diagnostics:
             self._line(bar.copy())
 
     def _remark(self, word: str, text: str, gutter: int) -> None:
-        lead = f"{' ' * gutter} = {word}: "
         style = "bold green" if word == "help" else "bold"
-        for number, part in enumerate(_wrapped(text, self._width - len(lead))):
-            line = Text(" " * gutter).append(" = ", "blue").append(f"{word}: ", style)
-            if number:
-                line = Text(" " * len(lead))
-            self._line(line.append_text(_marked(part)))
+        lead = Text(" " * gutter).append(" = ", "blue").append(f"{word}: ", style)
+        self._paragraph(lead, text)
+
+    def _paragraph(self, lead: Text, text: str, style: str = "") -> None:
+        width = self._width - len(lead)
+        parts = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        for part in parts or [""]:
+            self._line(lead.append_text(_marked(part, style)))
+            lead = Text(" " * (self._width - width))
 
     def _conclusion(self) -> Text:
         answer = self._answer
@@ -141,10 +141,6 @@ class _Window:
             return
         yield marks
         yield " " * max(0, min(self._at, self._room - len(self._label))) + self._label
-
-
-def _wrapped(text: str, width: int) -> Sequence[str]:
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _marked(text: str, style: str = "") -> Text:

@@ -10,7 +10,7 @@ from ..findings.finding import Finding
 from ..findings.store import Store
 from ..reproducer.description import promised, title, without_own_frames
 from .readable import short_path
-from .terminal import counted
+from .terminal import clipped
 
 DETAIL = 30
 DIFF = 60
@@ -43,8 +43,8 @@ def whole(finding: Finding, hints: Sequence[str] = ()) -> str:
     shown = finding.exhibit
     if shown is not None:
         if shown.diff:
-            parts.append(_clipped(shown.diff.splitlines(), DIFF))
-        module = _clipped(without_imports(shown.module).splitlines(), MODULE)
+            parts.append(clipped(shown.diff.splitlines(), DIFF))
+        module = clipped(without_imports(shown.module).splitlines(), MODULE)
         parts.append(f"The module:\n\n{module}")
     if hints:
         parts.append("\n".join(hints))
@@ -70,15 +70,6 @@ def _detail(finding: Finding) -> str:
     lines = finding.detail.strip().splitlines()
     if "Traceback (most recent call last)" in finding.detail:
         lines = [line for line in without_own_frames(lines) if not _BRIDGE.match(line)]
-        return _clipped(lines, DETAIL, end=True)
+        return clipped(lines, DETAIL, end=True)
     lines = finding.detail.strip().partition("\n\n# from tvm.script")[0].splitlines()
-    return "" if lines == [finding.title] else _clipped(lines, DETAIL)
-
-
-def _clipped(lines: list[str], most: int, *, end: bool = False) -> str:
-    left = len(lines) - most
-    if left <= 0:
-        return "\n".join(lines)
-    more = f"... {counted(left, 'more line')}"
-    kept = [more, *lines[-most:]] if end else [*lines[:most], more]
-    return "\n".join(kept)
+    return "" if lines == [finding.title] else clipped(lines, DETAIL)

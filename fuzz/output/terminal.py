@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console, Group, JustifyMethod
 from rich.live import Live
@@ -25,11 +24,18 @@ SELDOM = 60.0
 """The same for lines about cluster workers."""
 
 
-class Display(Protocol):
-    """Progress, which is replaced, and lines, which stay."""
+class Display:
+    """Progress, which is replaced on a terminal, and lines, which stay."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = self._last_below = time.monotonic()
 
     def progress(self, text: str) -> None:
         """Replace the line of progress."""
+        if time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            self.line(text)
 
     def below(self, lines: Sequence[str], instead: str) -> None:
         """Replace the lines below the line of progress.
@@ -37,16 +43,21 @@ class Display(Protocol):
         Args:
             instead: printed now and then where there is no terminal.
         """
+        if lines and time.monotonic() - self._last_below >= SELDOM:
+            self._last_below = time.monotonic()
+            self.line(instead)
 
     def line(self, text: str, style: str = "") -> None:
         """Print a line that stays."""
+        self._console.print(Text(visible(text)), soft_wrap=True)
 
     def close(self) -> None:
         """Restore the terminal."""
 
 
-class _Terminal:
+class _Terminal(Display):
     def __init__(self, console: Console) -> None:
+        super().__init__(console)
         self._live = Live(Text(""), console=console, refresh_per_second=8, transient=True)
         self._live.start()
         self._below: Sequence[str] = ()
@@ -67,31 +78,9 @@ class _Terminal:
         self._live.stop()
 
 
-class _Plain:
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._last = self._last_below = time.monotonic()
-
-    def progress(self, text: str) -> None:
-        if time.monotonic() - self._last >= EVERY:
-            self._last = time.monotonic()
-            self.line(text)
-
-    def below(self, lines: Sequence[str], instead: str) -> None:
-        if lines and time.monotonic() - self._last_below >= SELDOM:
-            self._last_below = time.monotonic()
-            self.line(instead)
-
-    def line(self, text: str, style: str = "") -> None:
-        self._console.print(Text(visible(text)), soft_wrap=True)
-
-    def close(self) -> None:
-        pass
-
-
 def display(console: Console) -> Display:
     """Live progress on a terminal, a line now and then elsewhere."""
-    return _Terminal(console) if console.is_terminal else _Plain(console)
+    return _Terminal(console) if console.is_terminal else Display(console)
 
 
 def results() -> Console:
@@ -126,6 +115,19 @@ def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 finding`, `2 findings`; the plural where it is irregular."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def clipped(lines: Sequence[str], most: int, *, end: bool = False, hint: str = "") -> str:
+    """The first lines, or the last, and how many more there are.
+
+    Args:
+        hint: behind the number.
+    """
+    left = len(lines) - most
+    if left <= 0:
+        return "\n".join(lines)
+    more = f"... {counted(left, 'more line')}{hint}"
+    return "\n".join([more, *lines[-most:]] if end else [*lines[:most], more])
 
 
 def duration(seconds: float) -> str:

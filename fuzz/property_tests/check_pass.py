@@ -82,8 +82,12 @@ def check_pass(
             job = Check(module=module, calls=(call,), oracles=chosen, exempt=silent)
             violations = check(pool(), job)
     if violations:
-        finding = Finding.of(
-            violations[0], module=module, versions=versions(), calls=(call,), exempt=silent
+        finding = Finding(
+            violation=violations[0],
+            module=module,
+            versions=versions(),
+            calls=(call,),
+            exempt=silent,
         )
         fail(PassViolation(finding, brief=searching()), violations[0])
 

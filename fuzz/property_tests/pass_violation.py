@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ...generators.tvm_api import load_json
 from ...oracles.text.exhibit import alone
+from ...oracles.text.exhibit import exhibit as show
 from ...oracles.text.printed import printed
 from ...oracles.violation import Case
 from .. import reproducer
-from ..findings import exhibit
-from ..findings.confirm import DEATHS, again
+from ..findings.confirm import DEATHS, again, exhibit
 from ..findings.finding import Finding
 from ..findings.store import file_name
 from ..minimize.findings import minimized
@@ -117,7 +117,7 @@ def _in_workers(finding: Finding) -> tuple[Finding, str]:
             break
     else:
         candidate, text = small, ""
-    return dataclasses.replace(candidate, exhibit=exhibit.exhibit(pool(), candidate)), text
+    return dataclasses.replace(candidate, exhibit=exhibit(pool(), candidate)), text
 
 
 def _in_process(finding: Finding) -> tuple[Finding, str]:
@@ -126,7 +126,7 @@ def _in_process(finding: Finding) -> tuple[Finding, str]:
     if finding.oracle in DEATHS:
         shown = alone(printed(mod), finding.violation)
     else:
-        shown = exhibit.here(Case(mod, finding.calls), finding.violation)
+        shown = show(Case(mod, finding.calls), finding.violation)
     return dataclasses.replace(finding, exhibit=shown), next(reproducer.texts(finding))
 
 

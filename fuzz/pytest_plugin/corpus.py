@@ -96,7 +96,7 @@ class _Replay(TextItem):
             xfail.Exception, or Failure under --runxfail.
         """
         pytest.xfail(reason)
-        raise Failure(f"{reason}\n\n{outcome.said}")  # --runxfail: xfail does nothing
+        raise Failure(f"{reason}\n\n{outcome.message}")  # --runxfail: xfail does nothing
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Its file."""
@@ -130,8 +130,8 @@ class _OfCorpus(_Replay):
                     f"'tvm: fails on ...; fixed in {version}'"
                 )
             case Status.FAILS:
-                raise Failure(f"{outcome.said}\n\n{_hint(self.path)}")
-        raise Failure(f"{outcome.status}: {outcome.said}\n\n{_hint(self.path)}")
+                raise Failure(f"{outcome.message}\n\n{_hint(self.path)}")
+        raise Failure(f"{outcome.status}: {outcome.message}\n\n{_hint(self.path)}")
 
 
 class _OfKnown(_Replay):
@@ -163,7 +163,7 @@ class _OfKnown(_Replay):
                 f"`relaxfuzz known --known {short_path(self.path.parent)} --prune` do it"
             )
         if not gone:
-            raise Failure(f"{outcome.status}: {outcome.said}\n\n{_hint(bug.reproducer)}")
+            raise Failure(f"{outcome.status}: {outcome.message}\n\n{_hint(bug.reproducer)}")
 
 
 def _title(path: Path) -> str:

@@ -10,7 +10,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,7 +54,6 @@ class Evidence:
     why: str
     """Why it is the same bug as the others; empty for the one that came first."""
     reproducer: Path | None
-    module: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,23 +204,16 @@ class Report:
     @property
     def stats(self) -> dict[str, PassStats]:
         """The work of all runs by item of the schedule: a pass, "sequence", or a pipeline."""
-        return {
-            item: reduce(PassStats.__add__, (run.stats[item] for run in self._with(item)))
-            for item in {item: None for run in self.runs.values() for item in run.stats}
-        }
+        total: dict[str, PassStats] = {}
+        for run in self.runs.values():
+            for item, stats in run.stats.items():
+                total[item] = total.get(item, PassStats()) + stats
+        return total
 
     @property
     def known_reports(self) -> Counter[str]:
         """By item of the schedule: its checks that ended in a known bug."""
-        return Counter(
-            {
-                item: sum(run.known_reports.get(item, 0) for run in self._with(item))
-                for item in self.stats
-            }
-        )
-
-    def _with(self, item: str) -> list[Run]:
-        return [run for run in self.runs.values() if item in run.stats]
+        return sum((Counter(run.known_reports) for run in self.runs.values()), Counter())
 
 
 def gather(store: Store, expected: Expected) -> Report:
@@ -287,8 +278,7 @@ def entry_of(
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
-            Evidence(each, why.get(each.id, ""), store.reproducer(each), store.module(each))
-            for each in findings
+            Evidence(each, why.get(each.id, ""), store.reproducer(each)) for each in findings
         ),
         reports=len(findings),
         runs=reported,

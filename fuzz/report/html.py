@@ -71,12 +71,16 @@ CODE_CLASSES: dict[_TokenType, str] = {
 }
 """CSS classes of tokens; all other tokens are plain text, which keeps the page small."""
 
+LINK = re.compile(r"https://[\w.-]+/[\w./#?=&%~-]*")
+
 NOTHING = Markup("")
 
 
 def html(report: Report) -> str:
     """The page."""
-    style, script = (_text(name) for name in ("style.css", "script.js"))
+    style, script = (
+        (TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+    )
     page = _environment().get_template("page.html")
     bugs_of_runs = _bugs_of_runs(report)
     return page.render(
@@ -212,7 +216,6 @@ def _bugs_of_runs(report: Report) -> dict[int, tuple[int, int]]:
 
 
 def _versions(report: Report) -> dict[str, str]:
-    """The versions of the last run, or else of any finding."""
     found = report.last.versions if report.last is not None else {}
     if not found:
         findings = (entry.finding for entry in report.entries)
@@ -241,9 +244,9 @@ def _environment() -> Environment:
         "duration": duration,
         "percent": _percent,
         "readable": readable,
-        "words": _words,
+        "words": functools.partial(one_line, most=LONGEST_WORDS),
     }
-    environment.tests |= {"linkable": _linkable}
+    environment.tests |= {"linkable": LINK.fullmatch}
     environment.globals["State"] = State
     return environment
 
@@ -251,10 +254,6 @@ def _environment() -> Environment:
 def _finalized(value: object) -> object:
     """Applied to the value of every expression of a template."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
-
-
-def _words(text: str) -> str:
-    return one_line(text, LONGEST_WORDS)
 
 
 def _date(seconds: float) -> str:
@@ -266,14 +265,6 @@ def _percent(part: float) -> str:
     if 0 < part < 0.01:
         return "<1 %"
     return ">99 %" if 0.99 < part < 1 else f"{part:.0%}".replace("%", " %")
-
-
-def _linkable(link: str) -> bool:
-    return re.fullmatch(r"https://[\w.-]+/[\w./#?=&%~-]*", link) is not None
-
-
-def _text(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...oracles import KEY_FORMAT
+from ..process.serialize import plain
 from .data import Entry, Report, expected
 from .matrix import shares
 
 SCHEMA = 2
 """The version of the lines. It changes when a field is removed or changes its meaning."""
+
+
+OF_PASSES = {"stats", "known_reports", "samples"}
+"""Fields of runs that are not in their lines: those of passes have the sums."""
 
 
 def jsonl(report: Report) -> str:
@@ -37,20 +42,8 @@ def _runs(report: Report) -> Iterator[dict[str, Any]]:
         yield {
             "kind": "run",
             "id": id,
-            "command": run.command,
+            **{name: value for name, value in plain(run).items() if name not in OF_PASSES},
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run.started)),
-            "seconds": run.seconds,
-            "finished": run.finished,
-            "seed": run.seed,
-            "workers": run.workers,
-            "versions": dict(run.versions),
-            "passes": list(run.passes),
-            "modules": run.modules,
-            "checks": run.checks,
-            "found": list(run.found),
-            "knowns": dict(run.knowns),
-            "fixed": list(run.fixed),
-            "faults": list(run.faults),
         }
 
 

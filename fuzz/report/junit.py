@@ -26,13 +26,12 @@ def junit(report: Report) -> str:
     root = Element("testsuites", {"name": NAME})
     for number, entries in _by_run(report).items():
         _suite(root, report, number, entries)
-    _count(root, root.iter("testcase"))
+    _count(root)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
 def _by_run(report: Report) -> dict[int, list[Entry]]:
-    """The entries by the last run that met them; those of no run belong to the last run."""
     last = max(report.runs, default=0)
     grouped: dict[int, list[Entry]] = {}
     for entry in report.entries:
@@ -57,7 +56,7 @@ def _suite(root: Element, report: Report, number: int, entries: Iterable[Entry])
         for item, seconds in _passing(report):
             attributes = {"classname": NAME, "name": _line(item), "time": f"{seconds:.3f}"}
             SubElement(suite, "testcase", attributes)
-    _count(suite, suite.iter("testcase"))
+    _count(suite)
 
 
 def _case(suite: Element, report: Report, entry: Entry) -> None:
@@ -115,8 +114,8 @@ def _properties(parent: Element, about: Mapping[str, object]) -> None:
         SubElement(properties, "property", {"name": _line(name), "value": _line(str(value))})
 
 
-def _count(parent: Element, cases: Iterable[Element]) -> None:
-    cases = list(cases)
+def _count(parent: Element) -> None:
+    cases = list(parent.iter("testcase"))
     parent.set("tests", str(len(cases)))
     for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         parent.set(name, str(sum(case.find(kind) is not None for case in cases)))

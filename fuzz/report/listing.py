@@ -17,14 +17,14 @@ from ...generators.tvm_api import versions
 from ...oracles.text.exhibit import Exhibit
 from .. import reproducer
 from ..findings import executable_text
+from ..findings.confirm import exhibit as exhibit_of
 from ..findings.dedup import place
-from ..findings.exhibit import exhibit as exhibit_of
 from ..findings.finding import Finding
 from ..findings.known import Choice, Expected
 from ..findings.replay import module_of, unknown
 from ..findings.store import Store
 from ..output.readable import readable, sentence, visible
-from ..output.terminal import columns, counted, results
+from ..output.terminal import clipped, columns, counted, results
 from ..process.executor import JobFailed
 from ..process.local_pool import LocalPool
 from ..reproducer import Form
@@ -125,10 +125,8 @@ def selected(entries: Sequence[Entry], chosen: Filter, folder: object) -> list[E
     """
     passes = {name for entry in entries for name in entry.passes}
     oracles = {name for entry in entries for name in entry.oracles}
-    for option, wanted, found in (
-        ("--pass", chosen.passes, passes),
-        ("--oracle", chosen.oracles, oracles),
-    ):
+    both = ("--pass", chosen.passes, passes), ("--oracle", chosen.oracles, oracles)
+    for option, wanted, found in both:
         for name in wanted:
             if name not in found:
                 hint = near(name, sorted(found))
@@ -212,14 +210,8 @@ def list_rows(folder: Path, chosen: Filter, *, json: bool) -> int:
             for entry in shown:
                 print(jsonlib.dumps(event(entry)), flush=True)
         else:
-            _print_table(
-                shown,
-                [
-                    id
-                    for entry in entries
-                    for id in (entry.id, *(each.id for each in entry.findings))
-                ],
-            )
+            ids = [id for row in entries for id in (row.id, *(each.id for each in row.findings))]
+            _print_table(shown, ids)
             reports = sum(len(entry.findings) for entry in shown)
             print(f"{len(shown)} of {len(entries)} rows, {reports} reports.")
         if store.complaint:
@@ -264,56 +256,50 @@ def show(folder: Path, id: str, form: str) -> int:
             finding = entry.findings[0]
         print(description(entry, finding), file=sys.stderr)
         path = store.reproducer(finding) if form == Form.SOURCE else None
-        exhibit = _exhibit(finding) if path is None else finding.exhibit
-        if form == DIFF and exhibit is not None:
-            print(visible(exhibit.story))
-            return 0
-        if exhibit is not None and exhibit.diff:
-            print(_beginning(visible(exhibit.diff)), file=sys.stderr)
         if path is not None:
-            print(visible(_text(path)))
-            return 0
-        module = _module(finding)
-        whole = dataclasses.replace(finding, exhibit=exhibit, module=module)
-        text = reproducer.failing(whole, Form(form))
-        if text is not None:
-            print(visible(text))
-            return 0
+            exhibit, text = finding.exhibit, _text(path)
+        elif form == DIFF and finding.exhibit is not None:
+            exhibit, text = finding.exhibit, None
+        else:
+            exhibit, text = _run_again(finding, form)
+    if form == DIFF and exhibit is not None:
+        print(visible(exhibit.story))
+        return 0
+    if exhibit is not None and exhibit.diff:
+        diff = visible(exhibit.diff).splitlines()
+        print(clipped(diff, MOST_LINES, hint=": --format diff"), file=sys.stderr)
+    if text is not None:
+        print(visible(text))
+        return 0
     print("no file reproduces it here; `relaxfuzz replay` runs the oracle itself", file=sys.stderr)
     return 1
 
 
-def _exhibit(finding: Finding) -> Exhibit:
-    """What the oracle compared; the passes are run again where the store lacks it."""
-    if finding.exhibit is not None:
-        return finding.exhibit
+def _run_again(finding: Finding, form: str) -> tuple[Exhibit, str | None]:
+    """What the oracle compared, and a file that fails, unless only the former is asked for."""
     version = versions()["tvm"]
-    if finding.versions["tvm"] != version:
-        raise UserError(
-            f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
-            f"TVM {version} cannot read"
-        )
-    if (reason := unknown(finding)) is not None:
-        raise UserError(f"{finding.id} cannot be run: {reason}")
-    _warn(finding)
+    if finding.exhibit is None:
+        if finding.versions["tvm"] != version:
+            raise UserError(
+                f"{finding.id} was found with TVM {finding.versions['tvm']}, whose modules "
+                f"TVM {version} cannot read"
+            )
+        if (reason := unknown(finding)) is not None:
+            raise UserError(f"{finding.id} cannot be run: {reason}")
+    if warning := executable_text.warning([finding]):
+        print(sentence(warning), file=sys.stderr)
     try:
         with LocalPool(1) as pool:
-            return exhibit_of(pool, finding)
-    except JobFailed as error:
-        raise UserError(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
-
-
-def _module(finding: Finding) -> str:
-    _warn(finding)
-    try:
-        return module_of(finding, None, well_formed=True)
+            exhibit = finding.exhibit or exhibit_of(pool, finding)
+            if form == DIFF:
+                return exhibit, None
+            module = module_of(finding, pool, well_formed=True)
+            whole = dataclasses.replace(finding, exhibit=exhibit, module=module)
+            return exhibit, reproducer.failing(whole, Form(form), executor=pool)
     except BadModule as error:
         raise UserError(f"the module of {finding.id} does not load: {error}") from None
-
-
-def _warn(finding: Finding) -> None:
-    if warning := executable_text.told([finding]):
-        print(sentence(warning), file=sys.stderr)
+    except JobFailed as error:
+        raise UserError(f"{finding.id} cannot be run: {str(error).strip()[-200:]}") from None
 
 
 def _text(path: Path) -> str:
@@ -321,14 +307,6 @@ def _text(path: Path) -> str:
         return read_text(path, LONGEST_GENERATED)
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read '{path}': {error}") from None
-
-
-def _beginning(diff: str) -> str:
-    lines = diff.splitlines()
-    if len(lines) <= MOST_LINES:
-        return "\n".join(lines)
-    more = counted(len(lines) - MOST_LINES, "more line")
-    return "\n".join([*lines[:MOST_LINES], f"... {more}: --format diff"])
 
 
 # Change

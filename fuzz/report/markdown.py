@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..findings.finding import Finding
 from ..output.readable import fenced, one_line, readable
-from ..output.terminal import counted
+from ..output.terminal import clipped, counted
 from .data import Entry, Report, State, compared, detail, expected
 
 LIMIT = 1_000_000
@@ -75,7 +75,6 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
 
 
 def _group(entry: Entry) -> str:
-    """The group of an entry that is not open."""
     return str(entry.state) if entry.state in (State.KNOWN, State.FIXED) else "judged"
 
 
@@ -111,12 +110,8 @@ def _blocks(report: Report, entry: Entry, finding: Finding) -> Iterator[str]:
 
 def _block(text: str, what: str, language: str = "") -> str:
     """The beginning of a text; of a detail the end, which has the exception."""
-    rows, most = readable(text).strip("\n").split("\n"), MOST_LINES[what]
-    left = len(rows) - most
-    if left > 0:
-        more = f"… {counted(left, 'more line')}"
-        rows = [more, *rows[-most:]] if what == "detail" else [*rows[:most], more]
-    return fenced("\n".join(rows), language)
+    rows = readable(text).strip("\n").split("\n")
+    return fenced(clipped(rows, MOST_LINES[what], end=what == "detail"), language)
 
 
 def _folded(title: str, body: str) -> str:

@@ -115,7 +115,6 @@ def bare(item: str) -> str:
 
 
 def _bugs(report: Report) -> dict[tuple[str, str], list[State]]:
-    """By pass and oracle: the states of the entries that were found there."""
     bugs: dict[tuple[str, str], list[State]] = defaultdict(list)
     for entry in report.entries:
         for place in entry.places:

@@ -17,7 +17,7 @@ from ..process.executor import Executor
 from ..system.scratch import scratch
 from .checks import FailingCheck, failing_checks
 from .description import NOT_TVMSCRIPT, header, issue_text
-from .execution import as_found, prepared, raised, run
+from .execution import fails_as_found, raised, raised_by_check, run
 from .file import file_text
 from .module_text import ModuleText, as_script, as_source, source_of
 
@@ -27,8 +27,8 @@ __all__ = [
     "fails",
     "is_reproducer",
     "length",
-    "prepared",
     "raised",
+    "raised_by_check",
     "run",
     "source_of",
     "texts",
@@ -82,16 +82,11 @@ def fails(text: str, finding: Finding) -> bool:
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path = Path(folder) / "reproducer.py"
         path.write_text(report[1] if report else text, encoding="utf-8")
-        return as_found(path, finding)
+        return fails_as_found(path, finding)
 
 
-def failing(
-    finding: Finding, form: Form = Form.SOURCE, executor: Executor | None = None
-) -> str | None:
+def failing(finding: Finding, form: Form = Form.SOURCE, *, executor: Executor) -> str | None:
     """The simplest reproducer that was seen to fail; None where none does.
-
-    Args:
-        executor: see `failing_checks`.
 
     Raises:
         BadPass: see `texts`.

@@ -85,10 +85,9 @@ def promised(finding: Finding) -> tuple[str, str]:
 def versions(finding: Finding) -> str:
     """The versions of TVM, Python and packages, in one line."""
     names = {"tvm": "TVM", "tvm_git": "git", "tvm_ffi": "tvm-ffi", "numpy": "NumPy"}
-    names["python"] = "Python"
     parts = [
         f"{name} {finding.versions[key]}"
-        for key, name in names.items()
+        for key, name in {**names, "python": "Python"}.items()
         if finding.versions.get(key, "unknown") != "unknown"
     ]
     if finding.first_bad is not None:

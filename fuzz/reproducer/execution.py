@@ -47,12 +47,13 @@ def _runners() -> Runners:
     return runners
 
 
-def prepared(path: Path, stderr: str) -> bool:
+def raised_by_check(path: Path, stderr: str) -> bool:
     """Whether the exception comes from the check, not from building the module before it."""
-    line = _line(path, stderr)
+    # The line of the file's top level in the first traceback.
+    at = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
     text = path.read_text(encoding="utf-8", errors="replace")
     before, found, _ = text.partition(f"\n{MAIN}\n")
-    return bool(found) and line is not None and line > before.count("\n") + 1
+    return bool(found) and at is not None and int(at[1]) > before.count("\n") + 1
 
 
 def raised(stderr: str) -> tuple[str, str] | None:
@@ -65,7 +66,7 @@ def raised(stderr: str) -> tuple[str, str] | None:
     return name[1], trace[name.end() :].strip()
 
 
-def as_found(path: Path, finding: Finding) -> bool:
+def fails_as_found(path: Path, finding: Finding) -> bool:
     """Run a reproducer: does it fail as the finding does, and not for another reason?"""
     code, stderr = run(path)
     match finding.oracle:
@@ -80,19 +81,13 @@ def as_found(path: Path, finding: Finding) -> bool:
         case Death.HANG:
             return "Timeout (" in stderr
         case Death.OUT_OF_MEMORY:
-            return code not in (0, HUNG) and prepared(path, stderr)
-    if code != 1 or not prepared(path, stderr):
+            return code not in (0, HUNG) and raised_by_check(path, stderr)
+    if code != 1 or not raised_by_check(path, stderr):
         return False
     kinds = _NAMES.findall(stderr)
     if not kinds or any(kind in MISTAKES and kind not in finding.detail for kind in kinds):
         return False
     return _is_same(stderr, finding)
-
-
-def _line(path: Path, stderr: str) -> int | None:
-    """The line of the file's top level in the first traceback."""
-    found = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
-    return None if found is None else int(found[1])
 
 
 _RAISES = re.compile(r"\b(?:raises?|refuses|fails|kills|no meaning)\b")
@@ -103,11 +98,7 @@ _COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"'
 
 
 def _is_same(stderr: str, finding: Finding) -> bool:
-    """Whether the exception is that of the finding.
-
-    Where the finding has none, the exception must come from the check, not from a pass or a build
-    that fails before there is anything to check.
-    """
+    """Whether the exception is that of the finding; where it has none, that of the check."""
     seen = raised(stderr)
     if seen is None:
         return False
@@ -120,15 +111,13 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             | ("reference", reference.REFUSED, *_)
         ) if expected is not None:
             return _same_exception(kind, text, expected)
-        case ("well-formed", checkers.RELAX | checkers.TENSOR_IR, words, *_):
-            return _complains(text, words)
-        case (
+        case ("well-formed", checker, words, *_) | (
             "idempotent",
             "the result of a second run",
-            checkers.RELAX | checkers.TENSOR_IR,
+            checker,
             words,
             *_,
-        ):
+        ) if checker in (checkers.RELAX, checkers.TENSOR_IR):
             return _complains(text, words)
         case ("tvmscript", words):
             return oracles.parser_message(f"{kind}: {text}") == words

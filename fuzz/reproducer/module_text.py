@@ -81,7 +81,9 @@ def _scripts(module: str) -> Iterator[ModuleText]:
     except Exception:  # an unusual module need not be printed
         return
     # A PrimFunc that has blocks without the attribute that announces them.
-    yield _script(distinct, text.replace("@I.ir_module", _UNCHECKED, 1))
+    yield _script(
+        distinct, text.replace("@I.ir_module", "@I.ir_module(check_well_formed=False)", 1)
+    )
 
 
 _SYMBOL = re.compile(r'^(\w+) = TypeVar\("\1"\)\n', re.M)
@@ -109,15 +111,12 @@ def _quoted(text: str) -> str | None:
 _ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.*\),\)\)$", re.M)
 """The printer shows an argument that the parser does not know, and infers."""
 
-_UNCHECKED = "@I.ir_module(check_well_formed=False)"
-
 
 def _script(script: str, text: str) -> ModuleText:
     return ModuleText(_imports(script, text), text + "\n\n\nmod = Module", portable=False)
 
 
 def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with another name for each symbol."""
     graph = Graph(mod)
     taken: set[str] = set()
     for node in list(graph.nodes):

@@ -148,8 +148,8 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
 
 def _findings(job: Check, session: Session) -> list[Finding]:
     return [
-        Finding.of(
-            violation,
+        Finding(
+            violation=violation,
             module=job.module,
             versions=session.versions,
             calls=job.calls,

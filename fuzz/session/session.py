@@ -263,7 +263,7 @@ class Session:
         text += f", {duration(seconds)}{rate}."
         if self.expected.total:
             reports, knowns = self.expected.total, len(self.expected.reports)
-            text += f" Known: {counted(reports, 'report')} of {counted(knowns, 'known')}."
+            text += f" {counted(reports, 'report')} of {counted(knowns, 'known bug')}."
         if unconfirmed := len(self.triage.unconfirmed):
             are = "is" if unconfirmed == 1 else "are"
             text += f" {counted(unconfirmed, 'report')} did not fail again and {are} not shown."

@@ -23,7 +23,7 @@ SYSTEMS = {
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_file_fails_as_recorded(path: Path) -> None:
     outcome = replay(Item(path, entry=corpus.entry(path)), None)
-    assert outcome.status in EXPECTED, f"{outcome.status}: {outcome.said}"
+    assert outcome.status in EXPECTED, f"{outcome.status}: {outcome.message}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

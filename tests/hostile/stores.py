@@ -26,7 +26,6 @@ from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.cli.report import run as write_reports
 from relaxfuzz.fuzz.findings.evidence import evidence_of
-from relaxfuzz.fuzz.findings.exhibit import here
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.replay import items
 from relaxfuzz.fuzz.findings.runs import Run, Sample
@@ -42,6 +41,7 @@ from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.exhibit import exhibit
 from relaxfuzz.oracles.violation import Case, silent
 from tests.fuzz.changed import changed
 
@@ -66,8 +66,8 @@ def made_finding(name: str, **changes: Any) -> Finding:
     case = Case(builder.get(), (call,))
     violation = check(case)[0]
     text = save_json(case.mod)
-    made = Finding.of(
-        violation,
+    made = Finding(
+        violation=violation,
         module=text,
         source=source_of(text),
         versions=versions(),
@@ -75,7 +75,7 @@ def made_finding(name: str, **changes: Any) -> Finding:
         confirmed=True,
     )
     evidence = evidence_of(case.mod, silent, legalize=True)
-    return changed(made, exhibit=here(case, violation), evidence=evidence, **changes)
+    return changed(made, exhibit=exhibit(case, violation), evidence=evidence, **changes)
 
 
 def campaign_state(finding: Finding) -> State:

@@ -93,8 +93,8 @@ def named(module: str, shift: int) -> tvm.IRModule:
 
 def finding(module: str, text: str) -> Finding:
     violation = Violation(text, text, ("crash", text), text, oracle="crash", pass_name=text)
-    return Finding.of(
-        violation,
+    return Finding(
+        violation=violation,
         module=module,
         versions={**versions(), "tvm": text},
         calls=(PassCall("ToNonDataflow()"),),

@@ -336,7 +336,7 @@ def fuzz_findings(finding: Finding, count: int) -> Tally:
         if made is not None:
             assert Finding.from_json(made.to_json()) == made
             assert made.reproducer is None or "/" not in made.reproducer
-            executable_text.told([made])
+            executable_text.warning([made])
 
     fuzz(count, damaged_text(finding.to_json()), work)
     return tally
@@ -420,7 +420,7 @@ ODD_FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     "oracle": ({"oracle": "nonsense"}, "no oracle 'nonsense'"),
     "pipeline": ({"pipeline": "\x1b[2J", "calls": ()}, r"no pipeline '\\x1b"),
     "contract": (call(like="nobody"), "no pass 'nobody'"),
-    "nothing to run": ({"calls": (), "exempt": ("idempotent",)}, "cannot be asked"),
+    "nothing to run": ({"calls": (), "exempt": ("idempotent",)}, "cannot be checked"),
     "option": (call(config={"no.such.option": 1}), ""),
     "no JSON": ({"module": "{"}, "does not load"),
     "deep": ({"module": "[" * 50_000 + "]" * 50_000}, "does not load"),
@@ -442,9 +442,9 @@ def test_odd_findings_are_replayed(
     odd = changed(finding, **changes)
     outcome = replay(Item(Path("store"), Finding.from_json(odd.to_json())), pool)
     assert outcome.status in ((Status.BROKEN,) if message else (Status.BROKEN, Status.GONE))
-    assert re.search(message, outcome.said), outcome.said
-    assert len(outcome.said) < 1_000
-    shows(outcome.said)
+    assert re.search(message, outcome.message), outcome.message
+    assert len(outcome.message) < 1_000
+    shows(outcome.message)
 
 
 @pytest.mark.slow
@@ -460,7 +460,7 @@ def test_many_damaged_findings_are_replayed(pool: LocalPool, finding: Finding) -
             outcome = replay(Item(Path("store"), made), pool)
             tally.refused[outcome.status] += 1
             tally.longest = max(tally.longest, time.monotonic() - began)
-            assert len(outcome.said) < LONGEST
+            assert len(outcome.message) < LONGEST
 
     fuzz(500, damaged_text(finding.to_json()), work)
     print(tally)

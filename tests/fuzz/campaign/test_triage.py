@@ -41,7 +41,9 @@ def finding(pool: LocalPool) -> Finding:
     call = PassCall("raises_on_exp()", factory=f"{USER}:raises_on_exp")
     module = tvm.ir.save_json(builder.get())
     violation = check(pool, Check(module=module, calls=(call,)))[0]
-    return Finding.of(violation, module=module, calls=(call,), versions={"tvm": tvm.__version__})
+    return Finding(
+        violation=violation, module=module, calls=(call,), versions={"tvm": tvm.__version__}
+    )
 
 
 @pytest.fixture
@@ -84,7 +86,9 @@ def test_what_takes_long_is_no_hang(
         return confirm.again(*args, limits=limits)
 
     monkeypatch.setattr(triage, "again", again)
-    slow = Finding.of(violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__})
+    slow = Finding(
+        violation=violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__}
+    )
     worker, reported = work(slow)
     assert given == [confirm.PATIENT]
     assert (len(worker.unconfirmed), reported) == (1, [])
@@ -270,7 +274,7 @@ def test_what_is_met_on_the_way_is_kept_and_not_reported(
     call = PassCall("raises_always()", factory=f"{USER}:raises_always")
     (violation,) = check(pool, Check(module=finding.module, calls=(call,)))
     versions = {"tvm": tvm.__version__}
-    one = Finding.of(violation, module=finding.module, calls=(call,), versions=versions)
+    one = Finding(violation=violation, module=finding.module, calls=(call,), versions=versions)
     worker, (reported,) = work(one)
     assert worker.faults == []
     assert reported.reduced

@@ -36,8 +36,8 @@ def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
         builder.emit_func_output(value)
     mod = builder.get()
     text = save_json(mod)
-    found = Finding.of(
-        check(Case(mod, (LEGALIZE,)), oracles=("lowering-complete",))[0],
+    found = Finding(
+        violation=check(Case(mod, (LEGALIZE,)), oracles=("lowering-complete",))[0],
         module=text,
         source=source_of(text),
         versions=versions(),

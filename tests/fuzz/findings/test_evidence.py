@@ -52,7 +52,7 @@ def finding() -> Finding:
     case = Case(builder.get(), (call,))
     (violation,) = check(case, oracles=("lowering-complete",))
     text = save_json(case.mod)
-    return Finding.of(violation, module=text, versions=versions(), calls=(call,))
+    return Finding(violation=violation, module=text, versions=versions(), calls=(call,))
 
 
 def test_a_legalization_that_crashes_is_left_out(pool: LocalPool, finding: Finding) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from relaxfuzz.fuzz.findings.exhibit import Exhibit, exhibit
+from relaxfuzz.fuzz.findings.confirm import exhibit
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
 
@@ -46,7 +47,7 @@ def test_a_pass_that_dies_of_being_shown_loses_nothing(pool: LocalPool, finding:
 def test_where_not_even_the_printer_lives_the_source_is_shown(
     pool: LocalPool, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from relaxfuzz.fuzz.findings import exhibit as module
+    from relaxfuzz.fuzz.findings import confirm as module
     from relaxfuzz.fuzz.process.protocol import Death, Died
 
     monkeypatch.setattr(module, "ask", lambda *_, **__: Died(1, Death.SEGFAULT, -11, None))

@@ -12,6 +12,7 @@ from tvm import relax
 from typer.testing import CliRunner, Result
 
 from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND
 from relaxfuzz.fuzz.findings.store import Store
@@ -20,7 +21,7 @@ from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, silent
 from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -40,13 +41,14 @@ def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall)
         builder.emit_func_output(output)
     mod = builder.get()
     text = save_json(mod)
-    return Finding.of(
-        check(Case(mod, (call,)))[0],
+    return Finding(
+        violation=check(Case(mod, (call,)))[0],
         module=text,
         source=source_of(text),
         versions=versions(),
         calls=(call,),
         confirmed=True,
+        evidence=evidence_of(mod, silent, legalize=True),
     )
 
 
@@ -182,8 +184,20 @@ def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Fin
 def test_show_gives_the_reason_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
     assert done.exit_code == 0, done.output
-    assert "types too little is known" in done.stderr
+    assert "calls of unknown shape, dtype or type" in done.stderr
     assert "```python" in done.stdout
+
+
+@pytest.mark.session
+def test_show_survives_a_pass_that_ends_its_process(
+    out: Path, findings: list[Finding], faulty: Callable[[str], PassCall], sums: str
+) -> None:
+    calls = (faulty("segfault"),)
+    dying = changed(findings[2], oracle="idempotent", calls=calls, module=sums, source="")
+    with Store(out) as store:
+        store.put(dying)
+    done = relaxfuzz("show", dying.id, "--out", out)
+    assert (done.exit_code, done.stdout) == (1, "")
 
 
 @pytest.mark.session

@@ -28,8 +28,8 @@ USER = Path(__file__).parents[1] / "user_passes.py"
 def finding(pool: LocalPool, sums: str) -> Finding:
     call = PassCall("marks()", factory=f"{USER}:marks")
     violation = check(pool, Check(module=sums, calls=(call,)))[0]
-    return Finding.of(
-        violation,
+    return Finding(
+        violation=violation,
         module=sums,
         source=reproducer.source_of(sums),
         calls=(call,),
@@ -81,7 +81,7 @@ def test_a_module_that_does_not_load_is_reported(
     (item,) = items(tmp_path)
     outcome = replay(item, pool)
     assert outcome.status is Status.BROKEN
-    assert "does not load" in outcome.said
+    assert "does not load" in outcome.message
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "notes.txt", "store/0123456789"])
@@ -105,7 +105,7 @@ def test_a_relative_path(pool: LocalPool, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     (item,) = items(Path("one.py"))
     outcome = replay(item, pool)
-    assert (outcome.status, outcome.said) == (Status.FAILS, "ValueError: still here")
+    assert (outcome.status, outcome.message) == (Status.FAILS, "ValueError: still here")
 
 
 HEADER = """\

@@ -93,7 +93,7 @@ def finding(mod: tvm.IRModule, expr: str, oracle: str) -> Finding:
     call = PassCall(expr)
     violation = check(Case(mod, (call,)), oracles=(oracle,))[0]
     evidence = evidence_of(mod, silent, legalize=True)
-    found = Finding.of(violation, module=save_json(mod), versions=versions(), calls=(call,))
+    found = Finding(violation=violation, module=save_json(mod), versions=versions(), calls=(call,))
     return dataclasses.replace(found, confirmed=True, evidence=evidence)
 
 

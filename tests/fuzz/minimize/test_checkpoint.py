@@ -15,8 +15,8 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Violation
 
 REQUEST = {"the module": "abc", "--pass": ["FuseOps"], "--pipeline": None}
-FINDING = Finding.of(
-    Violation("it fell", "far", ("a", "b"), "foo.cc:1").blame("crash", "Foo"),
+FINDING = Finding(
+    violation=Violation("it fell", "far", ("a", "b"), "foo.cc:1").blame("crash", "Foo"),
     module="{}",
     versions={"tvm": "0.27.0"},
     calls=(PassCall("Foo(1)"),),

@@ -208,8 +208,8 @@ def test_a_finding_of_a_store_gets_smaller_there() -> None:
     call = PassCall("two_faults()", factory=f"{Path('user.py').resolve()}:two_faults")
     (violation,) = check(Case(execute(Path("model.py")), (call,)))
     module = save_json(execute(Path("model.py")))
-    finding = Finding.of(
-        violation, module=module, versions=versions(), calls=(call,), confirmed=True
+    finding = Finding(
+        violation=violation, module=module, versions=versions(), calls=(call,), confirmed=True
     )
     with Store(Path("out")) as store:
         store.put(finding)

@@ -80,7 +80,9 @@ def user(tmp_path: Path) -> Callable[[str], PassCall]:
 
 def finding(pool: LocalPool, module: str, *calls: PassCall) -> Finding:
     (violation,) = check(pool, Check(module=module, calls=calls))
-    return Finding.of(violation, module=module, calls=calls, versions={"tvm": tvm.__version__})
+    return Finding(
+        violation=violation, module=module, calls=calls, versions={"tvm": tvm.__version__}
+    )
 
 
 IDLE = (

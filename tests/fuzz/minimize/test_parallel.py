@@ -53,8 +53,8 @@ def found(pool: LocalPool, module: str) -> Callable[[PassCall], Finding]:
         job = Check(module=module, calls=(call,))
         # A flaky one does not come out of every run.
         violation = next(seen[0] for _ in range(100) if (seen := check(pool, job)))
-        return Finding.of(
-            violation, module=module, calls=(call,), versions={"tvm": tvm.__version__}
+        return Finding(
+            violation=violation, module=module, calls=(call,), versions={"tvm": tvm.__version__}
         )
 
     return found
@@ -101,7 +101,7 @@ def test_a_hang_is_followed_without_much_patience(
     call = faulty("hang")
     job = Check(module=module, calls=(call,), oracles=("crash",))
     (violation,) = check(pool, job, limits=impatient)
-    finding = Finding.of(violation, module=module, calls=(call,), versions={})
+    finding = Finding(violation=violation, module=module, calls=(call,), versions={})
     states = [State(module=module)]
     outcome = shrink(
         pool,

@@ -217,8 +217,8 @@ def hostile_report(text: Callable[[str], str], make: Callable[..., Finding], fil
         title=finding.title,
         places=((finding.pass_name, finding.oracle),),
         evidence=(
-            Evidence(finding, text("why"), file, Path("module")),
-            Evidence(make(), text("other why"), None, Path("module")),
+            Evidence(finding, text("why"), file),
+            Evidence(make(), text("other why"), None),
         ),
         reports=2,
         runs=(1,),

@@ -57,7 +57,7 @@ def entry(finding: Finding, text: str, path: Path | None = None, **fields: objec
         "state": State.NEW,
         "title": text,
         "places": ((text, text),),
-        "evidence": (Evidence(hostile, text, path, Path(text.replace("\x00", ""))),),
+        "evidence": (Evidence(hostile, text, path),),
         "reports": 1,
         "runs": (1,),
         "verdict": None,
@@ -336,7 +336,6 @@ def test_a_summary_is_no_longer_than_github_shows(plain: Finding) -> None:
                     dataclasses.replace(plain, exhibit=Exhibit(long, "a", long, "b", f"{long}y")),
                     "",
                     None,
-                    Path("m"),
                 ),
             ),
         )

@@ -45,8 +45,8 @@ def called(file: str, factory: str) -> PassCall:
 def found(mod: tvm.IRModule, call: PassCall, oracle: str | None = None) -> Finding:
     module = str(tvm.ir.save_json(mod))
     (violation,) = check(Case(mod, (call,)), oracles=None if oracle is None else [oracle])
-    return Finding.of(
-        violation,
+    return Finding(
+        violation=violation,
         module=module,
         source=reproducer.source_of(module),
         calls=(call,),

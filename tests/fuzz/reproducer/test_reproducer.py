@@ -40,8 +40,8 @@ def finding_of(
 ) -> Finding:
     job = Check(module=module, calls=(call,), oracles=oracles)
     violation = check(pool, job, limits=limits)[0]
-    return Finding.of(
-        violation,
+    return Finding(
+        violation=violation,
         module=module,
         source=reproducer.source_of(module),
         calls=(call,),
