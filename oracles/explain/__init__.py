@@ -10,14 +10,13 @@ import dataclasses
 import tvm
 from tvm import relax
 
-from .. import pipelines
 from ..inspect import attr, prim_funcs
-from ..passcall import PassCall, cpu
+from ..passcall import cpu
 from ..violation import Journal, silent
 from . import breakage, lowering, names
 from .breakage import CHECK
 from .spelling import one_line
-from .steps import NONE, PIPELINES, Walk, walk
+from .steps import NONE, PIPELINES, Walk, calls_of_pipeline, walk
 from .traced import Traced
 from .trouble import Excerpt, Explanation, Kind, Trouble
 
@@ -65,7 +64,7 @@ def explain(
 def _troubles(
     traced: Traced, gone: Walk, pipeline: str, *, locate: bool, journal: Journal
 ) -> list[Trouble]:
-    left = lowering.troubles(traced, gone, _calls(pipeline))
+    left = lowering.troubles(traced, gone, calls_of_pipeline(pipeline) or None)
     if gone.broken is None or _only_names(gone):
         return left + names.troubles(traced, gone)
     left += names.not_compiled(traced, gone)
@@ -88,13 +87,6 @@ def _only_names(gone: Walk) -> bool:
         and relax.analysis.check_well_formed(gone.end)
         and tvm.s_tir.analysis.verify_well_formed(gone.end, assert_mode=False)
     )
-
-
-def _calls(pipeline: str) -> list[PassCall] | None:
-    if pipeline == NONE or ":" in pipeline:
-        return None
-    names = ("zero", "default") if pipeline == "zero" else (pipeline,)
-    return [call for name in names for call in pipelines.steps(name)]
 
 
 def _build(mod: tvm.IRModule) -> Exception | None:

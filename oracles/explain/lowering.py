@@ -360,12 +360,7 @@ MARKS = frozenset(INSTEAD) - {"relax.ewise_fma"}
 
 
 def _removing_passes(mod: tvm.IRModule, op: str, calls: Sequence[PassCall]) -> list[str]:
-    """Passes which, run before the pipeline, make all calls of the operator go away: each tried.
-
-    Args:
-        mod: the user's module.
-        calls: the steps of the pipeline.
-    """
+    """Passes that remove all calls of the operator when they run before the pipeline's steps."""
     return [name for name in CANDIDATES if _helps(mod, op, PassCall(f"{name}()"), calls)]
 
 

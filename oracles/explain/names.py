@@ -125,7 +125,6 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
     ran = any(state.step == "RunCodegen" for state in walk.states)
     for backend, names in backends.items():
         compiler = f"relax.ext.{backend}"
-        here = tvm.get_global_func(compiler, allow_missing=True) is not None
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         why = (
             "RunCodegen ran, and left it."
@@ -134,7 +133,7 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"hands functions with the attribute `Codegen` to their compiler, here `{compiler}`."
         )
         first = "Run `relax.transform.RunCodegen()` on the module before the pipeline."
-        if not here:
+        if not _registered(compiler):
             why += f" This TVM has no `{compiler}` either."
             first = (
                 f"Use a TVM that is built with `{backend}`, or register the compiler "
