@@ -106,11 +106,8 @@ def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
         return Trouble(
             Kind.UNEXPLAINED,
             "I cannot explain this: every step ran, nothing seems to be left, and the build fails",
-            None,
-            None,
-            (),
-            (f"The build fails with {one_line(error)}",),
-            (
+            notes=(f"The build fails with {one_line(error)}",),
+            help=(
                 "Report it with the module: either TVM's code generation has a bug, or this "
                 "command does not know of something.",
             ),

@@ -26,8 +26,6 @@ _UNKNOWN = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """A call that is left at the end."""
-
     gap: Gap
     call: relax.Call
     """In the last module."""

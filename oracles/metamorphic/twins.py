@@ -16,10 +16,16 @@ PREFIX = "renamed_"
 SHAPE = "relax.expr.ShapeExpr"
 
 
-def unshared(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The module with a ShapeExpr node of its own at every use; None where none is shared."""
+def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRModule | None:
+    """The module with a ShapeExpr node of its own at every use; None where none is shared.
+
+    Args:
+        only: the nodes of the module's graph to do this with; None: all.
+    """
     graph = Graph(mod)
     shapes = {i for i, node in enumerate(graph.nodes) if node["type"] == SHAPE}
+    if only is not None:
+        shapes &= set(only)
     used: set[int] = set()
     copied = False
 

@@ -139,7 +139,6 @@ def _legalization(call: relax.Call, name: str) -> Legalize | None:
 
 
 def _as_pure_as(call: relax.Call, result: relax.Expr) -> relax.Expr:
-    """The result, as a pure call where the operator is pure."""
     if not isinstance(result, relax.Call) or not _pure(call) or _pure(result):
         return result
     return relax.op.call_pure_packed(result.op, *result.args, ty_args=list(result.ty_args))
@@ -153,7 +152,6 @@ def _pure(call: relax.Call) -> bool:
 
 
 def _without_unused(mod: tvm.IRModule, before: tvm.IRModule) -> tvm.IRModule:
-    """Without the PrimFuncs that were made on the way and that nothing calls."""
     used = {gvar.name_hint for _, func in mod.functions_items() for gvar in global_vars(func)}
     old = {gvar.name_hint for gvar in before.get_global_vars()}
     made = {gvar.name_hint for gvar, _ in prim_funcs(mod)} - old

@@ -59,7 +59,6 @@ def _line(line: str) -> str:
 
 
 def _plainly(mod: tvm.IRModule) -> str:
-    """The functions that can be printed."""
     texts = []
     for gvar, func in mod.functions_items():
         try:
