@@ -176,11 +176,9 @@ def narrow(case: Case, violation: Violation) -> Case:
     if len(calls) < 2:
         return case
     step = composition.step_before(case.mod, calls, violation)
-    return (
-        case
-        if step is None
-        else dataclasses.replace(case, mod=step[0], calls=(step[1],), pipeline=None)
-    )
+    if step is None:
+        return case
+    return dataclasses.replace(case, mod=step[0], calls=(step[1],), pipeline=None)
 
 
 def _chosen(names: Collection[str]) -> tuple[Oracle, ...]:

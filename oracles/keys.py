@@ -66,7 +66,6 @@ def text_of(error: BaseException) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The text without its middle where it is endless."""
     if len(text) <= KEPT:
         return text
     left = len(text) - KEPT
@@ -302,7 +301,7 @@ def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
         except (AttributeError, IndexError, KeyError, TypeError):
             break
         if (name := kind_of(node)) is not None:
-            found, last, text = name, "", _clip(str(node))
+            found, last, text = name, "", clip(str(node))
     return found, last, text
 
 
@@ -338,7 +337,8 @@ def computes(op: str) -> bool:
     return _STRUCTURAL.match(op) is None
 
 
-def _clip(text: str) -> str:
+def clip(text: str) -> str:
+    """The beginning of a node's text, which may be a whole function's."""
     return text if len(text) <= 500 else text[:500] + " …"
 
 

@@ -59,9 +59,9 @@ class Violation:
     """Who is blamed: the pass, unless the oracle knows better (an operator, the parser)."""
 
     @classmethod
-    def titled(cls, title: str, detail: str = "", *, pass_name: str = "") -> Violation:
+    def titled(cls, title: str, detail: str = "") -> Violation:
         """A violation that its title identifies."""
-        return cls(title, detail or title, (title,), pass_name=pass_name)
+        return cls(title, detail or title, (title,))
 
     def under(self, what: str, title: str | None = None, detail: str | None = None) -> Violation:
         """The same violation of another promise, e.g. that a second run does not raise.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -14,6 +15,8 @@ from tvm.ir import GenericConst as Constant
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Rejection, Variants
+from ..errors import Mismatch, Undefined, Unsupported
+from ..evaluate import Evaluator
 from ..inspect import (
     attr,
     calls_of,
@@ -23,11 +26,13 @@ from ..inspect import (
     op_name,
     ops_used,
     prim_funcs,
+    public_functions,
     relax_functions,
     static,
 )
 from ..passcall import PassCall
-from ..values.meaningless import meaningless
+from ..tensorir import SMALL, sanitize, translate
+from ..values.inputs import Kind, drawn
 from .common import DEAD_CODE, argument, named_functions, spelled
 
 CUSTOM = {
@@ -182,12 +187,34 @@ def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
     return None
 
 
-def _folds_the_meaningless(mod: tvm.IRModule, call: PassCall) -> bool:
+def _undefined(mod: tvm.IRModule) -> bool:
+    """A public function, or a PrimFunc that it calls, has undefined behaviour for usual arguments.
+
+    False, too, where the evaluator does not know the function.
+    """
+    for gvar, func in public_functions(mod):
+        try:
+            Evaluator(mod, prim=_sanitized).run(str(gvar.name_hint), drawn(func, Kind.WHOLE))
+        except Undefined:
+            return True
+        except (Unsupported, Mismatch):
+            continue
+    return False
+
+
+def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+    fault = sanitize(func, args, SMALL, outputs)
+    if fault is not None:
+        raise Undefined(fault.statement)
+    return translate(func)(*args)
+
+
+def _folds_the_undefined(mod: tvm.IRModule, call: PassCall) -> bool:
     """The PrimFuncs that it may run, those of operators among them, have no defined result."""
     if not any(map(_of_constants, nodes(mod, relax.Call))):
         return False
     try:
-        return meaningless(relax.transform.LegalizeOps()(mod))
+        return _undefined(relax.transform.LegalizeOps()(mod))
     except Exception:  # of LegalizeOps, whose own matter it is
         return False
 
@@ -265,7 +292,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "it runs the PrimFunc, which reads unwritten memory or memory that is not its own",
                 "docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; such PrimFuncs "
                 "are reported under LegalizeOps, by the oracle sanitized",
-                when=_folds_the_meaningless,
+                when=_folds_the_undefined,
             ),
         ),
         inside=("LegalizeOps", "DeadCodeElimination"),

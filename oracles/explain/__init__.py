@@ -10,14 +10,13 @@ import dataclasses
 import tvm
 from tvm import relax
 
-from .. import pipelines
 from ..inspect import attr, prim_funcs
-from ..passcall import PassCall, cpu
+from ..passcall import cpu
 from ..violation import Journal, silent
 from . import breakage, lowering, names
 from .breakage import CHECK
 from .spelling import one_line
-from .steps import NONE, PIPELINES, Walk, walk
+from .steps import NONE, PIPELINES, Walk, calls_of_pipeline, walk
 from .traced import Traced
 from .trouble import Excerpt, Explanation, Kind, Trouble
 
@@ -65,7 +64,7 @@ def explain(
 def _troubles(
     traced: Traced, gone: Walk, pipeline: str, *, locate: bool, journal: Journal
 ) -> list[Trouble]:
-    left = lowering.troubles(traced, gone, _calls(pipeline))
+    left = lowering.troubles(traced, gone, calls_of_pipeline(pipeline) or None)
     if gone.broken is None or _only_names(gone):
         return left + names.troubles(traced, gone)
     left += names.not_compiled(traced, gone)
@@ -90,13 +89,6 @@ def _only_names(gone: Walk) -> bool:
     )
 
 
-def _calls(pipeline: str) -> list[PassCall] | None:
-    if pipeline == NONE or ":" in pipeline:
-        return None
-    names = ("zero", "default") if pipeline == "zero" else (pipeline,)
-    return [call for name in names for call in pipelines.steps(name)]
-
-
 def _build(mod: tvm.IRModule) -> Exception | None:
     """Compile what the pipeline gave, and load it: then all names are looked up."""
     try:
@@ -114,11 +106,8 @@ def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
         return Trouble(
             Kind.UNEXPLAINED,
             "I cannot explain this: every step ran, nothing seems to be left, and the build fails",
-            None,
-            None,
-            (),
-            (f"The build fails with {one_line(error)}",),
-            (
+            notes=(f"The build fails with {one_line(error)}",),
+            help=(
                 "Report it with the module: either TVM's code generation has a bug, or this "
                 "command does not know of something.",
             ),

@@ -26,8 +26,6 @@ _UNKNOWN = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """A call that is left at the end."""
-
     gap: Gap
     call: relax.Call
     """In the last module."""
@@ -360,12 +358,7 @@ MARKS = frozenset(INSTEAD) - {"relax.ewise_fma"}
 
 
 def _removing_passes(mod: tvm.IRModule, op: str, calls: Sequence[PassCall]) -> list[str]:
-    """Passes which, run before the pipeline, make all calls of the operator go away: each tried.
-
-    Args:
-        mod: the user's module.
-        calls: the steps of the pipeline.
-    """
+    """Passes that remove all calls of the operator when they run before the pipeline's steps."""
     return [name for name in CANDIDATES if _helps(mod, op, PassCall(f"{name}()"), calls)]
 
 

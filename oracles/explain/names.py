@@ -119,13 +119,15 @@ def _without_symbol(traced: Traced, walk: Walk, wrong: _Wrong) -> Trouble:
 def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
     """Functions that are left for an external compiler."""
     backends: dict[str, list[str]] = {}
+    known = {str(gvar.name_hint) for gvar in traced.mod.functions}
     for gvar, func in relax_functions(walk.end):
         if (backend := attr(func, "Codegen")) is not None:
             backends.setdefault(str(backend), []).append(str(gvar.name_hint))
     ran = any(state.step == "RunCodegen" for state in walk.states)
     for backend, names in backends.items():
         compiler = f"relax.ext.{backend}"
-        here = tvm.get_global_func(compiler, allow_missing=True) is not None
+        # AttachGlobalSymbol has prefixed what is new.
+        own = names[0] if names[0] in known else names[0].removeprefix(_prefix(walk.end))
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         why = (
             "RunCodegen ran, and left it."
@@ -134,7 +136,7 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"hands functions with the attribute `Codegen` to their compiler, here `{compiler}`."
         )
         first = "Run `relax.transform.RunCodegen()` on the module before the pipeline."
-        if not here:
+        if not _registered(compiler):
             why += f" This TVM has no `{compiler}` either."
             first = (
                 f"Use a TVM that is built with `{backend}`, or register the compiler "
@@ -146,17 +148,10 @@ def not_compiled(traced: Traced, walk: Walk) -> Iterator[Trouble]:
             f"`{names[0]}`{others} is meant for the compiler `{backend}`, which was never called",
             names[0],
             None,
-            traced.function(_original(traced, walk, names[0]), f'has Codegen "{backend}"'),
+            traced.function(own, f'has Codegen "{backend}"'),
             (why, "TVM's own code generation does not know the composites inside."),
             (first, f"Or do not partition the module for `{backend}`."),
         )
-
-
-def _original(traced: Traced, walk: Walk, name: str) -> str:
-    """The name before AttachGlobalSymbol prefixed it."""
-    prefix = _prefix(walk.end)
-    known = {str(gvar.name_hint) for gvar in traced.mod.functions}
-    return name if name in known else name.removeprefix(prefix)
 
 
 # Calls of names

@@ -66,13 +66,19 @@ def walk(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Walk:
         UnknownPipeline: no such pipeline.
         BadSpelling, BadPass: the user's factory cannot be had.
     """
-    if pipeline == NONE:
-        return Walk((State(INPUT, mod),), None)
-    if ":" in pipeline:
+    calls = calls_of_pipeline(pipeline)
+    if calls is None:
         return _observed(mod, parse(pipeline), journal)
+    return along(mod, calls, journal)
+
+
+def calls_of_pipeline(pipeline: str) -> list[PassCall] | None:
+    """The steps of a pipeline; None: it is the user's own."""
+    if ":" in pipeline:
+        return None
     # `zero` ends before the module is lowered: its users go on with `relax.build`.
-    names = ("zero", "default") if pipeline == "zero" else (pipeline,)
-    return along(mod, [call for name in names for call in pipelines.steps(name)], journal)
+    names: dict[str, tuple[str, ...]] = {NONE: (), "zero": ("zero", "default")}
+    return [step for name in names.get(pipeline, (pipeline,)) for step in pipelines.steps(name)]
 
 
 def along(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Walk:

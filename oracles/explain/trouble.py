@@ -41,9 +41,9 @@ class Trouble:
 
     kind: Kind
     title: str
-    function: str | None
+    function: str | None = None
     """The name of the function that it is in."""
-    step: str | None
+    step: str | None = None
     """After which step it is seen first; None: the module came like that."""
     excerpts: tuple[Excerpt, ...] = ()
     """The offending line first, then those that it comes from."""

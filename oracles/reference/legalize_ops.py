@@ -114,7 +114,8 @@ class _Legalizer(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
         """With the PrimFunc made for the target of the device where the call's result lies."""
         if op_name(result) != "relax.call_tir":
             return result
-        target = next((t for ty in result.ty_args for t in _targets(ty)), None)
+        devices = (tensor.vdevice for ty in result.ty_args for tensor in tensor_types(ty))
+        target = next((device.target for device in devices if device is not None), None)
         func = self.builder_.get()[result.args[0]]
         if target is None or attr(func, "target") is not None:
             return result
@@ -122,11 +123,6 @@ class _Legalizer(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
         func = tvm.ir.load_json(tvm.ir.save_json(func)).with_attr("target", target)
         gvar = self.builder_.add_func(func, result.args[0].name_hint)
         return relax.Call(result.op, [gvar, *result.args[1:]], result.attrs, result.ty_args)
-
-
-def _targets(ty: relax.Type) -> list[tvm.target.Target]:
-    devices = [tensor.vdevice for tensor in tensor_types(ty)]
-    return [device.target for device in devices if device is not None]
 
 
 def _legalization(call: relax.Call, name: str) -> Legalize | None:
@@ -143,7 +139,6 @@ def _legalization(call: relax.Call, name: str) -> Legalize | None:
 
 
 def _as_pure_as(call: relax.Call, result: relax.Expr) -> relax.Expr:
-    """The result, as a pure call where the operator is pure."""
     if not isinstance(result, relax.Call) or not _pure(call) or _pure(result):
         return result
     return relax.op.call_pure_packed(result.op, *result.args, ty_args=list(result.ty_args))
@@ -157,7 +152,6 @@ def _pure(call: relax.Call) -> bool:
 
 
 def _without_unused(mod: tvm.IRModule, before: tvm.IRModule) -> tvm.IRModule:
-    """Without the PrimFuncs that were made on the way and that nothing calls."""
     used = {gvar.name_hint for _, func in mod.functions_items() for gvar in global_vars(func)}
     old = {gvar.name_hint for gvar in before.get_global_vars()}
     made = {gvar.name_hint for gvar, _ in prim_funcs(mod)} - old

@@ -97,7 +97,8 @@ class Liftable:
             for binding in block.bindings:
                 used = {*variables(binding)} - {binding.var}
                 # A dimension that a match_cast defines cannot stand in the type of the transform.
-                if used <= known and dims.issuperset(_dims(binding)) and _computes(binding):
+                sized = dims.issuperset(relax.analysis.tir_vars_in_type(binding.var.ty))
+                if sized and used <= known and _computes(binding):
                     known.add(binding.var)
                     self.bindings.append(binding)
                     if not used.isdisjoint(rooted):
@@ -125,10 +126,6 @@ class Liftable:
 def defined_by(params: Iterable[relax.Var]) -> list[relax.Var]:
     ty = relax.TupleType([param.ty for param in params])
     return list(relax.analysis.definable_tir_vars_in_type(ty))
-
-
-def _dims(binding: relax.Binding) -> list[relax.Var]:
-    return list(relax.analysis.tir_vars_in_type(binding.var.ty))
 
 
 def _computes(binding: relax.Binding) -> bool:

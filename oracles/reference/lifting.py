@@ -150,10 +150,8 @@ class Lifting:
         """The function that makes what the others take.
 
         Args:
-            params: its parameters.
             before: bindings outside of dataflow.
-            given: bindings of the weights, made of those.
-            attrs: its attributes.
+            given: bindings of the weights, made of the parameters.
             pure: whether `before` is.
         """
         # A match_cast is a check too, whether its value is needed or not.

@@ -53,7 +53,9 @@ def of_pipeline(
         if by in names:
             culprit = _first_with(op, reached, names.index(by))
             title = f"{op} is not lowered, though {by} lowers it"
-            found.append((culprit, Violation(title, _detail(title, last), (op, LEFT))))
+            found.append(
+                (culprit, Violation(title, f"{title}\n\n{keys.listing(last)}", (op, LEFT)))
+            )
     # What LegalizeOps has left keeps its place, though more may be known of its types by now.
     before = {op for _, _, op in leftovers(reached[legalizer + 1])}
     for gap in _by_key(gaps(last)).values():
@@ -64,7 +66,6 @@ def of_pipeline(
 
 
 def _of_legalization(mod: tvm.IRModule) -> Mapping[tuple[str, ...], Violation]:
-    """What LegalizeOps ought to have lowered, since no later pass does."""
     return {key: _violation(gap, mod) for key, gap in _by_key(passed_over(mod)).items()}
 
 
@@ -78,12 +79,8 @@ def _by_key(found: Sequence[Gap]) -> dict[tuple[str, ...], Gap]:
 def _violation(gap: Gap, mod: tvm.IRModule) -> Violation:
     title = f"{gap.op} is not lowered by any later pass: {gap.reason}"
     what = f"{title}\nin {gap.function}, {gap.binding.var.name}: {gap.what}"
-    reason = str(gap.reason)
-    return Violation(title, _detail(what, mod), (gap.op, reason), reason=reason)
-
-
-def _detail(what: str, mod: tvm.IRModule) -> str:
-    return f"{what}\n\n{keys.listing(mod)}"
+    key = (gap.op, str(gap.reason))
+    return Violation(title, f"{what}\n\n{keys.listing(mod)}", key, reason=str(gap.reason))
 
 
 def _left(mod: tvm.IRModule) -> dict[str, str]:

@@ -73,9 +73,6 @@ def alone(module: str, violation: Violation) -> Exhibit:
 
 GIVEN = "the module"
 
-MOST_UNPRINTED = 500
-"""Characters of a node that is shown because the texts of two modules are the same."""
-
 STEPS = frozenset(oracle.name for oracle in STRUCTURAL)
 """Oracles that blame one of several passes, which is shown then with what it was given."""
 
@@ -135,5 +132,6 @@ def _place(root: Any, path: AccessPath) -> str:
         except (AttributeError, IndexError, KeyError, TypeError):
             node = "nothing"
             break
-    shown = str(node) if len(str(node)) <= MOST_UNPRINTED else f"{str(node)[:MOST_UNPRINTED]} ..."
-    return "\n".join(f"# {line}" for line in [f"not printed: {path}", *shown.splitlines()])
+    return "\n".join(
+        f"# {line}" for line in [f"not printed: {path}", *keys.clip(str(node)).splitlines()]
+    )

@@ -43,12 +43,12 @@ _IMPORTS = re.compile(r"^ *# from \S+ import .*\n(?: *\n)?", re.M)
 what the module happens to hold, and is of no use to a reader."""
 
 
-def clipped(text: str, longest: int = LONGEST) -> str:
+def clipped(text: str) -> str:
     """The text with long lines cut, and cut at a line's end where it is too long, with a note."""
     text = "\n".join(map(_line, text.strip("\n").split("\n")))
-    if len(text) <= longest:
+    if len(text) <= LONGEST:
         return text
-    kept = text[:longest].rpartition("\n")[0] or text[:longest]
+    kept = text[:LONGEST].rpartition("\n")[0] or text[:LONGEST]
     left = text[len(kept) :].strip("\n").count("\n") + 1
     return f"{kept}\n# ... {left} more line{'s' * (left != 1)}"
 
@@ -59,7 +59,6 @@ def _line(line: str) -> str:
 
 
 def _plainly(mod: tvm.IRModule) -> str:
-    """The functions that can be printed."""
     texts = []
     for gvar, func in mod.functions_items():
         try:

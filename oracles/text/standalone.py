@@ -16,6 +16,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import FunctionType
 from typing import Any
 
@@ -223,7 +224,8 @@ class _Edits:
     """The text of one statement, and what is to be changed in it."""
 
     def __init__(self, source: _Source, node: ast.stmt) -> None:
-        self._lines = source.text.encode().splitlines(keepends=True)
+        self._data = source.text.encode()
+        self._starts = list(accumulate(map(len, self._data.splitlines(keepends=True)), initial=0))
         self._node = node
         self._changes: list[tuple[int, int, str]] = []
         skipped = set(self._annotations())
@@ -252,7 +254,7 @@ class _Edits:
                 self.replace(node, node, new)
         if isinstance(self._node, ast.FunctionDef | ast.ClassDef):
             start = self._at(self._node)
-            text = self._bytes()[start:].decode()
+            text = self._data[start:].decode()
             offset = text.index(f" {old}") + 1
             self._change(start + offset, start + offset + len(old), new)
 
@@ -260,7 +262,7 @@ class _Edits:
         first = min([self._node.lineno, *(d.lineno for d in _decorators(self._node))])
         start = self._offset(first, 0)
         end = self._end(self._node)
-        data = self._bytes()
+        data = self._data
         for begin, stop, text in sorted(self._changes, reverse=True):
             data = data[:begin] + text.encode() + data[stop:]
             end += len(text.encode()) - (stop - begin)
@@ -277,9 +279,9 @@ class _Edits:
                 self._change(start, self._end(node.annotation), "")
             elif isinstance(node, ast.FunctionDef) and node.returns is not None:
                 yield from map(id, ast.walk(node.returns))
-                arrow = self._bytes().rindex(b"->", 0, self._at(node.returns))
+                arrow = self._data.rindex(b"->", 0, self._at(node.returns))
                 self._change(arrow, self._end(node.returns), "")
-                if self._bytes()[arrow - 1 : arrow] == b" ":
+                if self._data[arrow - 1 : arrow] == b" ":
                     self._change(arrow - 1, arrow, "")
             elif isinstance(node, ast.AnnAssign):
                 yield from map(id, ast.walk(node.annotation))
@@ -299,10 +301,7 @@ class _Edits:
         return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def _offset(self, line: int, column: int) -> int:
-        return sum(map(len, self._lines[: line - 1])) + column
-
-    def _bytes(self) -> bytes:
-        return b"".join(self._lines)
+        return self._starts[line - 1] + column
 
 
 def _object(thing: Any) -> _Definition:

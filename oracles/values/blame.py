@@ -192,7 +192,6 @@ def _path(expected: Any, actual: Any, tolerance: Tolerance | None) -> tuple[int,
 
 
 def _computes(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> str:
-    """The operator that computes a part of a function's result."""
     bound = {binding.var: binding for binding in bindings_of(mod[function])}
     for expr in _followed(mod[function].body.body, path, bound):
         last = expr

@@ -139,7 +139,6 @@ def _snippet(case: Case) -> str:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """One call after the other: one of them shows it."""
     (call,) = case.calls
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
     rule = rule_of(runs)

@@ -245,7 +245,6 @@ def _culprit(runs: PassRuns, name: str, slope: Slope) -> str:
 
 
 def _as(value: Any, ty: relax.Type) -> Any:
-    """A value of the twin as one of the module itself."""
     if isinstance(value, tuple):
         return tuple(_as(item, field) for item, field in zip(value, ty.fields, strict=True))
     return value.astype(str(ty.dtype)) if isinstance(value, np.ndarray) else value

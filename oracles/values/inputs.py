@@ -7,6 +7,7 @@ exact and no rounding hides or causes a difference.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -97,19 +98,14 @@ class _Drawing:
             return 1
         return int(self._rng.choice(SIZES))
 
-    def _new_size(self, var: tirx.Var) -> int:
-        if str(var.name) in self._sizes:
-            return self._sizes[str(var.name)]
-        if self._kind is Kind.EMPTY and not self._dims:
-            return 0
-        return self._any_size()
-
     def _size(self, dim: Any) -> int:
         if isinstance(dim, tirx.IntImm):
             return int(dim.value)
         if isinstance(dim, tirx.Var):
             if dim not in self._dims:
-                self._dims[dim] = self._new_size(dim)
+                empty = self._kind is Kind.EMPTY and not self._dims
+                given = self._sizes.get(str(dim.name), 0 if empty else None)
+                self._dims[dim] = self._any_size() if given is None else given
             return self._dims[dim]
         combine = ARITHMETIC.get(type(dim))
         if combine is None:
@@ -218,7 +214,11 @@ _INDEXED: Mapping[str, tuple[int, int]] = {
 def _index_bounds(func: relax.Function) -> dict[relax.Var, Any]:
     """The sizes that parameters stay below because operators use them as indices."""
     bounds: dict[relax.Var, Any] = {}
-    whole = {param for param in func.params if _whole(param.ty)}
+    whole = {
+        param
+        for param in func.params
+        if isinstance(param.ty, relax.TensorType) and "int" in str(param.ty.dtype)
+    }
     if not whole:
         return bounds
     for call in calls_of(func):
@@ -229,10 +229,6 @@ def _index_bounds(func: relax.Function) -> dict[relax.Var, Any]:
         if bound is not None:
             bounds.setdefault(call.args[places[1]], bound)
     return bounds
-
-
-def _whole(ty: relax.Type) -> bool:
-    return isinstance(ty, relax.TensorType) and "int" in str(ty.dtype)
 
 
 def _bound(call: relax.Call, place: int) -> Any:
@@ -246,7 +242,4 @@ def _bound(call: relax.Call, place: int) -> Any:
     if axis is not None:
         return dims[int(axis)]
     # Without an axis indices go along several ones; the smallest bounds them all.
-    smallest = dims[0]
-    for dim in dims[1:]:
-        smallest = tirx.Min(smallest, dim)
-    return smallest
+    return functools.reduce(tirx.Min, dims)

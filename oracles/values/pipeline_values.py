@@ -166,7 +166,6 @@ def _snippet(case: Case) -> str:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """One call; or the build alone, where that fails."""
     assert case.pipeline is not None
     if violation.pass_name == CODE_GENERATION and case.pipeline == "default":
         yield 'relax.build(mod, "llvm")'

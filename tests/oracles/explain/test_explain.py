@@ -546,7 +546,7 @@ def test_a_missing_step_is_one_trouble(builds: Path) -> None:
     trouble = only(explain(Correct, f"{builds}:legalizes_nothing"))
     assert trouble.title == "`R.add` is left: no step of this pipeline has lowered it"
     assert "Add `relax.transform.LegalizeOps()`" in trouble.help[0]
-    assert "before ToNonDataflow" in trouble.help[0]
+    assert "before RewriteDataflowReshape" in trouble.help[0]
     assert any("`y = R.nn.relu(...)`" in note for note in trouble.notes)
 
 
