@@ -43,7 +43,7 @@ class Choices:
         return [item for item in items if self.flag(chance)]
 
     def part(self, size: int) -> Choices:
-        """The decisions of the next so many bytes, apart: how many are used moves no other."""
+        """The decisions of the next so many bytes: how many are used moves no later decision."""
         self._next += size
         return Choices(self._data[self._next - size : self._next])
 

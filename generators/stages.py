@@ -51,16 +51,10 @@ def step(mod: tvm.IRModule, name: str) -> tvm.IRModule:
         return getattr(relax.transform, name)()(mod)
 
 
-def advance(mod: tvm.IRModule, to: Stage, since: Stage = Stage.RAW) -> tvm.IRModule:
-    """Take a module from stage `since` to stage `to`, later or equal.
-
-    Raises:
-        ValueError: `to` comes before `since`.
-    """
+def advance(mod: tvm.IRModule, to: Stage) -> tvm.IRModule:
+    """Take a raw module to this stage."""
     order = list(Stage)
-    if order.index(to) < order.index(since):
-        raise ValueError(f"Expected a stage from {since!s} on but got {to=!s}")
-    for stage in order[order.index(since) + 1 : order.index(to) + 1]:
+    for stage in order[: order.index(to) + 1]:
         for name in STEPS[stage]:
             mod = step(mod, name)
     return mod

@@ -97,11 +97,11 @@ def read_by_other_names(c: Choices, s: Scope) -> None:
     exporting, s.exporting = s.exporting, False
     y = _elementwise(c, s, x)
     in_tuple = c.flag(0.6)
-    held = s.bind(relax.Tuple([y.expr, x.expr]) if in_tuple else y.expr)
+    other_name = s.bind(relax.Tuple([y.expr, x.expr]) if in_tuple else y.expr)
     z = _elementwise(c, s, y)
     for _ in range(c.below(3)):
         z = _elementwise(c, s, z)
-    other = s.emit(relax.TupleGetItem(held, 0)).expr if in_tuple else held
+    other = s.emit(relax.TupleGetItem(other_name, 0)).expr if in_tuple else other_name
     s.exporting = exporting
     s.emit(c.pick(_BINARY)(z.expr, other))
 

@@ -13,7 +13,7 @@ from ..choices import Choices
 from ..scope import Scope
 from . import batching
 from .operands import ints, nonempty_tensor
-from .record import ALL, FLOATS, Build, Op
+from .record import ALL, FLOATS, Op
 
 __all__ = ["OPS"]
 
@@ -80,12 +80,18 @@ def _view(args: Sequence[Any], attrs: Any) -> Any:
     return flat[start : start + int(np.prod(shape))].reshape(shape)
 
 
-def _build_checkpoint(call: Callable[[relax.Expr], relax.Expr]) -> Build:
+def _checkpoint(name: str, call: Callable[[relax.Expr], relax.Expr]) -> Op:
     def build(c: Choices, s: Scope) -> relax.Expr:
         # The operand must be a variable, and must stay one: passes put constants for others.
         return call(s.emit(relax.op.negative(s.tensor(c, dtype=FLOATS).expr)).expr)
 
-    return build
+    return Op(
+        name=name,
+        build=build,
+        reference=lambda args, attrs: args[0],
+        dtypes=FLOATS,
+        nonfinite=True,
+    )
 
 
 OPS = (
@@ -144,18 +150,6 @@ OPS = (
         executes=False,
     ),
     _identity("grad.no_grad", relax.op.grad.no_grad, dtypes=FLOATS),
-    Op(
-        name="grad.start_checkpoint",
-        build=_build_checkpoint(relax.op.grad.start_checkpoint),
-        reference=lambda args, attrs: args[0],
-        dtypes=FLOATS,
-        nonfinite=True,
-    ),
-    Op(
-        name="grad.end_checkpoint",
-        build=_build_checkpoint(relax.op.grad.end_checkpoint),
-        reference=lambda args, attrs: args[0],
-        dtypes=FLOATS,
-        nonfinite=True,
-    ),
+    _checkpoint("grad.start_checkpoint", relax.op.grad.start_checkpoint),
+    _checkpoint("grad.end_checkpoint", relax.op.grad.end_checkpoint),
 )

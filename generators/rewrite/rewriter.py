@@ -1,6 +1,6 @@
 """A module rewritten in one walk, with all types inferred anew and no pass of TVM.
 
-Subclasses of `Rewriter` override hooks that say what changes. What follows from it is worked out
+Subclasses of `Rewriter` override hooks for what changes. What follows from it is worked out
 here: the types of what uses a changed value, the GlobalVars of functions whose type is another one,
 and the functions that call those. What nothing changes stays the same node.
 """
@@ -302,9 +302,9 @@ class Rewriter:
                 return
             func = self._done[name]
             if isinstance(func, relax.Function):
-                again = Rewriter(self.mod)
-                again.gvars = self.gvars
-                func = again._rewritten_function(func, list(func.params))
+                retyping = Rewriter(self.mod)
+                retyping.gvars = self.gvars
+                func = retyping._rewritten_function(func, list(func.params))
             else:
                 func = tvm_ffi.structural_map(func, (GlobalVar, renamed))
             self._done[name] = func

@@ -69,22 +69,12 @@ class Site:
         yield from self.scope.params
 
 
-_CACHED = 64
-_cache: dict[int, tuple[relax.Function, list[Scope]]] = {}
-"""The scopes of the last functions: many edits are made of the same ones."""
-
-
+@functools.lru_cache(64)  # many edits are made of the same functions
 def scopes_of(func: relax.Function) -> list[Scope]:
     """All sequences of a function: its body first, then inner ones in order."""
-    cached = _cache.get(hash(func))
-    if cached is None:
-        if len(_cache) >= _CACHED:
-            _cache.clear()
-        found: list[Scope] = []
-        _enter(func.body, list(func.params), None, found, itertools.count())
-        # The function is kept alive, so that no other one gets its hash.
-        cached = _cache[hash(func)] = (func, found)
-    return cached[1]
+    found: list[Scope] = []
+    _enter(func.body, list(func.params), None, found, itertools.count())
+    return found
 
 
 def sites_of(func: relax.Function) -> list[Site]:

@@ -17,7 +17,7 @@ from .writer import Writer
 
 _PLANS = {**plan.PLANS, **tensorir_nodes.PLANS}
 _EMITTERS = {**values.EMITTERS, **relax_nodes.EMITTERS, **tensorir_nodes.EMITTERS}
-_SAYS_TYPE = values.SAYS_TYPE | relax_nodes.SAYS_TYPE | tensorir_nodes.SAYS_TYPE
+_WRITES_TYPE = values.WRITES_TYPE | relax_nodes.WRITES_TYPE | tensorir_nodes.WRITES_TYPE
 
 
 class SourceError(ValueError):
@@ -30,7 +30,7 @@ def to_source(mod: tvm.IRModule) -> str:
     It needs TVM and NumPy only. Spans, source maps and Python functions in the module are dropped.
     Modules of high-level Relax ops also load in TVM 0.25 and 0.26.
     """
-    return Writer(Graph(mod), _PLANS, _EMITTERS, _SAYS_TYPE, _stale(mod)).written()
+    return Writer(Graph(mod), _PLANS, _EMITTERS, _WRITES_TYPE, _stale(mod)).written()
 
 
 def from_source(text: str) -> tvm.IRModule:

@@ -142,64 +142,47 @@ class Graph:
 
 
 def first_difference(a: Graph, b: Graph) -> str | None:
-    """The path and nature of the first difference in content or sharing, None if there is none."""
-    return _Comparison(a, b).run()
+    """The path and nature of the first difference in content or sharing, None if there is none.
 
-
-class _Comparison:
-    """Two graphs walked in step; each node with an identity must meet one and the same partner."""
-
-    def __init__(self, a: Graph, b: Graph) -> None:
-        self.a, self.b = a, b
-        self.partner: dict[Id, Id] = {}
-        self.owner: dict[Id, Id] = {}
-
-    def run(self) -> str | None:
-        a, b = self.a, self.b
-        stack: list[tuple[Id, Id, _Path]] = [(a.root, b.root, None)]
-        seen: set[tuple[Id, Id]] = set()
-        while stack:
-            x, y, path = stack.pop()
-            if (x, y) in seen:
-                continue
-            seen.add((x, y))
-            kind = a.kinds[x]
-            if kind != b.kinds[y]:
-                return f"{_render(path)}: {kind} and {b.kinds[y]}"
-            if kind not in VALUES:
-                if x in self.partner or y in self.owner:
-                    side = "first" if x in self.partner else "second"
-                    return f"{_render(path)}: this {kind} occurs before in the {side} module only"
-                self.partner[x], self.owner[y] = y, x
-            problem = self._below(x, y, path, stack)
-            if problem is not None:
-                return problem
-        return None
-
-    def _below(
-        self, x: Id, y: Id, path: "_Path", stack: list[tuple[Id, Id, "_Path"]]
-    ) -> str | None:
-        ours, theirs = self.a.data[x], self.b.data[y]
-        if self.a.kinds[x] == "target.Target":
-            ours, theirs = self.a.configuration(x), self.b.configuration(y)
+    The graphs are walked in step; each node with an identity must have one and the same partner.
+    """
+    partner: dict[Id, Id] = {}
+    owner: dict[Id, Id] = {}
+    stack: list[tuple[Id, Id, _Path]] = [(a.root, b.root, None)]
+    seen: set[tuple[Id, Id]] = set()
+    while stack:
+        x, y, path = stack.pop()
+        if (x, y) in seen:
+            continue
+        seen.add((x, y))
+        kind = a.kinds[x]
+        if kind != b.kinds[y]:
+            return f"{_render(path)}: {kind} and {b.kinds[y]}"
+        if kind not in VALUES:
+            if x in partner or y in owner:
+                side = "first" if x in partner else "second"
+                return f"{_render(path)}: this {kind} occurs before in the {side} module only"
+            partner[x], owner[y] = y, x
+        ours, theirs = a.data[x], b.data[y]
+        if kind == "target.Target":
+            ours, theirs = a.configuration(x), b.configuration(y)
+        below: list[tuple[Id, Id, _Path]] = []
         if isinstance(ours, list):
             if len(ours) != len(theirs):
                 return f"{_render(path)}: {len(ours)} and {len(theirs)} entries"
-            stack.extend(
-                (ours[k], theirs[k], (path, f"[{k}]")) for k in range(len(ours) - 1, -1, -1)
-            )
-            return None
-        if not isinstance(ours, dict):
-            return None if _same(ours, theirs) else f"{_render(path)}: {ours!r} and {theirs!r}"
-        below = []
-        for name, value, is_index in self.a.fields(x):
-            other = theirs[name]
-            if is_index:
-                below.append((value, other, (path, "." + name)))
-            elif not _same(value, other):
-                return f"{_render(path)}.{name}: {value!r} and {other!r}"
+            pairs = enumerate(zip(ours, theirs, strict=True))
+            below = [(one, other, (path, f"[{k}]")) for k, (one, other) in pairs]
+        elif not isinstance(ours, dict):
+            if not _same(ours, theirs):
+                return f"{_render(path)}: {ours!r} and {theirs!r}"
+        else:
+            for name, value, is_index in a.fields(x):
+                if is_index:
+                    below.append((value, theirs[name], (path, "." + name)))
+                elif not _same(value, theirs[name]):
+                    return f"{_render(path)}.{name}: {value!r} and {theirs[name]!r}"
         stack.extend(reversed(below))
-        return None
+    return None
 
 
 _Path: TypeAlias = "tuple[_Path, str] | None"

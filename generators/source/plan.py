@@ -28,14 +28,14 @@ def _plan_call(w: Writer, i: Id) -> None:
     g = w.g
     op = g.field(i, "op")
     if g.kinds[op] == "ir.Op" and not g.data[op].startswith("relax."):
-        w.spoken.add(i)
+        w.typed.add(i)
     if w.is_missing(g.field(i, "ty")):
         w.imply(i, "ty")
     attrs, args = g.field(i, "attrs"), g.items(g.field(i, "args"))
     if g.kinds[op] != "ir.Op" or w.references[attrs] != 1 or g.items(g.field(i, "ty_args")):
         return
     if g.kinds[attrs].startswith("relax.attrs."):
-        ty = [] if "ty" in w.untold.get(i, ()) else [g.field(i, "ty")]
+        ty = [] if "ty" in w.implied.get(i, ()) else [g.field(i, "ty")]
         w.attributed.add(i)
         w.parts[i] = [*args, *g.children(attrs), *ty]
 
@@ -58,7 +58,7 @@ def _plan_tuple(w: Writer, i: Id) -> None:
         w.raw.add(i)
     if i in w.raw:
         w.raw.remove(i)
-        w.spoken.add(i)
+        w.typed.add(i)
 
 
 def _plan_item(w: Writer, i: Id) -> None:
@@ -172,7 +172,7 @@ def _plan_function(w: Writer, i: Id) -> None:
     if _is_function_type(w, i, types):
         w.derive(i, 1 + len(w.owners.get(i, ())))
     else:
-        w.untold.pop(i, None)
+        w.implied.pop(i, None)
         w.raw.add(i)
 
 

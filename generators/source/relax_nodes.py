@@ -37,7 +37,7 @@ def _inline_shape(w: Writer, i: Id) -> Doc | None:
     """A shape expression as a tuple, if it is not shared."""
     if w.g.kinds[i] != "relax.expr.ShapeExpr" or w.mentions[i] > 1:
         return None
-    if "ty" not in w.untold.get(i, ()):
+    if "ty" not in w.implied.get(i, ()):
         return None
     return _shape_display(w, w.g.field(i, "values"))
 
@@ -134,7 +134,7 @@ def _default_offset(w: Writer, shape: Id, offset: Id) -> bool:
 
 
 def _tuple(w: Writer, i: Id) -> Doc:
-    if i in w.spoken:
+    if i in w.typed:
         return call("tuple_of", w.e(w.g.field(i, "ty")), _operands(w, w.g.field(i, "fields")))
     return call("relax.Tuple", _operands(w, w.g.field(i, "fields")))
 
@@ -214,7 +214,7 @@ def _is_plain_call(w: Writer, i: Id, callee: str) -> bool:
     if len(args) != 2 or len(types) != 1 or not w.null(g.field(i, "attrs")):
         return False
     func, inputs = args
-    if g.kinds[func] != callee or not w.is_own(inputs, "ir.Tuple") or inputs in w.spoken:
+    if g.kinds[func] != callee or not w.is_own(inputs, "ir.Tuple") or inputs in w.typed:
         return False
     shape = g.field(types[0], "shape") if g.kinds[types[0]] == "relax.TensorType" else None
     return shape is not None and g.kinds[shape] == "relax.expr.ShapeExpr"
@@ -223,14 +223,14 @@ def _is_plain_call(w: Writer, i: Id, callee: str) -> bool:
 def _prim_call(w: Writer, i: Id) -> Doc:
     g = w.g
     parts: list[Doc] = [quoted(g.data[g.field(i, "op")]), w.array(g.field(i, "args"), w.s)]
-    declared = None if "ty" in w.untold.get(i, ()) else g.dtype(g.field(i, "ty"))
+    declared = None if "ty" in w.implied.get(i, ()) else g.dtype(g.field(i, "ty"))
     if w.null(g.field(i, "attrs")) and not g.items(g.field(i, "ty_args")) and declared is not None:
         return call("prim_call", *parts, quoted(declared))
     if not w.null(g.field(i, "attrs")):
         parts.append(keyword("attrs", w.e(g.field(i, "attrs"))))
     if g.items(g.field(i, "ty_args")):
         parts.append(keyword("ty_args", w.array(g.field(i, "ty_args"))))
-    if "ty" not in w.untold.get(i, ()):
+    if "ty" not in w.implied.get(i, ()):
         ty = g.field(i, "ty")
         dtype = g.dtype(ty)
         parts.append(keyword("ret_ty", w.e(ty) if dtype is None else quoted(dtype)))
@@ -265,7 +265,7 @@ def _block(w: Writer, i: Id) -> Doc:
 def _seq_expr(w: Writer, i: Id) -> Doc:
     body = operand(w, w.g.field(i, "body"))
     doc = call("relax.SeqExpr", w.array(w.g.field(i, "blocks")), body)
-    if w.is_missing(w.g.field(i, "ty")) or "ty" not in w.untold.get(i, ()):
+    if w.is_missing(w.g.field(i, "ty")) or "ty" not in w.implied.get(i, ()):
         return doc
     return call("typed", doc, call("type_of", body))
 
@@ -274,14 +274,14 @@ def _function(w: Writer, i: Id) -> Doc:
     g = w.g
     params, body, ret, attrs = (g.field(i, f) for f in ("params", "body", "ret_ty", "attrs"))
     result = operand(w, g.field(body, "body"))
-    untold = w.untold.get(i, ())
+    implied = w.implied.get(i, ())
     parts = [
         w.array(params),
         call("relax.SeqExpr", w.array(g.field(body, "blocks")), result),
-        call("type_of", result) if "ret_ty" in untold else w.e(ret),
+        call("type_of", result) if "ret_ty" in implied else w.e(ret),
         str(g.field(i, "is_pure")),
     ]
-    if "attrs" not in untold:
+    if "attrs" not in implied:
         parts.append(w.e(attrs))
     elif g.field(i, "is_pure"):
         parts.pop()
@@ -337,4 +337,4 @@ EMITTERS: Mapping[str, Emitter] = {
     "ir.IRModule": _module,
 }
 
-SAYS_TYPE = frozenset({"ir.Var", "relax.expr.DataflowVar", "relax.expr.MatchCast"})
+WRITES_TYPE = frozenset({"ir.Var", "relax.expr.DataflowVar", "relax.expr.MatchCast"})

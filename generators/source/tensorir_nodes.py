@@ -136,9 +136,9 @@ def _prim_func(w: Writer, i: Id) -> Doc:
     params = g.items(g.field(i, "params"))
     args = [w.array(g.field(i, "params")), w.e(g.field(i, "body"))]
     ret = g.field(i, "ret_type")
-    if "ret_type" not in w.untold.get(i, ()):
+    if "ret_type" not in w.implied.get(i, ()):
         args.append(keyword("ret_type", w.e(ret)))
-    if "attrs" not in w.untold.get(i, ()):
+    if "attrs" not in w.implied.get(i, ()):
         args.append(keyword("attrs", w.e(g.field(i, "attrs"))))
     buffers = any(g.kinds[k] == "tirx.BufferType" for k in map(w.type_of, params) if k is not None)
     return call("prim_func" if buffers else "tirx.PrimFunc", *args)
@@ -162,7 +162,7 @@ EMITTERS: Mapping[str, Emitter] = {
     "tirx.PrimFunc": _prim_func,
 }
 
-SAYS_TYPE = frozenset({"ir.IntImm", "ir.FloatImm"})
+WRITES_TYPE = frozenset({"ir.IntImm", "ir.FloatImm"})
 
 
 # What follows from the constructors, and so is not written
@@ -250,7 +250,7 @@ def _prim_func_plan(w: Writer, i: Id) -> None:
     if _is_signature(w, i):
         w.derive(i, 1 + len(w.owners.get(i, ())))
     else:
-        w.untold.pop(i, None)
+        w.implied.pop(i, None)
         w.raw.add(i)
 
 

@@ -18,7 +18,7 @@ def _constant(w: Writer, i: Id) -> Doc:
     if w.g.kinds[value] == "DataType":
         return call("dtype_value", quoted(w.g.data[value]))
     array = _array(w.g.data[value]) if w.mentions[value] == 1 else None
-    if "ty" not in w.untold.get(i, ()):
+    if "ty" not in w.implied.get(i, ()):
         data = w.e(value) if array is None else call("tvm.runtime.tensor", _array_text(array))
         return call("constant", data, w.e(w.g.field(i, "ty")))
     if array is None:
@@ -122,4 +122,4 @@ EMITTERS: Mapping[str, Emitter] = {
     "target.Target": lambda w, i: call("tvm.target.Target", _target_config(w, i)),
 }
 
-SAYS_TYPE = frozenset({"ir.StringImm", "ir.GenericConst"})
+WRITES_TYPE = frozenset({"ir.StringImm", "ir.GenericConst"})

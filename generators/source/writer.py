@@ -1,4 +1,4 @@
-"""Turning a node graph into statements: what is named, what is inlined, which types go unsaid."""
+"""Turning a node graph into statements: what is named or inlined, which types are implied."""
 
 import itertools
 import keyword as python_keywords
@@ -49,9 +49,9 @@ class Writer:
     """The state of one translation.
 
     `plans` find out, for a kind of node, which fields follow from its constructor or its place;
-    they run first, parents before children. `emitters` then give the constructor call; `says_type`
-    are the kinds whose call includes the node's type. The type of any other expression is set
-    afterwards, unless it is implied. What has no emitter, or is `raw`, is made field by field.
+    they run first, parents before children. `emitters` then give the constructor call. The kinds of
+    `writes_type` have their type in that call; the type of any other expression is set afterwards,
+    unless it is implied. What has no emitter, or is `raw`, is made field by field.
     """
 
     def __init__(
@@ -59,28 +59,28 @@ class Writer:
         graph: Graph,
         plans: Mapping[str, Plan],
         emitters: Mapping[str, Emitter],
-        says_type: frozenset[str],
+        writes_type: frozenset[str],
         stale_names: Collection[str] = (),
     ) -> None:
         self.g = graph
         self.plans = plans
         self.emitters = emitters
-        self.says_type = says_type
+        self.writes_type = writes_type
         self.stale_names = stale_names  # functions whose type their constructor does not give
         self.docs: list[Doc | None] = [None] * len(graph.kinds)
         self.lines: list[str] = []
         self.taken: set[str] = set()
         self.suffixes: dict[str, int] = {}  # the last number tried behind a name
         self.names: dict[Id, str] = {}
-        self.references = self._count_references(told_only=False)
-        self.untold: dict[Id, frozenset[str]] = {}  # fields that follow from something else
+        self.references = self._count_references(mentioned_only=False)
+        self.implied: dict[Id, frozenset[str]] = {}  # fields that follow from something else
         self.parts: dict[Id, list[Id]] = {}  # what a node's text mentions, if not its fields
         self.raw: set[Id] = set()
         self.forced: set[Id] = set()  # named although mentioned once
         self.attributed: set[Id] = set()  # calls whose own text includes their attributes
         self.bound: set[Id] = set()  # values whose type is set with their binding
         self.relaxed: set[Id] = set()  # variables that stand for Relax values
-        self.spoken: set[Id] = set()  # expressions whose own call includes the type
+        self.typed: set[Id] = set()  # expressions whose own call includes the type
         self.hints: dict[Id, str] = {}
         self.mentions: list[int] = []
         self.owners: dict[Id, list[Id]] = {}  # function -> its global variables
@@ -193,7 +193,7 @@ class Writer:
 
     def imply(self, i: Id, *fields: str) -> None:
         """State that these fields of the node need not be written."""
-        self.untold[i] = self.untold.get(i, frozenset()) | frozenset(fields)
+        self.implied[i] = self.implied.get(i, frozenset()) | frozenset(fields)
 
     def derive(self, i: Id, parents: int = 1) -> None:
         """State that the constructor gives the node its type.
@@ -216,7 +216,7 @@ class Writer:
             plan = self.plans.get(self.g.kinds[i])
             if plan is not None and self.references[i]:
                 plan(self, i)
-        self.mentions = self._count_references(told_only=True)
+        self.mentions = self._count_references(mentioned_only=True)
         for i, count in enumerate(self.mentions):
             if count > 1 or (count and self.g.kinds[i] not in _ON_DEMAND) or i in self.forced:
                 self.e(i)
@@ -236,25 +236,25 @@ class Writer:
             for gv in variables
         ]
 
-    def _count_references(self, *, told_only: bool) -> list[int]:
+    def _count_references(self, *, mentioned_only: bool) -> list[int]:
         g = self.g
         counts = [0] * len(g.kinds)
         counts[g.root] = 1
         for i in range(g.root, -1, -1):
-            if not counts[i] or (told_only and i in self.donors):
+            if not counts[i] or (mentioned_only and i in self.donors):
                 continue
             # A value is written out at each of its places, and so are its parts.
             times = counts[i] if g.kinds[i] in VALUES else 1
-            untold = self.untold.get(i) if told_only else None
-            if told_only and i in self.parts:
+            implied = self.implied.get(i) if mentioned_only else None
+            if mentioned_only and i in self.parts:
                 for child in self.parts[i]:
                     counts[child] += times
-            elif untold is None:
+            elif implied is None:
                 for child in g.children(i):
                     counts[child] += times
             else:
                 for name, child, is_index in g.fields(i):
-                    if is_index and name not in untold:
+                    if is_index and name not in implied:
                         counts[child] += times
         return counts
 
@@ -292,11 +292,11 @@ class Writer:
 
     def _needs_type(self, i: Id) -> bool:
         kind, data = self.g.kinds[i], self.g.data[i]
-        if kind not in self.emitters or kind in self.says_type or not isinstance(data, dict):
+        if kind not in self.emitters or kind in self.writes_type or not isinstance(data, dict):
             return False
-        if i in self.raw or i in self.spoken:
+        if i in self.raw or i in self.typed:
             return False
-        return "ty" in data and "ty" not in self.untold.get(i, ())
+        return "ty" in data and "ty" not in self.implied.get(i, ())
 
     def name(self, i: Id) -> str:
         """The Python variable of the node."""

@@ -6,29 +6,16 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
-from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
-from .common import REWRITING
+from .common import REWRITING, one_of
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""
 
 NOTHING_COMBINED = "CombineParallelMatmul(check=lambda *_: False)"
-
-
-def _combine_parallel_matmul(c: Choices, mod: tvm.IRModule) -> PassCall:
-    return PassCall(
-        c.pick(
-            [
-                "CombineParallelMatmul()",
-                "CombineParallelMatmul(check=lambda x, rhs, bias, bindings: len(rhs) > 2)",
-                NOTHING_COMBINED,
-            ]
-        )
-    )
 
 
 def _filtered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -98,7 +85,11 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="CombineParallelMatmul",
-        variants=_combine_parallel_matmul,
+        variants=one_of(
+            "CombineParallelMatmul()",
+            "CombineParallelMatmul(check=lambda x, rhs, bias, bindings: len(rhs) > 2)",
+            NOTHING_COMBINED,
+        ),
         stages=OPERATORS,
         post=_filtered,
         exemptions=(MORE_TO_REWRITE,),

@@ -169,10 +169,6 @@ def _merged(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
     return None
 
 
-def _right_merging(call: PassCall) -> tvm.transform.Pass:
-    return merge_composite_functions()
-
-
 def _calls_composite(func: relax.Function, functions: dict[str, relax.Function]) -> bool:
     """In a dataflow block: FuseOpsByPattern "only operates within dataflow blocks" (docstring)."""
     blocks = nodes(func, relax.DataflowBlock)
@@ -253,10 +249,6 @@ def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     return PassCall(f"SplitCallTIRByPattern([{pattern}], lambda matches: {code})", imports=IMPORTS)
 
 
-def _names_library(mod: tvm.IRModule, call: PassCall) -> bool:
-    return FIRST_MATCHED in call.expr
-
-
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: only what matched is replaced by a call of an ExternFunc."""
     packed = [len(calls_of(mod, "relax.call_dps_packed")) for mod in (before, after)]
@@ -298,7 +290,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,
-        reference=Reference(_right_merging, unique=False),
+        reference=Reference(lambda call: merge_composite_functions(), unique=False),
         exemptions=(
             Exemption(
                 "functions",
@@ -343,7 +335,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "renaming",
                 "an external function is called as the PrimFunc was, in its source text too",
                 "docstring: what matched is replaced with an ExternFunc call, which needs a name",
-                _names_library,
+                when=lambda mod, call: FIRST_MATCHED in call.expr,
             ),
         ),
         cost=0.5,

@@ -11,7 +11,7 @@ from ...generators.rewrite.nodes import reachable, references
 from ..contract import Exemption, PassContract
 from ..inspect import bindings_of, blocks_of, is_public, nodes, relax_functions
 from ..passcall import PassCall
-from .common import PURE, argument, kind, named_functions, spelled, without_dataflow
+from .common import PURE, argument, kind, named_functions, one_of, spelled, without_dataflow
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -84,10 +84,6 @@ def _has_unused(seq: relax.SeqExpr) -> bool:
     )
 
 
-def _eliminate_common_subexpr(c: Choices, mod: tvm.IRModule) -> PassCall:
-    return PassCall(spelled("EliminateCommonSubexpr", call_only=c.pick([None, True])))
-
-
 def _no_common_calls(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: common subexpressions within functions are eliminated (looked at by block)."""
     for block in (block for _, func in relax_functions(after) for block in blocks_of(func)):
@@ -109,10 +105,6 @@ def _may_be_common(value: relax.Expr) -> bool:
         and not (isinstance(value.op, tvm.ir.Op) and value.op.get_attr("TAllocator"))
         and not relax.analysis.contains_impure_call(value)
     )
-
-
-def _convert_to_dataflow(c: Choices, mod: tvm.IRModule) -> PassCall:
-    return PassCall(spelled("ConvertToDataflow", min_size=c.pick([None, 1, 3])))
 
 
 def _converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -189,7 +181,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="EliminateCommonSubexpr",
-        variants=_eliminate_common_subexpr,
+        variants=one_of("EliminateCommonSubexpr()", "EliminateCommonSubexpr(call_only=True)"),
         stages=PURE,
         post=_no_common_calls,
         exemptions=(
@@ -206,7 +198,11 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ConvertToDataflow",
-        variants=_convert_to_dataflow,
+        variants=one_of(
+            "ConvertToDataflow()",
+            "ConvertToDataflow(min_size=1)",
+            "ConvertToDataflow(min_size=3)",
+        ),
         stages=PURE,
         post=_converted,
         exemptions=(

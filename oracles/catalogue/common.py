@@ -31,7 +31,7 @@ DEAD_CODE = Exemption(
 )
 
 
-def always(*expressions: str) -> Variants:
+def one_of(*expressions: str) -> Variants:
     """One of these expressions, the first being the simplest."""
     calls = [PassCall(expression) for expression in expressions]
 

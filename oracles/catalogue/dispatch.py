@@ -17,7 +17,7 @@ from ..contract import Exemption, PassContract, Post, Reference, Rejection
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .common import DEAD_CODE, always, spelled
+from .common import DEAD_CODE, one_of
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -42,10 +42,6 @@ def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -
 
 def _device(expr: relax.Expr) -> relax.VDevice | None:
     return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
-
-
-def _right_devices(call: PassCall) -> tvm.transform.Pass:
-    return realize_vdevice(documented_only=True)
 
 
 def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall | None:
@@ -81,11 +77,6 @@ def _vdevice_updated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 SORT_AND_SCAN = frozenset(
     f"relax.{op}" for op in ("argsort", "bucketize", "cumprod", "cumsum", "sort", "topk")
 )
-
-
-def _dispatch_sort_scan(c: Choices, mod: tvm.IRModule) -> PassCall:
-    bits = c.pick([None, None, 32, 64])
-    return PassCall(spelled("relax.backend.DispatchSortScan", index_bits=bits))
 
 
 def _dispatched(*ops: str) -> Post:
@@ -171,7 +162,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="RealizeVDevice",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         post=_hints_realized,
-        reference=Reference(_right_devices, unique=True),
+        reference=Reference(lambda call: realize_vdevice(documented_only=True), unique=True),
         rejections=(
             Rejection(
                 r"The target VDevice in the GlobalInfos was not found"
@@ -206,7 +197,12 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="DispatchSortScan",
-        variants=_dispatch_sort_scan,
+        variants=one_of(
+            "relax.backend.DispatchSortScan()",
+            "relax.backend.DispatchSortScan()",
+            "relax.backend.DispatchSortScan(index_bits=32)",
+            "relax.backend.DispatchSortScan(index_bits=64)",
+        ),
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_dispatched(*SORT_AND_SCAN),
         rejections=(UNKNOWN_SHAPE,),
@@ -214,7 +210,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="DispatchSampling",
-        variants=always("relax.backend.DispatchSampling()"),
+        variants=one_of("relax.backend.DispatchSampling()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_dispatched("relax.multinomial_from_uniform"),
         rejections=(

@@ -25,7 +25,7 @@ from ..inspect import (
 from ..passcall import PassCall
 from ..reference.attach_global_symbol import attach_global_symbol
 from ..structural.lowering_gaps import LOWERED_BY
-from .common import always, argument
+from .common import argument, one_of
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
 
@@ -186,14 +186,6 @@ def _prefixed(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
     return None
 
 
-def _right_symbols(call: PassCall) -> tvm.transform.Pass:
-    return attach_global_symbol()
-
-
-def _has_system_lib_prefix(mod: tvm.IRModule, call: PassCall) -> bool:
-    return bool(mod.attrs and mod.attrs.get("system_lib_prefix"))
-
-
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ToNonDataflow",
@@ -236,7 +228,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="VMShapeLower",
-        variants=always("VMShapeLower()", "VMShapeLower(emit_err_ctx=False)"),
+        variants=one_of("VMShapeLower()", "VMShapeLower(emit_err_ctx=False)"),
         stages=(Stage.BUILTINS_LOWERED,),
         relation=Relation.LOWERED,
         post=_shapes_lowered,
@@ -267,13 +259,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="AttachGlobalSymbol",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
-        reference=Reference(_right_symbols, unique=True),
+        reference=Reference(lambda call: attach_global_symbol(), unique=True),
         exemptions=(
             Exemption(
                 "idempotent",
                 "each run puts the module's system_lib_prefix before the names of PrimFuncs",
                 "tvm/ir/module.h, kSystemLibPrefix: passes put it before the names",
-                when=_has_system_lib_prefix,
+                when=lambda mod, call: bool(mod.attrs and mod.attrs.get("system_lib_prefix")),
             ),
             Exemption(
                 "functions",

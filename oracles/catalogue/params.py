@@ -20,6 +20,7 @@ from .common import (
     PURE,
     argument,
     named_functions,
+    one_of,
     positional,
     spelled,
 )
@@ -129,17 +130,7 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
     return None
 
 
-def _right_lifting(call: PassCall) -> tvm.transform.Pass:
-    return lift_transform_params(argument(call, "shared_transform") or False)
-
-
 # BundleModelParams, LazyGetInput, LazySetOutput, LazyTransformParams
-
-
-def _bundle_model_params(c: Choices, mod: tvm.IRModule) -> PassCall:
-    return PassCall(
-        spelled("BundleModelParams", param_tuple_name=c.pick([None, "params", "weights"]))
-    )
 
 
 def _bundled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -323,14 +314,6 @@ def _vars_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     return None
 
 
-# UpdateParamType
-
-
-def _update_param_type(c: Choices, mod: tvm.IRModule) -> PassCall:
-    function = c.pick(["lambda var: var.ty", "lambda var: None"])
-    return PassCall(f"UpdateParamType({function})")
-
-
 # ExpandTupleArguments, RemoveUnusedParameters, RemoveUnusedOutputs
 
 
@@ -429,7 +412,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_weights,
         relation=Relation.LIFTED_PARAMS,
         post=_lifted,
-        reference=Reference(_right_lifting, unique=False),
+        reference=Reference(
+            lambda call: lift_transform_params(argument(call, "shared_transform") or False),
+            unique=False,
+        ),
         rejections=(
             Rejection("MatchCast is not supported in global lifting", "the message itself"),
         ),
@@ -448,7 +434,11 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="BundleModelParams",
-        variants=_bundle_model_params,
+        variants=one_of(
+            "BundleModelParams()",
+            "BundleModelParams(param_tuple_name='params')",
+            "BundleModelParams(param_tuple_name='weights')",
+        ),
         stages=PURE,
         requires=_without_weights,
         relation=Relation.BUNDLED_PARAMS,
@@ -553,7 +543,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="UpdateParamType",
-        variants=_update_param_type,
+        variants=one_of("UpdateParamType(lambda var: var.ty)", "UpdateParamType(lambda var: None)"),
         stages=PURE,
         cost=0.3,
     ),

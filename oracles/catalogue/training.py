@@ -89,10 +89,6 @@ def _inputs_converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
     return None
 
 
-def _renames_inputs(mod: tvm.IRModule, call: PassCall) -> bool:
-    return argument(call, "fp16_input_names") is not None
-
-
 # Gradient
 
 IEEE = ("float16", "float32", "float64")
@@ -183,7 +179,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "signature",
                 "the parameters that are named become float16",
                 "docstring: the function signature would change accordingly",
-                _renames_inputs,
+                when=lambda mod, call: argument(call, "fp16_input_names") is not None,
             ),
         ),
         cost=0.4,

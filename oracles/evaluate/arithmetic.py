@@ -150,33 +150,20 @@ def intrinsic(frame: Frame, expr: Call, name: str) -> Any:
         raise Undefined(f"{expr}: {error}") from error
 
 
+_MATH = """
+exp log log2 log10 log1p sqrt sin cos tan tanh erf fmod floor ceil trunc isnan isinf isfinite
+"""
+
 _INTRINSICS: Mapping[str, Callable[..., Any]] = {
+    **{name: getattr(math, name) for name in _MATH.split()},
     "likely": lambda x: x,
     "fabs": abs,
-    "exp": math.exp,
     "exp2": lambda x: 2.0**x,
     "exp10": lambda x: 10.0**x,
-    "log": math.log,
-    "log2": math.log2,
-    "log10": math.log10,
-    "log1p": math.log1p,
-    "sqrt": math.sqrt,
     "rsqrt": lambda x: 1 / math.sqrt(x),
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "tanh": math.tanh,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
-    "erf": math.erf,
     "pow": operator.pow,
-    "fmod": math.fmod,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
     "round": round,
     "nearbyint": round,
-    "isnan": math.isnan,
-    "isinf": math.isinf,
-    "isfinite": math.isfinite,
     "popcount": lambda x: x.bit_count(),
 }

@@ -48,6 +48,7 @@ def evaluate(
 
     Raises:
         Unsupported: an operator or expression that the evaluator does not know; it never guesses.
+        TooLarge: it takes too much time or memory.
         Mismatch: an argument that does not meet its parameter's type, or another check of the
             module that fails.
         Undefined: the module does what has no meaning.
@@ -101,21 +102,7 @@ class Evaluator:
         functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
         /,
     ) -> Any:
-        """The result of a function: ndarrays, numbers, tuples of results, shapes as tuples of int.
-
-        The arguments are not changed. Callables among them are callbacks of the module. A function
-        that gives nothing gives ().
-
-        Args:
-            functions: packed functions that the module may call, by their names.
-
-        Raises:
-            Unsupported: an operator or expression that the evaluator does not know.
-            TooLarge: it takes too much time or memory.
-            Mismatch: an argument that does not meet its parameter's type, or another check of the
-                module that fails.
-            Undefined: the module does what has no meaning.
-        """
+        """The result of a function of the module; see `evaluate`."""
         func = self._mod[name]
         if not isinstance(func, relax.Function):
             raise Unsupported(f"{name} is a {type(func).__name__}")

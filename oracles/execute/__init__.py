@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.relax import vm_build
 
@@ -19,7 +20,6 @@ from .. import keys
 from ..errors import Unsupported
 from ..violation import Violation
 from . import kernels
-from .convert import from_numpy, to_numpy
 from .fork import LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
@@ -122,7 +122,7 @@ def execute(
         for plan in plans:
             allow()
             try:
-                yield "run", _told(plan(run))
+                yield "run", _transferable(plan(run))
             except Exception as error:
                 yield "run", _failure("run", error)
 
@@ -177,10 +177,39 @@ def _machine(mod: tvm.IRModule, mode: str) -> Run:
     return run
 
 
-def _told(result: Any) -> Any:
+def from_numpy(value: Any) -> Any:
+    """An argument for the VM: ndarray to tensor, tuple of int to shape, list or tuple to tuple.
+
+    A function becomes one that the VM can call; it is given NumPy values, and gives some.
+    """
+    if callable(value):
+        return tvm_ffi.convert(lambda *args: from_numpy(value(*map(to_numpy, args))))
+    if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
+        return tvm.runtime.ShapeTuple(value)
+    if isinstance(value, tuple | list):
+        return tuple(map(from_numpy, value))
+    if isinstance(value, int | float):
+        return value
+    return tvm.runtime.tensor(value)
+
+
+def to_numpy(value: Any) -> Any:
+    """A result of the VM: tensors to ndarrays, arrays to tuples, shapes to tuples of int."""
+    if isinstance(value, tvm.runtime.Tensor):
+        return value.numpy()
+    if isinstance(value, tvm.runtime.ShapeTuple):
+        return tuple(int(dim) for dim in value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple | list) or hasattr(value, "__len__"):
+        return tuple(map(to_numpy, value))
+    return value
+
+
+def _transferable(result: Any) -> Any:
     """The result, if it can leave the fork: a closure cannot."""
     if isinstance(result, tuple):
-        return tuple(map(_told, result))
+        return tuple(map(_transferable, result))
     if isinstance(result, tvm.runtime.Object):
         raise Unsupported(f"a result of the type {type(result).__name__}")
     return result

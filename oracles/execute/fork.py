@@ -47,9 +47,9 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
     if pid == 0:
         try:
             os.close(read)
-            _settle_in()
+            _isolate()
             with os.fdopen(write, "wb") as pipe:
-                _tell(work, pipe)
+                _send(work, pipe)
         finally:
             os._exit(0)
     os.close(write)
@@ -62,7 +62,7 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
     return items, None if whole else _end(os.waitstatus_to_exitcode(status))
 
 
-def _tell(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
+def _send(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
     """Each item in a tuple, then an empty one; or the traceback, which is no end of the process."""
     try:
         for item in work():
@@ -73,7 +73,7 @@ def _tell(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
         pickle.dump(traceback.format_exc(), pipe)
 
 
-def _settle_in() -> None:
+def _isolate() -> None:
     """No output, no life much longer than the parent's, no copying of pages."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

@@ -263,10 +263,10 @@ class Plan:
     def _independent(self, loop: Loop) -> bool:
         accesses = self._accesses[loop.first_access : loop.last_access]
         written = {access.buffer for access in accesses if access.write}
-        return all(self._apart(loop, buffer, accesses) for buffer in written)
+        return all(self._disjoint(loop, buffer, accesses) for buffer in written)
 
-    def _apart(self, loop: Loop, buffer: int, accesses: Sequence[Access]) -> bool:
-        """Whether no two iterations meet in a buffer."""
+    def _disjoint(self, loop: Loop, buffer: int, accesses: Sequence[Access]) -> bool:
+        """Whether no two iterations access one element of a buffer."""
         if buffer in self._overlapping:
             return False
         root = self._roots.get(buffer, buffer)
@@ -321,7 +321,7 @@ class Plan:
     def _distance(
         self, loop: Loop, forms: Sequence[Form], without: Mapping[int, int]
     ) -> int | None:
-        """How far apart the numbers may be, apart from the loop's variable and these ones."""
+        """How far the numbers may differ, without the loop's variable and these ones."""
         lowest, highest = [], []
         for form in forms:
             inner = {v: n for v, n in form.terms.items() if self._inside(v, loop)}

@@ -159,22 +159,15 @@ def at(index: Any, size: Any, active: Any = True) -> Any:
     return 0
 
 
+_NUMPY = """
+exp exp2 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh floor ceil trunc abs isnan isinf
+isfinite
+"""
+
 UNARY: Mapping[str, Callable[[Any], Any]] = {
-    "exp": np.exp,
-    "exp2": np.exp2,
+    **{name: getattr(np, name) for name in _NUMPY.split()},
     "exp10": exp10,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
     "rsqrt": rsqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
@@ -183,16 +176,9 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
     "atanh": np.arctanh,
     "erf": erf,
     "sigmoid": sigmoid,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
     "nearbyint": np.rint,
     "round": np.rint,
     "fabs": np.abs,
-    "abs": np.abs,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
     "clz": clz,
     "popcount": popcount,
 }

@@ -1,4 +1,4 @@
-"""Where iterations that must not depend on each other could meet in one element.
+"""Where iterations that must not depend on each other could access one element.
 
 Two kinds of iterations must not: those of loops that are declared parallel or vectorised or are
 bound to blocks of threads, and the instances of a block that differ in its spatial variables
@@ -46,7 +46,7 @@ def variables(expr: Any) -> set[int]:
     return found
 
 
-def meetings(body: Any, keys: Sequence[Any]) -> frozenset[int]:
+def conflicts(body: Any, keys: Sequence[Any]) -> frozenset[int]:
     """Buffers of which two iterations may access one element, unless the indices rule it out.
 
     They do where each variable that distinguishes iterations is, as it is, an index of all
@@ -92,20 +92,20 @@ def meetings(body: Any, keys: Sequence[Any]) -> frozenset[int]:
 
     seen = {root(view) for view in roots}
     written = {root(buffer) for buffer in stores} - own
-    apart = {
+    disjoint = {
         buffer
         for buffer in written
         if keys
         and buffer not in seen
-        and _apart([*stores[buffer], *accesses.get(buffer, ())], keys)
+        and _disjoint([*stores[buffer], *accesses.get(buffer, ())], keys)
     }
-    open_ = written - apart
+    open_ = written - disjoint
     return frozenset(
         buffer for buffer in {*stores, *accesses, *roots, *open_} if root(buffer) in open_
     )
 
 
-def _apart(accesses: Sequence[Sequence[Any]], keys: Sequence[Any]) -> bool:
+def _disjoint(accesses: Sequence[Sequence[Any]], keys: Sequence[Any]) -> bool:
     rows = [[_handle(index) for index in indices] for indices in accesses]
     return all(
         any(all(row[axis] == key.__chandle__() for row in rows) for axis in range(len(rows[0])))

@@ -1,7 +1,7 @@
 """Statements of TensorIR as Python text that checks every access.
 
 A check is left out only where it cannot fail: an index whose bounds are known, a buffer that the
-caller has filled, iterations that provably never meet.
+caller has filled, iterations that provably never conflict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tvm import tirx
 from ..errors import Unsupported
 from .dependence import Plan
 from .expressions import Operation
-from .sanitizer_races import SPATIAL, meetings, spatial, unordered, variables
+from .sanitizer_races import SPATIAL, conflicts, spatial, unordered, variables
 from .statements import REDUCE, Statements
 from .values import INDEX, Storage, Value, dtype_of, is_float
 
@@ -38,7 +38,7 @@ class Site(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """Iterations that must not meet, while their inside is written."""
+    """Iterations that must not conflict, while their inside is written."""
 
     name: str
     keys: tuple[int, ...]
@@ -128,7 +128,7 @@ class Checked(Statements):
             super().while_(stmt)
         self._in_while = outside
 
-    # Iterations that must not meet
+    # Iterations that must not conflict
 
     @contextmanager
     def _watched(self, watch: Watch | None) -> Iterator[None]:
@@ -145,7 +145,7 @@ class Checked(Statements):
             return None
         if self._plan.sound and self._plan.loops[stmt.__chandle__()].kind in ("lanes", "unit"):
             return None
-        buffers = meetings(stmt.body, ())
+        buffers = conflicts(stmt.body, ())
         if stmt.kind == tirx.stmt.ForKind.THREAD_BINDING:
             buffers = frozenset(b for b in buffers if self._is_global(b))
         if not buffers:
@@ -167,7 +167,7 @@ class Checked(Statements):
         keys = spatial(stmt.block)
         if not keys or self._in_while:
             return None
-        buffers = meetings(stmt.block, keys)
+        buffers = conflicts(stmt.block, keys)
         if not buffers:
             return None
         bound: set[int] = set()
@@ -197,8 +197,8 @@ class Checked(Statements):
         texts = [self.vars[handle].text for handle in handles]
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
-    def _apart(self, method: str, storage: Storage, index: str) -> list[str]:
-        """Conditions that no iteration meets another one here."""
+    def _disjoint(self, method: str, storage: Storage, index: str) -> list[str]:
+        """Conditions that no iteration conflicts with another one here."""
         handle = storage.node.__chandle__()
         return [
             f"{w.name}.{method}({self._tuple(w.keys)}, {self._tuple(w.order)}, "
@@ -270,7 +270,7 @@ class Checked(Statements):
         marks = self._marks.get(expr.source.__chandle__())
         if marks is not None:
             checks.append(f"{marks}[{index}]")
-        checks.extend(self._apart("read", storage, index))
+        checks.extend(self._disjoint("read", storage, index))
         text = f"{storage.name}[{index}]"
         if self._indexing and storage.dtype in INDEX:
             text = f"int({text})"
@@ -289,7 +289,7 @@ class Checked(Statements):
         text = value.text
         checks, names, again = self._access(storage, list(stmt.indices))
         index = _index(names)
-        checks.extend(self._apart("write", storage, index))
+        checks.extend(self._disjoint("write", storage, index))
         if checks:
             # A read of the value that fails comes before the write that would.
             text = self.fresh("x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import tirx
@@ -48,8 +48,6 @@ class Storage:
     dtype: str
     shape: tuple[Value, ...]
     node: tirx.Buffer
-    made: int = field(default=0)
-    """How many loops stood around its allocation."""
 
 
 LIMIT = 1 << 31

@@ -34,7 +34,7 @@ from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
-from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.generators.stages import STEPS, Stage, advance, step
 from relaxfuzz.oracles.inspect import calls_of, nodes
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -258,7 +258,10 @@ def test_parameters_go_with_their_arguments(mod: tvm.IRModule) -> None:
 
 
 def test_parameters_go_from_calls_of_the_lowered_stages(mod: tvm.IRModule) -> None:
-    lowered = advance(mod, Stage.REWRITTEN, Stage.TIR_FUSED)
+    lowered = mod
+    for stage in (Stage.IMPERATIVE, Stage.REWRITTEN):
+        for name in STEPS[stage]:
+            lowered = step(lowered, name)
     small = reduced(lowered, text_has("T.exp(A["), drop_kernel_params)
     calls = [c for c in calls_of(small["main"]) if isinstance(c.op, tvm.ir.GlobalVar)]
     assert sorted(len(call.args) for call in calls) == [1, 1, 1, 1, 2]

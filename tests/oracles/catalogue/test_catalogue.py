@@ -13,7 +13,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
-from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.generators.stages import Stage, advance, step
 from relaxfuzz.oracles import catalogue as package
 from relaxfuzz.oracles.catalogue import (
     LEFT_OUT,
@@ -212,7 +212,7 @@ def legalized_although_skipped() -> Sample:
 
 def ungrouped() -> Sample:
     before = advance(Model, Stage.ANNOTATED)
-    after = advance(before, Stage.FUSED, Stage.ANNOTATED)
+    after = step(before, "FuseOps")
     for gvar, func in after.functions_items():
         if isinstance(func, relax.Function) and "Primitive" in func.attrs:
             after = tvm.IRModule({**after.functions, gvar: func.without_attr("Primitive")})
