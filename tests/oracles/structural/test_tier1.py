@@ -212,19 +212,25 @@ def test_only_code_without_meaning_may_be_folded_to_anything() -> None:
     assert check(Case(mod, (PassCall("Normalize()"), random))) == []
 
 
+def nested_and_disabled(runs: PassRuns) -> tuple[Violation | None, Violation | None]:
+    return (
+        composition._unlike(runs.direct, composition._nest(runs), composition.NESTED),
+        composition._unlike(*composition._disable(runs), composition.DISABLED),
+    )
+
+
 def test_nested_and_disabled_passes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = [PassCall("LegalizeOps()"), PassCall("ToNonDataflow()"), PassCall("Normalize()")]
     contract = PassContract(name="Sequential", variants=lambda choices, mod: None)
     runs = PassRuns(module(), calls, contract)
     assert sequential.explanation(runs) is None
-    assert composition._nested(runs) is None
-    assert composition._disabled(runs) is None
+    assert nested_and_disabled(runs) == (None, None)
 
     # A Sequential that forgets its last pass is seen by both.
     real = tvm.transform.Sequential
     monkeypatch.setattr(tvm.transform, "Sequential", lambda passes: real(passes[:-1]))
     broken = PassRuns(module(), [calls[0], calls[2], calls[1]], contract)
-    nested, disabled = composition._nested(broken), composition._disabled(broken)
+    nested, disabled = nested_and_disabled(broken)
     assert nested is not None
     assert nested.key[0] == composition.NESTED
     assert disabled is None or disabled.key[0] == composition.DISABLED
