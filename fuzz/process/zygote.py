@@ -34,16 +34,16 @@ from .hang import HangDetector
 from .journal import Journal
 from .protocol import (
     VERSION,
-    Cancel,
     Death,
     Died,
     Ended,
+    Failed,
     Forked,
     Heartbeat,
     Ready,
     Reply,
-    Request,
     Submit,
+    UnknownJob,
     decode_request,
     encode,
 )
@@ -144,12 +144,18 @@ class Zygote:
             return
         *lines, self._pending = self._pending.split(b"\n")
         for line in lines:
-            self._handle(decode_request(bytes(line), worker.HANDLERS))
+            self._handle(bytes(line))
 
-    def _handle(self, request: Request) -> None:
+    def _handle(self, line: bytes) -> None:
+        try:
+            request = decode_request(line, worker.HANDLERS)
+        except UnknownJob as error:
+            self._reply(Failed(error.id, str(error)))
+            self._reply(Ended(error.id))
+            return
         if isinstance(request, Submit):
             self._fork(request)
-        elif isinstance(request, Cancel):
+        else:
             for child in self._children.values():
                 if child.submit.id == request.id:
                     child.cancelled = True
