@@ -54,7 +54,6 @@ def bisect(
 
     Exit codes: 0 good on all, 1 bad on some, 2 your mistake, or bad on none and other on some.
     """
-
     import dataclasses
     from contextlib import closing
 

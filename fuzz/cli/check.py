@@ -58,7 +58,6 @@ def check(
     exempt: Exempt = None,
 ) -> int:
     """Check passes, or a pipeline, on a module of yours."""
-
     from ..findings.known import Choice
     from ..session.checking import check_module
     from ..user_input.options import Relaxations

@@ -35,7 +35,6 @@ def doctor(
     The first thing to try when something is odd. It works without TVM, too, and with one that
     crashes. Nothing is left behind.
     """
-
     import itertools
     import time
 

@@ -66,7 +66,6 @@ def list_findings(
     json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> int:
     """List the rows of DIR, one for each bug. `list` may be left out."""
-
     from ..report.listing import Filter, list_rows
 
     chosen = Filter(
@@ -94,7 +93,6 @@ def show_finding(
     its own. With --format diff: what the oracle compared, e.g. the module before and after the
     pass. The store of an older relaxfuzz lacks it; then the passes are run once more.
     """
-
     from ..report import listing
 
     return listing.show(out, id, form)
@@ -106,7 +104,6 @@ def merge_findings(
     out: Out = OUT,
 ) -> int:
     """Merge several rows into one, permanently: later runs keep to it."""
-
     from ..report import listing
 
     return listing.merge(out, ids)
@@ -115,7 +112,6 @@ def merge_findings(
 @command("split", of=findings)
 def split_finding(id: Id, out: Out = OUT) -> int:
     """Move a finding into a row of its own, permanently: later runs keep to it."""
-
     from ..report import listing
 
     return listing.split(out, id)
@@ -128,7 +124,6 @@ def note_finding(
     out: Out = OUT,
 ) -> int:
     """Write a note on a row."""
-
     from ..report import listing
 
     return listing.judge(out, id, note=text)
@@ -148,7 +143,6 @@ def judge_finding(
     out: Out = OUT,
 ) -> int:
     """Record a verdict on a row."""
-
     from ..report import listing
 
     return listing.judge(out, id, verdict=verdict)

@@ -89,7 +89,6 @@ def minimize(
 
     This executes the passes, for a finding those that it names (docs/security.md).
     """
-
     from ..minimize.session import Request, run
     from ..user_input.errors import parse_budget
 

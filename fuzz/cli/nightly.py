@@ -64,7 +64,6 @@ def nightly(
 
     Exit codes: 0 nothing new, 1 new findings, 2 user error, 3 relaxfuzz itself failed.
     """
-
     from ..nightly import night
 
     if init:

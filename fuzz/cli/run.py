@@ -62,7 +62,6 @@ def run(
     exempt: Exempt = None,
 ) -> int:
     """Generate modules and check passes on them until the budget is used up."""
-
     import dataclasses
     import random
 

@@ -39,7 +39,6 @@ def watch(
 
     The exit code is 1 if a check failed, else that of the program.
     """
-
     from ..checker.watch import run
     from ..user_input.errors import UserError
 
