@@ -43,9 +43,9 @@ from relaxfuzz.fuzz.cluster.where import Where
 from relaxfuzz.fuzz.output.terminal import columns
 from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import ONE_THREAD, LocalPool
-from relaxfuzz.fuzz.process.protocol import Identity
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
+from relaxfuzz.oracles.violation import Identity
 
 from .dask_processes import Processes
 from .watched import Measured, measured

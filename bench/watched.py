@@ -24,7 +24,6 @@ from relaxfuzz.fuzz.process.protocol import (
     Died,
     Ended,
     Forked,
-    Identity,
     Job,
     Limits,
     Reply,
@@ -32,6 +31,7 @@ from relaxfuzz.fuzz.process.protocol import (
     encode,
 )
 from relaxfuzz.generators.tvm_api import versions
+from relaxfuzz.oracles.violation import Identity
 
 
 @dataclass(slots=True)

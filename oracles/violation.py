@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import tvm
 
@@ -79,6 +82,21 @@ class Violation:
     def blame(self, oracle: str, pass_name: str) -> Violation:
         """The violation of this promise by this pass, or by whom the oracle has blamed already."""
         return dataclasses.replace(self, oracle=oracle, pass_name=self.pass_name or pass_name)
+
+
+Identity: TypeAlias = tuple[str, str, tuple[str, ...], str]
+"""Oracle, pass, key and place of a violation: they identify a bug within one TVM build."""
+
+
+def identity(violation: Violation) -> Identity:
+    """What identifies the violation within this TVM build."""
+    return violation.oracle, violation.pass_name, violation.key, violation.place
+
+
+@functools.lru_cache(10_000)
+def mark(identity: Identity) -> str:
+    """A short text that stands for an identity."""
+    return hashlib.sha256(repr(identity).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 Journal = Callable[[str], None]

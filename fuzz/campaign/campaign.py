@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ...generators.ops import table as operators
 from ...oracles.passcall import PassCall
+from ...oracles.violation import identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
@@ -28,8 +29,6 @@ from ..process.protocol import (
     Position,
     Reply,
     Result,
-    identity,
-    mark,
 )
 from ..process.targets import Origin, Target
 from ..user_input.errors import UserError

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...oracles.passcall import PassCall
-from ...oracles.violation import Violation
+from ...oracles.violation import Identity, Violation
 from ..findings.finding import Finding
 from ..process.executor import Member
-from ..process.protocol import Identity, Position
+from ..process.protocol import Position
 from ..process.targets import Origin, PassStats
 from .state import State
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..process.protocol import Identity
+from ...oracles.violation import Identity
 from ..process.targets import PassStats
 
 LEAST = 1 / 3

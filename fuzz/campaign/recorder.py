@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
+from ...oracles.violation import Identity
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run, Runs, Sample, sampled
-from ..process.protocol import Identity
 from ..process.serialize import parse, plain, typed
 from .campaign import CampaignConfig
 from .events import Finished

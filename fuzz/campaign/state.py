@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ...oracles.violation import Identity
 from ..process.block import ModuleDone
-from ..process.protocol import Identity
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats
 from . import plateau

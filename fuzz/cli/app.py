@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 import typer.core
@@ -16,6 +17,8 @@ from ..output.readable import message
 from ..system.disk_failure import watched
 from ..user_input.errors import RelaxfuzzError, UserError
 from ..user_input.options import EXEMPT_INSTEAD
+
+F = TypeVar("F", bound=Callable[..., int])
 
 REPLACED = {
     **{f"--{old}": f"--exempt {oracle}" for old, oracle in EXEMPT_INSTEAD.items()},
@@ -56,12 +59,30 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
-    """Run a command and exit with its code.
+def command(
+    name: str | None = None, *, of: typer.Typer = app, tvm: bool = True, **settings: Any
+) -> Callable[[F], F]:
+    """Make a command of a function that returns the exit code.
 
     Args:
+        of: the group that it belongs to.
         tvm: whether the command needs a working TVM.
+        settings: those of `typer.Typer.command`.
     """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def run(*args: Any, **options: Any) -> None:
+            finish(lambda: function(*args, **options), tvm=tvm)
+
+        of.command(name, **settings)(run)
+        return function
+
+    return decorate
+
+
+def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
+    """Run a command and exit with its code; see `command`."""
     from ...generators.tvm_api import TVMUnsupported, require_tvm
 
     try:

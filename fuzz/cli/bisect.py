@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import Json, Workers
 
 if TYPE_CHECKING:
     from ..bisect.bisect import Trial, Verdict
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz bisect relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz bisect corpus/found/take-nan-without-axis.py --tvm 0.26.0,0.27.0.post1\n\n"
@@ -43,7 +44,7 @@ def bisect(
     ] = False,
     workers: Workers = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Show on which versions of TVM a finding fails, and which is the first bad one.
 
     Each version gets an environment of its own, installed from your package index and kept in
@@ -53,27 +54,7 @@ def bisect(
 
     Exit codes: 0 good on all, 1 bad on some, 2 your mistake, or bad on none and other on some.
     """
-
-    def command() -> int:
-        return _run(finding, tvm, workers or cores(), recreate=recreate, as_json=json)
-
-    finish(command)
-
-
-def _run(
-    path: Path, versions: list[str] | None, workers: int, *, recreate: bool, as_json: bool
-) -> int:
-    """Run a finding's reproducer under each version, and keep the first bad one in its store.
-
-    Returns:
-        1 if the finding fails on any version, else 2 if any version is inconclusive, else 0.
-
-    Raises:
-        UserError: there is no finding, or `versions` are none.
-        KeyboardInterrupt: the user interrupted it.
-    """
     import dataclasses
-    import json
     from contextlib import closing
 
     from rich.console import Console
@@ -85,8 +66,8 @@ def _run(
     from ..session.interrupt import Interrupt
     from ..system.subprocesses import Stopped, Subprocesses
 
-    one, script = item(path)
-    chosen = choices(versions or list(FFI))
+    one, script = item(finding)
+    chosen = choices(tvm or list(FFI))
     interrupt = Interrupt()
     with interrupt.caught(), closing(display(Console(stderr=True))) as progress:
         bisection = Bisection(
@@ -96,7 +77,7 @@ def _run(
             progress.progress,
             fails_with=None if one.entry is None else one.entry.fails_with,
             recreate=recreate,
-            workers=workers,
+            workers=workers or cores(),
         )
         try:
             verdict = bisection.run()
@@ -106,10 +87,10 @@ def _run(
     if one.finding is not None and first is not None:
         with Store(one.path, create=False, write=True) as store:
             store.put(dataclasses.replace(one.finding, first_bad=first.release))
-    if as_json:
+    if json:
         for trial in verdict.trials:
-            print(json.dumps(_event(verdict, trial)))
-        print(json.dumps(_summary(verdict, asked=len(chosen))))
+            print(jsonlib.dumps(_event(verdict, trial)))
+        print(jsonlib.dumps(_summary(verdict, asked=len(chosen))))
     else:
         _print_table(verdict)
         print(_conclusion(verdict, asked=len(chosen)))

@@ -6,12 +6,11 @@ import dataclasses
 import json as jsonlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import Json, KnownFolders, NoKnown, Workers
 
 if TYPE_CHECKING:
@@ -25,68 +24,12 @@ MODULES = 12
 """Generated modules for which the listed variants of passes are drawn."""
 
 
-@app.command()
-def passes(json: Json = False) -> None:
-    """List the passes of the catalogue, with what they promise and their exemptions."""
-    finish(lambda: _list_passes(json=json))
-
-
-@app.command()
-def ops(json: Json = False) -> None:
-    """List the operators that generated modules are made of."""
-    finish(lambda: _list_ops(json=json))
-
-
-@app.command(
-    epilog="Examples:\n\n"
-    "  relaxfuzz known\n\n"
-    "  relaxfuzz known LiftTransformParams --verify\n\n"
-    "  relaxfuzz known --prune"
-)
-def known(
-    passes: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...",
-            help="Only known bugs of these passes, operators, ...",
-            show_default=False,
-        ),
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Run their reproducers: do they still fail?")
-    ] = False,
-    known: KnownFolders = None,
-    no_known: NoKnown = False,
-    prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune", help="Verify, and mark those of your own that no longer fail as fixed."
-        ),
-    ] = False,
-    workers: Workers = None,
-    json: Json = False,
-) -> None:
-    """List the known bugs of the installed TVM, which a run counts but does not report again.
-
-    Exit codes: 0 all fail as recorded, 1 one that was run does not, 2 user error.
-    """
-    finish(
-        lambda: _list_known(
-            passes or (),
-            tuple(known or ()),
-            workers or cores(),
-            shipped=not no_known,
-            verified=verify or prune,
-            prune=prune,
-            json=json,
-        )
-    )
-
-
 # Passes
 
 
-def _list_passes(*, json: bool) -> int:
+@command()
+def passes(json: Json = False) -> int:
+    """List the passes of the catalogue, with what they promise and their exemptions."""
     from ...oracles.catalogue import LEFT_OUT, catalogue
 
     variants = _variants()
@@ -165,7 +108,9 @@ def _stages(contract: PassContract) -> str:
 # Operators
 
 
-def _list_ops(*, json: bool) -> int:
+@command()
+def ops(json: Json = False) -> int:
+    """List the operators that generated modules are made of."""
     from ...generators.ops import table
 
     if json:
@@ -197,32 +142,52 @@ def _list_ops(*, json: bool) -> int:
 # Known bugs
 
 
-def _list_known(
-    names: Sequence[str],
-    folders: tuple[Path, ...],
-    workers: int,
-    *,
-    shipped: bool,
-    verified: bool,
-    prune: bool,
-    json: bool,
+@command(
+    epilog="Examples:\n\n"
+    "  relaxfuzz known\n\n"
+    "  relaxfuzz known LiftTransformParams --verify\n\n"
+    "  relaxfuzz known --prune"
+)
+def known(
+    passes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Only known bugs of these passes, operators, ...",
+            show_default=False,
+        ),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run their reproducers: do they still fail?")
+    ] = False,
+    known: KnownFolders = None,
+    no_known: NoKnown = False,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune", help="Verify, and mark those of your own that no longer fail as fixed."
+        ),
+    ] = False,
+    workers: Workers = None,
+    json: Json = False,
 ) -> int:
-    """List the bugs that are expected on this TVM; 1 if a reproducer no longer fails.
+    """List the known bugs of the installed TVM, which a run counts but does not report again.
 
-    Raises:
-        UserError: a folder has no records of known bugs, or none has this name.
+    Exit codes: 0 all fail as recorded, 1 one that was run does not, 2 user error.
     """
     from ...generators.tvm_api import versions
     from ..findings import known as knowns
     from ..user_input.errors import UserError, near
 
-    expected = knowns.Choice(folders=folders, shipped=shipped).load(versions()["tvm"])
+    choice = knowns.Choice(folders=tuple(known or ()), shipped=not no_known)
+    expected = choice.load(versions()["tvm"])
+    verified = verify or prune
     blamed = {name for each in expected.knowns for name in each.passes}
-    for name in names:
+    for name in passes or ():
         if name not in blamed:
             raise UserError(f"no bug of {name!r} is known{near(name, sorted(blamed))}")
-    listed = expected.unseen(names or None)
-    outcomes = _verify(listed, workers) if verified else {}
+    listed = expected.unseen(passes or None)
+    outcomes = _verify(listed, workers or cores()) if verified else {}
     status = {each: _status(outcomes.get(each)) for each in listed}
     if json:
         for each in listed:

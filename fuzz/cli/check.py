@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import (
     OUT,
     Exempt,
@@ -23,7 +23,7 @@ from .options import (
 )
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz check model.json\n\n"
     "  relaxfuzz check model.py FuseOps 'ConvertToDataflow(min_size=1)'\n\n"
@@ -56,25 +56,21 @@ def check(
     known_update: KnownUpdate = False,
     like: Like = None,
     exempt: Exempt = None,
-) -> None:
+) -> int:
     """Check passes, or a pipeline, on a module of yours."""
+    from ..findings.known import Choice
+    from ..session.checking import check_module
+    from ..user_input.options import Relaxations
 
-    def command() -> int:
-        from ..findings.known import Choice
-        from ..session.checking import check_module
-        from ..user_input.options import Relaxations
-
-        return check_module(
-            module,
-            tuple(passes or ()),
-            pipeline=pipeline,
-            stage=at,
-            oracles=tuple(oracle) if oracle else None,
-            own=Relaxations(like=like, exempt=tuple(exempt or ())),
-            workers=workers or cores(),
-            out=out,
-            knowns=Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
-            as_json=json,
-        )
-
-    finish(command)
+    return check_module(
+        module,
+        tuple(passes or ()),
+        pipeline=pipeline,
+        stage=at,
+        oracles=tuple(oracle) if oracle else None,
+        own=Relaxations(like=like, exempt=tuple(exempt or ())),
+        workers=workers or cores(),
+        out=out,
+        knowns=Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+        as_json=json,
+    )

@@ -5,23 +5,23 @@ Imports no TVM: it may be what is wrong.
 
 from __future__ import annotations
 
-from pathlib import Path
+import json as jsonlib
 from typing import TYPE_CHECKING
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import OUT, Cluster, Json, Out, Scheduler, Workers
 
 if TYPE_CHECKING:
-    from ..cluster.where import Where
     from ..doctor.environment import Line
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz doctor\n\n"
     "  relaxfuzz doctor --out /data/relaxfuzz --workers 16\n\n"
     "  relaxfuzz doctor --scheduler tcp://10.0.0.7:8786\n\n"
-    "Exit codes: 0 fit, 2 something in the environment is unfit, 3 a fault of relaxfuzz."
+    "Exit codes: 0 fit, 2 something in the environment is unfit, 3 a fault of relaxfuzz.",
+    tvm=False,
 )
 def doctor(
     out: Out = OUT,
@@ -29,38 +29,22 @@ def doctor(
     scheduler: Scheduler = None,
     cluster: Cluster = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Check what in this environment is fit, and prove it by faults that must be found.
 
     The first thing to try when something is odd. It works without TVM, too, and with one that
     crashes. Nothing is left behind.
     """
-
-    def command() -> int:
-        from ..cluster.where import asked
-
-        return _run(out, workers or cores(), asked(scheduler, cluster), as_json=json)
-
-    finish(command, tvm=False)
-
-
-def _run(out: Path, workers: int, where: Where | None, *, as_json: bool) -> int:
-    """Check everything, print a line for each part, and judge.
-
-    Args:
-        where: a cluster that is checked too, and runs the self-test.
-
-    Returns:
-        0: fit, and the faults of the self-test were found; 2: the user has something to repair;
-        3: the user has not, and yet the faults were not found.
-    """
     import itertools
     import time
 
+    from ..cluster.where import asked
     from ..doctor import environment, with_tvm
     from ..doctor.environment import Verdict
 
     began = time.monotonic()
+    workers = workers or cores()
+    where = asked(scheduler, cluster)
     arguments = [str(workers)]
     if where is not None:
         scheduler = where.scheduler if where.file is None else str(where.file.absolute())
@@ -70,22 +54,21 @@ def _run(out: Path, workers: int, where: Where | None, *, as_json: bool) -> int:
         environment.lines(out, workers, cores()), with_tvm.lines(*arguments)
     ):
         found.append(line)
-        _print(line, as_json)
+        _print(line, json)
     if not any(line.part.startswith(with_tvm.SELF_TEST) for line in found):
         advice = "repair the problems above first"
         found.append(environment.problem(with_tvm.SELF_TEST, "could not be tried", advice))
-        _print(found[-1], as_json)
+        _print(found[-1], json)
     problems = [line.part for line in found if line.verdict is Verdict.PROBLEM]
     warnings = sum(line.verdict is Verdict.WARNING for line in found)
     ours = all(part.startswith(with_tvm.SELF_TEST) for part in problems)
     code = 0 if not problems else 3 if ours else 2
-    _print_summary(code, len(problems), warnings, time.monotonic() - began, as_json)
+    _print_summary(code, len(problems), warnings, time.monotonic() - began, json)
     return code
 
 
 def _print(line: Line, as_json: bool) -> None:
     import dataclasses
-    import json
 
     from rich.table import Table
     from rich.text import Text
@@ -93,7 +76,7 @@ def _print(line: Line, as_json: bool) -> None:
     from ..output.terminal import results
 
     if as_json:
-        print(json.dumps({"event": "line", **dataclasses.asdict(line)}), flush=True)
+        print(jsonlib.dumps({"event": "line", **dataclasses.asdict(line)}), flush=True)
         return
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=7)
@@ -110,13 +93,11 @@ def _print(line: Line, as_json: bool) -> None:
 
 
 def _print_summary(code: int, problems: int, warnings: int, seconds: float, as_json: bool) -> None:
-    import json
-
     from ..output.terminal import counted
 
     if as_json:
         summary = {"event": "summary", "fit": code == 0, "problems": problems, "warnings": warnings}
-        print(json.dumps({**summary, "seconds": round(seconds, 1)}), flush=True)
+        print(jsonlib.dumps({**summary, "seconds": round(seconds, 1)}), flush=True)
         return
     text = {
         0: "Fit: the faults of the self-test were found.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import app, finish
+from .app import command
 from .options import Json, Module
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _LOCATE, _BUILD = "locate ", "build"
 """The steps in the journal of the process that are not steps of the pipeline."""
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz explain model.json\n\n"
     "  relaxfuzz explain model.py --pipeline cpu_generic\n\n"
@@ -41,23 +41,13 @@ def explain(
         ),
     ] = "default",
     json: Json = False,
-) -> None:
+) -> int:
     """Explain why a module does not build, and what to do.
 
     For errors such as "cannot handle this intrinsic", "cannot emit this Relax operator directly"
     and "Cannot find PackedFunc". The module goes through the pipeline step by step and is inspected
     after each step. The report names the step after which something was not lowered, was lost or
     was misnamed, and the line of your module that it comes from.
-    """
-    finish(lambda: run(module, pipeline, json=json))
-
-
-def run(module: Path, pipeline: str, *, json: bool) -> int:
-    """Explain; the exit code: 0 nothing is wrong, 1 something is.
-
-    Raises:
-        UserError: there is no such pipeline, or the file has no module.
-        ExecutorError: the worker processes failed.
     """
     from ...oracles.explain import Explanation
     from ..output.diagnostics import Diagnostics

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from .app import app, finish
+from .app import app, command
 from .options import OUT, Oracles, Out
 
 
@@ -40,7 +40,7 @@ Id = Annotated[
 ]
 
 
-@findings.command("list")
+@command("list", of=findings)
 def list_findings(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", show_default=False)] = OUT,
     pass_: Annotated[
@@ -64,32 +64,28 @@ def list_findings(
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
-) -> None:
+) -> int:
     """List the rows of DIR, one for each bug. `list` may be left out."""
+    from ..report.listing import Filter, list_rows
 
-    def command() -> int:
-        from ..report.listing import Filter, list_rows
-
-        chosen = Filter(
-            passes=tuple(pass_ or ()),
-            oracles=tuple(oracle or ()),
-            verdicts=tuple(verdict or ()),
-            new=new,
-            unconfirmed=unconfirmed,
-        )
-        return list_rows(folder, chosen, json=json)
-
-    finish(command)
+    chosen = Filter(
+        passes=tuple(pass_ or ()),
+        oracles=tuple(oracle or ()),
+        verdicts=tuple(verdict or ()),
+        new=new,
+        unconfirmed=unconfirmed,
+    )
+    return list_rows(folder, chosen, json=json)
 
 
-@findings.command("show")
+@command("show", of=findings)
 def show_finding(
     id: Id,
     form: Annotated[
         str, typer.Option("--format", metavar="FORM", help="source, tvmscript, issue or diff.")
     ] = "source",
     out: Out = OUT,
-) -> None:
+) -> int:
     """Print a reproducer to stdout, and a description of the finding to stderr.
 
     A reproducer of the store was seen to fail when it was written, and is not run. Where there is
@@ -97,59 +93,43 @@ def show_finding(
     its own. With --format diff: what the oracle compared, e.g. the module before and after the
     pass. The store of an older relaxfuzz lacks it; then the passes are run once more.
     """
+    from ..report import listing
 
-    def command() -> int:
-        from ..report import listing
-
-        return listing.show(out, id, form)
-
-    finish(command)
+    return listing.show(out, id, form)
 
 
-@findings.command("merge")
+@command("merge", of=findings)
 def merge_findings(
     ids: Annotated[list[str], typer.Argument(metavar="ID ID...", show_default=False)],
     out: Out = OUT,
-) -> None:
+) -> int:
     """Merge several rows into one, permanently: later runs keep to it."""
+    from ..report import listing
 
-    def command() -> int:
-        from ..report import listing
-
-        return listing.merge(out, ids)
-
-    finish(command)
+    return listing.merge(out, ids)
 
 
-@findings.command("split")
-def split_finding(id: Id, out: Out = OUT) -> None:
+@command("split", of=findings)
+def split_finding(id: Id, out: Out = OUT) -> int:
     """Move a finding into a row of its own, permanently: later runs keep to it."""
+    from ..report import listing
 
-    def command() -> int:
-        from ..report import listing
-
-        return listing.split(out, id)
-
-    finish(command)
+    return listing.split(out, id)
 
 
-@findings.command("note")
+@command("note", of=findings)
 def note_finding(
     id: Id,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="An empty text removes the note.")],
     out: Out = OUT,
-) -> None:
+) -> int:
     """Write a note on a row."""
+    from ..report import listing
 
-    def command() -> int:
-        from ..report import listing
-
-        return listing.judge(out, id, note=text)
-
-    finish(command)
+    return listing.judge(out, id, note=text)
 
 
-@findings.command("verdict")
+@command("verdict", of=findings)
 def judge_finding(
     id: Id,
     verdict: Annotated[
@@ -161,12 +141,8 @@ def judge_finding(
         ),
     ],
     out: Out = OUT,
-) -> None:
+) -> int:
     """Record a verdict on a row."""
+    from ..report import listing
 
-    def command() -> int:
-        from ..report import listing
-
-        return listing.judge(out, id, verdict=verdict)
-
-    finish(command)
+    return listing.judge(out, id, verdict=verdict)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import Json, Workers
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz minimize relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz minimize model.json --pass FuseOps --format issue\n\n"
@@ -81,7 +81,7 @@ def minimize(
     ] = "source",
     workers: Workers = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Make the smallest module that still shows a violation.
 
     The reproducer that is written was seen to fail in a process of its own. Other violations that
@@ -89,25 +89,21 @@ def minimize(
 
     This executes the passes, for a finding those that it names (docs/security.md).
     """
+    from ..minimize.session import Request, run
+    from ..user_input.errors import parse_budget
 
-    def command() -> int:
-        from ..minimize.session import Request, run
-        from ..user_input.errors import parse_budget
-
-        return run(
-            Request(
-                module=module,
-                passes=tuple(pass_ or ()),
-                pipeline=pipeline,
-                oracle=oracle,
-                predicate=predicate,
-                out=out,
-                seconds=parse_budget(budget),
-                resume=resume,
-                form=format,
-                workers=workers or cores(),
-                json=json,
-            )
+    return run(
+        Request(
+            module=module,
+            passes=tuple(pass_ or ()),
+            pipeline=pipeline,
+            oracle=oracle,
+            predicate=predicate,
+            out=out,
+            seconds=parse_budget(budget),
+            resume=resume,
+            form=format,
+            workers=workers or cores(),
+            json=json,
         )
-
-    finish(command)
+    )

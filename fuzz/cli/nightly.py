@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import Block, Cluster, Json, Scheduler, Workers
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz nightly\n\n"
     "  relaxfuzz nightly --init          (writes nightly.toml: all settings, explained)\n\n"
@@ -56,7 +56,7 @@ def nightly(
         bool,
         typer.Option("--init", help="Write all settings with their defaults to CONFIG.toml, end."),
     ] = False,
-) -> None:
+) -> int:
     """One run for cron or CI, resumed where it was interrupted.
 
     Runs corpora and known bugs again, fuzzes for the budget, minimizes findings, groups those of
@@ -64,24 +64,20 @@ def nightly(
 
     Exit codes: 0 nothing new, 1 new findings, 2 user error, 3 relaxfuzz itself failed.
     """
+    from ..nightly import night
 
-    def command() -> int:
-        from ..nightly import night
-
-        if init:
-            return night.init(config)
-        options = {
-            "out": out,
-            "budget": budget,
-            "modules": modules,
-            "seed": seed,
-            "workers": workers,
-            "block": block,
-            "scheduler": scheduler,
-            "cluster": cluster,
-            "until_first": until_first,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
-        return night.run(config, given, workers=cores(), json=json)
-
-    finish(command)
+    if init:
+        return night.init(config)
+    options = {
+        "out": out,
+        "budget": budget,
+        "modules": modules,
+        "seed": seed,
+        "workers": workers,
+        "block": block,
+        "scheduler": scheduler,
+        "cluster": cluster,
+        "until_first": until_first,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return night.run(config, given, workers=cores(), json=json)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import Json, Workers
 
 if TYPE_CHECKING:
     from ..findings.replay import Outcome
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz replay relaxfuzz-out\n\n"
     "  relaxfuzz replay relaxfuzz-out/0123456789\n\n"
@@ -34,7 +34,7 @@ def replay(
     ],
     workers: Workers = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Run findings again: which of them still fail?
 
     This executes the passes and reproducers that they name, in processes of their own.
@@ -45,20 +45,6 @@ def replay(
 
     Exit codes: 0 no finding fails any more, and the corpus behaves as it says; 1 a finding still
     fails, or a file of a corpus is fixed or changed; 2 something cannot be run.
-    """
-    finish(lambda: run(paths, workers or cores(), json=json))
-
-
-def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
-    """Replay everything.
-
-    Returns:
-        1 if a finding still fails or a file of a corpus is not as its header says, else 2 if
-        anything cannot be run, else 0.
-
-    Raises:
-        UserError: a path names no finding.
-        ExecutorError: the workers cannot be kept alive.
     """
     import sys
     from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -72,6 +58,7 @@ def run(paths: Sequence[Path], workers: int, *, json: bool) -> int:
     from ..output.terminal import display
     from ..process.local_pool import LocalPool
 
+    workers = workers or cores()
     unread: list[str] = []
     todo = [item for path in paths for item in items(path, unread.append)]
     warning = executable_text.warning(item.finding for item in todo if item.finding is not None)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from .app import app, finish
+from .app import command
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz report relaxfuzz-out\n\n"
     "  relaxfuzz report relaxfuzz-out --html night.html --junit night.xml"
@@ -36,7 +36,7 @@ def report(
         Path | None,
         typer.Option("--markdown", metavar="FILE", help="Markdown, for the job summary of CI."),
     ] = None,
-) -> None:
+) -> int:
     """Write reports on a folder of findings: the bugs, what was checked, and the runs.
 
     Default: DIR/report.html. Nothing is run; the folder is only read.
@@ -44,7 +44,7 @@ def report(
     Exit codes: 0 written; 2 user error.
     """
     files = {"html": html, "junit": junit, "jsonl": jsonl, "markdown": markdown}
-    finish(lambda: run(folder, {form: path for form, path in files.items() if path is not None}))
+    return run(folder, {form: path for form, path in files.items() if path is not None})
 
 
 def run(folder: Path, files: Mapping[str, Path]) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import (
     OUT,
     Block,
@@ -29,7 +29,7 @@ BUDGET = "60s"
 """The default where neither --budget nor --modules is given."""
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz run\n\n"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
@@ -60,46 +60,42 @@ def run(
     like: Like = None,
     stage: Stages = None,
     exempt: Exempt = None,
-) -> None:
+) -> int:
     """Generate modules and check passes on them until the budget is used up."""
+    import dataclasses
+    import random
 
-    def command() -> int:
-        import dataclasses
-        import random
+    from ..campaign.campaign import CampaignConfig
+    from ..campaign.schedule import MODULES_IN_BLOCK
+    from ..cluster.where import asked
+    from ..findings.known import Choice
+    from ..session.fuzzing import Fuzzing
+    from ..session.session import session
+    from ..user_input.options import CampaignOptions, Relaxations
+    from ..user_input.targets import oracles_of, targets
 
-        from ..campaign.campaign import CampaignConfig
-        from ..campaign.schedule import MODULES_IN_BLOCK
-        from ..cluster.where import asked
-        from ..findings.known import Choice
-        from ..session.fuzzing import Fuzzing
-        from ..session.session import session
-        from ..user_input.options import CampaignOptions, Relaxations
-        from ..user_input.targets import oracles_of, targets
-
-        own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
-        where = asked(scheduler, cluster)
-        chosen = targets(passes or (), own)
-        config = CampaignConfig(
-            seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
-            targets=chosen,
-            seconds=CampaignOptions(budget=budget, modules=modules).time_budget(BUDGET),
-            modules=modules,
-            oracles=oracles_of(tuple(oracle) if oracle else None),
-            compositions=not passes,
-            modules_in_block=block or MODULES_IN_BLOCK,
-        )
-        with session(
-            out,
-            workers or cores(),
-            Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
-            as_json=json,
-            where=where,
-            calls=[target.call for target in chosen if target.call is not None],
-            campaign="relaxfuzz run",
-        ) as made:
-            config = dataclasses.replace(config, avoid=made.expected.triggers(chosen))
-            named = tuple(target.name for target in chosen) if passes else None
-            finished = Fuzzing(config, made, command="run").run(named)
-            return made.conclude(finished.modules, finished.checks, finished.seconds)
-
-    finish(command)
+    own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
+    where = asked(scheduler, cluster)
+    chosen = targets(passes or (), own)
+    config = CampaignConfig(
+        seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
+        targets=chosen,
+        seconds=CampaignOptions(budget=budget, modules=modules).time_budget(BUDGET),
+        modules=modules,
+        oracles=oracles_of(tuple(oracle) if oracle else None),
+        compositions=not passes,
+        modules_in_block=block or MODULES_IN_BLOCK,
+    )
+    with session(
+        out,
+        workers or cores(),
+        Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+        as_json=json,
+        where=where,
+        calls=[target.call for target in chosen if target.call is not None],
+        campaign="relaxfuzz run",
+    ) as made:
+        config = dataclasses.replace(config, avoid=made.expected.triggers(chosen))
+        named = tuple(target.name for target in chosen) if passes else None
+        finished = Fuzzing(config, made, command="run").run(named)
+        return made.conclude(finished.modules, finished.checks, finished.seconds)

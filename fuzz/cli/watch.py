@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from .app import app, finish
+from .app import command
 from .options import OUT, Out
 
 
-@app.command(
+@command(
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True},
     epilog="Examples:\n\n"
     "  relaxfuzz watch compile_model.py --target llvm\n\n"
@@ -34,20 +34,16 @@ def watch(
         typer.Option("--semantics", help="Evaluate modules that passes change in NumPy, too."),
     ] = False,
     out: Out = OUT,
-) -> None:
+) -> int:
     """Run a program of yours unchanged, and check each pass that its builds run.
 
     The exit code is 1 if a check failed, else that of the program.
     """
+    from ..checker.watch import run
+    from ..user_input.errors import UserError
 
-    def command() -> int:
-        from ..checker.watch import run
-        from ..user_input.errors import UserError
-
-        words = [*([] if module is None else [module]), *(script or ())]
-        if not words:
-            raise UserError("expected a script, or a module after -m")
-        program, *args = words
-        return run(program, args, as_module=module is not None, semantics=semantics, out=out)
-
-    finish(command)
+    words = [*([] if module is None else [module]), *(script or ())]
+    if not words:
+        raise UserError("expected a script, or a module after -m")
+    program, *args = words
+    return run(program, args, as_module=module is not None, semantics=semantics, out=out)

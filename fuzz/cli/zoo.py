@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from .app import app, cores, finish
+from .app import command, cores
 from .options import Json, Out, Workers
 
 
-@app.command(
+@command(
     epilog="Examples:\n\n"
     "  relaxfuzz zoo\n\n"
     "  relaxfuzz zoo lift_forgets_returned --seed 3\n\n"
@@ -34,19 +34,15 @@ def zoo(
     workers: Workers = None,
     out: Out = Path("relaxfuzz-zoo"),
     json: Json = False,
-) -> None:
+) -> int:
     """Judge the harness: does it find known faults, and leave correct passes in peace?
 
     The zoo holds faulty passes, each modelled on a bug of TVM, and correct ones that look
     suspicious. The table says which were found, by which oracle and how fast.
     """
+    from ..campaign.zoo import Budget
+    from ..session.zoo import hunt_all
+    from ..user_input.errors import parse_budget
 
-    def command() -> int:
-        from ..campaign.zoo import Budget
-        from ..session.zoo import hunt_all
-        from ..user_input.errors import parse_budget
-
-        limits = Budget(seed=seed, seconds=parse_budget(budget), modules=modules)
-        return hunt_all(names or (), limits, workers=workers or cores(), out=out, as_json=json)
-
-    finish(command)
+    limits = Budget(seed=seed, seconds=parse_budget(budget), modules=modules)
+    return hunt_all(names or (), limits, workers=workers or cores(), out=out, as_json=json)

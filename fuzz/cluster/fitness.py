@@ -42,9 +42,14 @@ def _about_worker(packages: Iterable[str]) -> Mapping[str, str]:
     try:
         importlib.import_module(f"{__package__}.remote")  # the first task needs it at once
     except Exception as error:  # mostly because of another TVM: then its version explains more
-        line = (str(error).strip().splitlines() or [""])[0]
-        return {**found, BROKEN: f"{type(error).__name__}: {line}"[:200]}
+        return {**found, BROKEN: first_line(error)}
     return found
+
+
+def first_line(error: object) -> str:
+    """The type of an exception, and the beginning of its message."""
+    line = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {line}"[:200]
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:

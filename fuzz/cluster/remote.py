@@ -31,11 +31,13 @@ from ..process.protocol import (
     Broken,
     Died,
     Ended,
+    Failed,
     Forked,
     Heartbeat,
     Reply,
     Result,
     Submit,
+    UnknownJob,
     decode_request,
     encode,
 )
@@ -241,7 +243,10 @@ def _run(task: Task, pool: _Pool, worker: Worker) -> bytes:
     Raises:
         ExecutorError: the pool is broken.
     """
-    submit = decode_request(task.submit, HANDLERS)
+    try:
+        submit = decode_request(task.submit, HANDLERS)
+    except UnknownJob as error:
+        return encode(Failed(error.id, str(error))) + encode(Ended(error.id))
     assert isinstance(submit, Submit), submit
     inbox: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     replies: list[Any] = []

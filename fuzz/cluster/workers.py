@@ -145,14 +145,14 @@ class Workers:
             if isinstance(there, Mapping):
                 unfit[address] = ", ".join(fitness.differences(here, there))
             elif there is not None and not _is_gone(there):
-                unfit[address] = f"relaxfuzz does not run there: {_first_line(there)}"
+                unfit[address] = f"relaxfuzz does not run there: {fitness.first_line(there)}"
         if self._code is not None:
             fit = [address for address, why in unfit.items() if not why]
             for address, error in _run(client, fit, receive, self._campaign, self._code).items():
                 if _is_gone(error):
                     del unfit[address]
                 elif error is not None:
-                    text = _first_line(error)
+                    text = fitness.first_line(error)
                     unfit[address] = f"it cannot take the files that the passes need: {text}"
         return unfit
 
@@ -188,8 +188,3 @@ def _is_gone(result: object) -> bool:
 
 def _name(address: str) -> str:
     return address.partition("://")[2]
-
-
-def _first_line(error: object) -> str:
-    line = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {line}"[:200]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
-from ...oracles.violation import Violation
-from ..process.protocol import Identity, identity
+from ...oracles.violation import Identity, Violation, identity
 from ..process.serialize import counted, parse, plain, typed
 from ..user_input.errors import UserError
 from .evidence import Evidence

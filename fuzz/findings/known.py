@@ -21,8 +21,8 @@ from ...corpus.versions import order
 from ...oracles import KEY_FORMAT
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.passcall import PassCall, public_passes
+from ...oracles.violation import Identity
 from ..campaign.events import Finished
-from ..process.protocol import Identity
 from ..process.targets import Target
 from ..system.files import write_whole
 from ..user_input.errors import UserError

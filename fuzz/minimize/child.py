@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from ...generators.stages import Stage
 from ...generators.tvm_api import load_json
-from ...oracles.violation import Violation
+from ...oracles.violation import Identity, Violation, identity
 from ..process.jobs import Check, Context, violations_of
 from ..process.process_state import Watch
-from ..process.protocol import Death, Identity, Job, identity
+from ..process.protocol import Death, Job
 from .reduction import FIRST, EditId
 from .search import Candidate, Search, search
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ...generators.tvm_api import load_json, save_json
 from ...oracles.structural import crash
-from ...oracles.violation import Violation
+from ...oracles.violation import Identity, Violation, identity
 from ..findings.confirm import DEATHS, again, same
 from ..findings.finding import Finding
 from ..process import death
@@ -22,11 +22,9 @@ from ..process.protocol import (
     Died,
     Ended,
     Failed,
-    Identity,
     Limits,
     Reply,
     Result,
-    identity,
 )
 from ..user_input.errors import UserError
 from .child import MAKING, OtherViolation, Reduce, Shrunk, Tried

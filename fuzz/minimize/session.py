@@ -94,7 +94,7 @@ def _checked(request: Request) -> tuple[tuple[PassCall, ...], Input]:
     if request.predicate is not None and request.form == Form.ISSUE:
         raise UserError("--format issue reports a bug of a pass: it goes without --predicate")
     oracles_of((request.oracle,) if request.oracle else None)
-    calls = calls_of(request.passes)
+    calls = calls_of(dict.fromkeys(request.passes))
     target = read_input(request.module, well_formed=request.predicate is None)
     if target.finding is not None and (request.passes or request.pipeline or request.oracle):
         raise UserError(f"'{target}' is a finding, which has its own passes and oracle")

@@ -18,11 +18,11 @@ from ..bisect.environments import Choice, choices
 from ..cluster.where import Where, asked
 from ..findings.replay import items
 from ..process.targets import Target
-from ..system.disk import parse_size
 from ..user_input.errors import UserError, parse_budget
 from ..user_input.options import CampaignOptions, Relaxations
 from ..user_input.settings import read
 from ..user_input.targets import oracles_of, targets
+from .disk import parse_size
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 

@@ -24,12 +24,12 @@ from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
 from ..session.fuzzing import Fuzzing
 from ..session.session import Session, session
-from ..system.disk import prune
 from ..system.files import write_whole
 from ..system.subprocesses import Stopped, Subprocesses
 from ..user_input.errors import UserError
 from . import state
 from .config import EXAMPLE, Nightly, Plan, load, plan, within
+from .disk import prune
 from .old_bugs import FIXED, UNEXPECTED, is_back, known_key, old_bugs, replay_all
 from .state import Night, Phase
 

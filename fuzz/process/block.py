@@ -24,13 +24,13 @@ from ...oracles.contract import PassContract
 from ...oracles.inspect import ops_used
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import PassCall
-from ...oracles.violation import Case, Violation
+from ...oracles.violation import Case, Identity, Violation, identity, mark
 from ..campaign import schedule
 from ..campaign.draw import entropy, example
 from ..campaign.schedule import Item, Kind
 from .jobs import Context, checked, contract_of
 from .process_state import Watch
-from .protocol import Identity, Job, identity, mark
+from .protocol import Job
 from .targets import Origin, PassStats, Target
 
 CHOICES = 64

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
-import functools
-import hashlib
 import json
 import types
 import typing
@@ -21,7 +19,6 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
-from ...oracles.violation import Violation
 from .serialize import plain, typed
 
 VERSION = 2
@@ -32,6 +29,14 @@ R = TypeVar("R")
 
 class ProtocolError(Exception):
     """A line is not a message of this protocol version."""
+
+
+class UnknownJob(ProtocolError):
+    """A request for a job of a type that has no handler."""
+
+    def __init__(self, id: int, name: str) -> None:
+        super().__init__(f"Expected a job of a type in worker.HANDLERS but got {name!r}")
+        self.id = id
 
 
 class Job(Generic[R]):
@@ -81,21 +86,6 @@ class Limits:
 
 LIMITS = Limits()
 """The default limits."""
-
-
-Identity: TypeAlias = tuple[str, str, tuple[str, ...], str]
-"""Oracle, pass, key and place of a violation: they identify a bug within one TVM build."""
-
-
-def identity(violation: Violation) -> Identity:
-    """What identifies the violation within this TVM build."""
-    return violation.oracle, violation.pass_name, violation.key, violation.place
-
-
-@functools.lru_cache(10_000)
-def mark(identity: Identity) -> str:
-    """A short text that stands for an identity."""
-    return hashlib.sha256(repr(identity).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 # Driver to zygote
@@ -246,6 +236,7 @@ def decode_request(line: bytes | str, jobs: Iterable[type[Job[Any]]]) -> Request
         jobs: the kinds of jobs that are known.
 
     Raises:
+        UnknownJob: the job is of another kind.
         ProtocolError: it is not a request.
     """
     with _refusing(line):
@@ -253,8 +244,10 @@ def decode_request(line: bytes | str, jobs: Iterable[type[Job[Any]]]) -> Request
         if data.pop(MESSAGE) == Cancel.__name__:
             cancel: Cancel = typed(data, Cancel)
             return cancel
-        job = _payload(data["job"], jobs)
-        return Submit(typed(data["id"], int), job, typed(data["limits"], Limits))
+        id, kinds = typed(data["id"], int), {kind.__name__: kind for kind in jobs}
+        if (name := typed(data["job"].pop(KIND), str)) not in kinds:
+            raise UnknownJob(id, name)
+        return Submit(id, typed(data["job"], kinds[name]), typed(data["limits"], Limits))
 
 
 def decode_reply(line: bytes | str, result: Callable[[int], Any] = lambda id: Any) -> Reply:
@@ -274,14 +267,9 @@ def decode_reply(line: bytes | str, result: Callable[[int], Any] = lambda id: An
         kind = result(reply.id)
         kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
         if isinstance(reply.value, dict) and KIND in reply.value:
-            return Result(reply.id, _payload(reply.value, kinds))
+            name = reply.value.pop(KIND)
+            kind = {each.__name__: each for each in kinds}[name]
         return Result(reply.id, typed(reply.value, kind))
-
-
-def _payload(data: dict[str, Any], kinds: Iterable[type]) -> Any:
-    """The job, or the result, that names its dataclass."""
-    name = data.pop(KIND)
-    return typed(data, {kind.__name__: kind for kind in kinds}[name])
 
 
 @contextlib.contextmanager

@@ -12,25 +12,33 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import psutil
+import tvm_ffi
+from tvm import tirx
 
 from ...generators import stages
 from ...generators.modules import ir_modules
+from ...oracles.execute import kernels
 from ..campaign.draw import example
 from ..minimize.child import Reduce, reduce
 from ..system.limits import die_with_parent, lower
 from . import block, jobs, process_state
 from .channel import Channel
-from .compiled import compile_once
 from .death import RAISED
 from .jobs import Context
 from .journal import Journal
 from .protocol import FromChild, Job, Limits, Submit, encode
 
 MEGABYTE = 1 << 20
+
+KEPT = 256
+"""Most compiled functions in memory, some ten KB each."""
+
+_NAME = "tirx.build"
 
 HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     block.Block: block.run_block,
@@ -47,9 +55,30 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
 """The kinds of jobs that a child does, and the function for each."""
 
 
-def run(job: Job[Any], context: Context[Any]) -> None:
-    """Do a job. An exception is a defect of the harness; those of passes are violations."""
-    HANDLERS[type(job)](job, context)
+def compile_once() -> None:
+    """Make `tirx.build` return its earlier result for an equal PrimFunc and target.
+
+    FoldConstant compiles the functions that it evaluates, 20 to 60 ms each, in every run, and a
+    check runs it three times on the same module. It calls the global function `tirx.build`, as
+    every caller in C++ does. Tier 4 does not: it keeps libraries in a folder, which is made here
+    so that all forks share it.
+    """
+    kernels.folder()
+    build = tvm_ffi.get_global_func(_NAME)
+    built: OrderedDict[tuple[int, str], tuple[Any, Any]] = OrderedDict()
+
+    def cached(func: Any, *target: Any) -> Any:
+        if not isinstance(func, tirx.PrimFunc):
+            return build(func, *target)
+        key = (int(tvm_ffi.structural_hash(func)), str(target))
+        known = built.get(key)
+        if known is None or not tvm_ffi.structural_equal(func, known[0]):
+            known = built[key] = func, build(func, *target)
+            if len(built) > KEPT:
+                built.popitem(last=False)
+        return known[1]
+
+    tvm_ffi.register_global_func(_NAME, cached, override=True)
 
 
 def warm_up() -> None:
@@ -97,13 +126,13 @@ def main(
     try:
         _isolate(submit.limits, zygote, err, to_close)
         journal.adopt()
-        run(submit.job, context)
+        HANDLERS[type(submit.job)](submit.job, context)
         code, done = 0, True
     except SystemExit as exit:  # raised by a pass: as silent an end as `os._exit`
         code = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
     except MemoryError:
         journal.out_of_memory()
-    except Exception as error:
+    except Exception as error:  # a defect of the harness: those of passes are violations
         context.fail(error)
         code, done = 0, True
     except BaseException as error:  # raised by a pass, like SystemExit

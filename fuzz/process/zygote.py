@@ -30,20 +30,19 @@ from ..system.scratch import sweep
 from . import worker
 from .channel import Channel
 from .death import FROM_OUTSIDE
-from .hang import HangDetector
 from .journal import Journal
 from .protocol import (
     VERSION,
-    Cancel,
     Death,
     Died,
     Ended,
+    Failed,
     Forked,
     Heartbeat,
     Ready,
     Reply,
-    Request,
     Submit,
+    UnknownJob,
     decode_request,
     encode,
 )
@@ -64,12 +63,73 @@ STACK_SECONDS = 1.0
 """A process that hangs has so long to write its stack before it is killed."""
 STDERR_KEPT = 65_536
 
+LONG = 6.0
+"""A process hangs after so many times its limit, whatever it waits for."""
+
+SPUN = 0.5
+"""Share of the limit in CPU time: a process that used as much in one step is in an endless loop."""
+
+ASLEEP = 0.5
+"""Seconds that a process and all its children sleep: they wait for an event that never comes."""
+
+_WAITING = (psutil.STATUS_SLEEPING, psutil.STATUS_IDLE, psutil.STATUS_ZOMBIE)
+
 _DEATHS = {
     signal.SIGSEGV: Death.SEGFAULT,
     signal.SIGBUS: Death.SEGFAULT,
     signal.SIGFPE: Death.ARITHMETIC,
     signal.SIGABRT: Death.ABORT,
 }
+
+
+class HangDetector:
+    """Watches the time that one process takes for each step."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self._process = process
+        self.progress(time.monotonic())
+
+    def progress(self, now: float) -> None:
+        """The process has begun another step."""
+        self.since = now
+        self._used: float | None = None
+        self._asleep: float | None = None
+
+    def hangs(self, now: float, limit: float) -> bool:
+        """Whether the process hangs. Call it several times within the limit.
+
+        Args:
+            limit: seconds that a step may take on an idle machine.
+
+        Raises:
+            psutil.Error: the process has ended.
+        """
+        elapsed = now - self.since
+        if elapsed < limit / 4:
+            return False
+        used = sum(self._process.cpu_times()[:2])
+        if self._used is None:
+            self._used = used
+        if elapsed <= limit:
+            return False
+        if elapsed > LONG * limit or used - self._used >= SPUN * limit:
+            return True
+        if not self._sleeps():
+            self._asleep = None
+        elif self._asleep is None:
+            self._asleep = now
+        return self._asleep is not None and now - self._asleep >= ASLEEP
+
+    def _sleeps(self) -> bool:
+        family = [self._process, *self._process.children(recursive=True)]
+        return all(_status(each) in _WAITING for each in family)
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        return str(process.status())
+    except psutil.NoSuchProcess:
+        return str(psutil.STATUS_ZOMBIE)
 
 
 @dataclass(slots=True, eq=False)
@@ -144,12 +204,18 @@ class Zygote:
             return
         *lines, self._pending = self._pending.split(b"\n")
         for line in lines:
-            self._handle(decode_request(bytes(line), worker.HANDLERS))
+            self._handle(bytes(line))
 
-    def _handle(self, request: Request) -> None:
+    def _handle(self, line: bytes) -> None:
+        try:
+            request = decode_request(line, worker.HANDLERS)
+        except UnknownJob as error:
+            self._reply(Failed(error.id, str(error)))
+            self._reply(Ended(error.id))
+            return
         if isinstance(request, Submit):
             self._fork(request)
-        elif isinstance(request, Cancel):
+        else:
             for child in self._children.values():
                 if child.submit.id == request.id:
                     child.cancelled = True

@@ -62,7 +62,7 @@ def check_module(
         raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
-    calls = calls_of(passes, own.like)
+    calls = calls_of(dict.fromkeys(passes, own.like))
     inspect(path)
     with LocalPool(workers) as pool:
         module = load(path, pool)

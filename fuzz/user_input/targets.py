@@ -63,7 +63,7 @@ def by_spelling(
     promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
     likes = {spelling: each.like for spelling, each in promised.items()}
     found = {}
-    for spelling, call in _built(likes).items():
+    for spelling, call in calls_of(likes).items():
         mine = call.factory is not None
         if not mine and spelling in own:
             raise UserError(
@@ -96,23 +96,14 @@ def check_names(relaxations: Relaxations) -> None:
             raise UserError(f"no oracle {name!r} to exempt from{near(name, (*ORACLES, VALUES))}")
 
 
-def calls_of(spellings: Sequence[str], like: str | None = None) -> Mapping[str, PassCall]:
+def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     """The pass of each spelling, built once in a process of its own.
 
     Args:
-        like: the pass of the catalogue whose contract the user's own passes keep.
+        likes: by spelling, the pass of the catalogue whose contract a user's own pass keeps.
 
     Raises:
         UserError: see `targets`.
-    """
-    return _built(dict.fromkeys(spellings, like))
-
-
-def _built(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
-    """The pass of each spelling.
-
-    Args:
-        likes: by spelling, the pass of the catalogue whose contract a user's own pass keeps.
     """
     for like in likes.values():
         if like is not None and like not in catalogue:

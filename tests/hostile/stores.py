@@ -32,7 +32,6 @@ from relaxfuzz.fuzz.findings.runs import Run, Sample
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.output.readable import message
 from relaxfuzz.fuzz.process.block import ModuleDone
-from relaxfuzz.fuzz.process.protocol import identity
 from relaxfuzz.fuzz.process.serialize import plain
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.listing import Filter, list_rows
@@ -42,7 +41,7 @@ from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import exhibit
-from relaxfuzz.oracles.violation import Case, silent
+from relaxfuzz.oracles.violation import Case, identity, silent
 from tests.fuzz.changed import changed
 
 from .mutations import ODD, damaged_bytes

@@ -37,13 +37,12 @@ from relaxfuzz.fuzz.process.protocol import (
     Position,
     Reply,
     Result,
-    identity,
-    mark,
 )
 from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import identity, mark
 
 Faulty = Callable[[str], PassCall]
 

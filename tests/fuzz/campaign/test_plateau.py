@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from relaxfuzz.fuzz.campaign.plateau import LEAST, MOST, shares, yields
-from relaxfuzz.fuzz.process.protocol import Identity
 from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.oracles.violation import Identity
 
 
 def violations(*counts: int) -> dict[Identity, int]:

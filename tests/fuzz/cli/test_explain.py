@@ -9,7 +9,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.cli.explain import run
+from relaxfuzz.fuzz.cli.explain import explain
 from relaxfuzz.fuzz.output.diagnostics import NARROWEST
 from relaxfuzz.fuzz.process.executor import ask
 from relaxfuzz.fuzz.process.jobs import Explain
@@ -83,7 +83,7 @@ def test_the_page() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(Path("model.py"), "default", json=True) == 1
+    assert explain(Path("model.py"), "default", json=True) == 1
     trouble, summary = map(json.loads, capsys.readouterr().out.splitlines())
     assert (trouble["event"], trouble["kind"]) == ("trouble", "not-lowered")
     assert trouble["function"] == "main"
@@ -95,14 +95,14 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nothing_is_wrong(folder: Path, sums: str, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "model.json").write_text(sums)
-    assert run(Path("model.json"), "default", json=False) == 0
+    assert explain(Path("model.json"), "default", json=False) == 0
     assert capsys.readouterr().out.startswith("Nothing is wrong: 15 steps")
 
 
 @pytest.mark.session
 @pytest.mark.usefixtures("folder")
 def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(Path("model.py"), "build.py:pipeline", json=False) == 1
+    assert explain(Path("model.py"), "build.py:pipeline", json=False) == 1
     shown = capsys.readouterr().out
     assert shown.startswith("error: Falls kills the process on the module: segmentation fault")
 
@@ -119,7 +119,7 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
 )
 def test_mistakes(file: str, pipeline: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
-        run(Path(file), pipeline, json=False)
+        explain(Path(file), pipeline, json=False)
     assert message in str(caught.value)
 
 
@@ -132,7 +132,7 @@ def test_an_ill_formed_module_is_explained_not_refused(
     relax.expr._update_type(body, y.ty)
     func = relax.Function([x], body, y.ty).with_attr("global_symbol", "main")
     (folder / "model.json").write_text(tvm.ir.save_json(tvm.IRModule({"main": func})))
-    assert run(Path("model.json"), "default", json=False) == 1
+    assert explain(Path("model.json"), "default", json=False) == 1
     assert "the module is not well-formed" in capsys.readouterr().out
 
 

@@ -10,7 +10,7 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz import reproducer
-from relaxfuzz.fuzz.cli.replay import run as command
+from relaxfuzz.fuzz.cli.replay import replay as command
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.replay import Status, failure, items, replay
 from relaxfuzz.fuzz.findings.store import Store

@@ -17,10 +17,9 @@ from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.findings.finding import Finding, id_of
 from relaxfuzz.fuzz.findings.runs import INTERVAL, SAMPLES, Run, Sample, sampled
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.process.protocol import Identity
 from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Violation
+from relaxfuzz.oracles.violation import Identity, Violation
 
 RUN = Run(
     command="run",

@@ -10,7 +10,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax
-from relaxfuzz.fuzz.process.compiled import compile_once
+from relaxfuzz.fuzz.process.worker import compile_once
 
 calls = []
 build = tvm_ffi.get_global_func("tirx.build")

@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from relaxfuzz.fuzz.process.hang import LONG, HangDetector
+from relaxfuzz.fuzz.process.zygote import LONG, HangDetector
 
 LIMIT = 0.4
 

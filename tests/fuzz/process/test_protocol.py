@@ -43,10 +43,10 @@ from relaxfuzz.fuzz.process.protocol import (
     Request,
     Result,
     Submit,
+    UnknownJob,
     decode_reply,
     decode_request,
     encode,
-    identity,
     result_type,
 )
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
@@ -56,7 +56,7 @@ from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.violation import Raised, Violation
+from relaxfuzz.oracles.violation import Raised, Violation, identity
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
 VIOLATION = Violation(
@@ -196,7 +196,7 @@ def test_a_path_that_is_not_utf8_arrives_unchanged() -> None:
         b'{"message":"Ended"}',
         b'{"message":"Ended","id":1,"more":2}',
         b'{"message":"Died","id":1,"death":"boredom","code":0,"place":null}',
-        b'{"message":"Submit","id":1,"job":{"kind":"Play"},"limits":{}}',
+        b'{"message":"Submit","id":1,"job":{"kind":3},"limits":{}}',
         b'{"message":"Submit","id":1,"job":{"kind":"Check"},"limits":{}}',
         b'{"message":"Result","id":0,"value":{"kind":"Shrunk"}}',
         b'{"message":"Result","id":2,"value":3}',
@@ -208,3 +208,9 @@ def test_a_line_that_is_no_message_is_refused(
 ) -> None:
     with pytest.raises(ProtocolError, match=f"protocol version {VERSION} but got"):
         decode(line)
+
+
+def test_a_job_of_an_unknown_type_is_refused_with_its_id() -> None:
+    with pytest.raises(UnknownJob, match="but got 'Play'") as refused:
+        request(b'{"message":"Submit","id":7,"job":{"kind":"Play"},"limits":{}}')
+    assert refused.value.id == 7

@@ -10,6 +10,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,7 @@ import pytest
 
 from relaxfuzz.fuzz.process import executor, local_pool
 from relaxfuzz.fuzz.process.block import Regenerate
-from relaxfuzz.fuzz.process.executor import ExecutorError
+from relaxfuzz.fuzz.process.executor import ExecutorError, JobFailed
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import (
@@ -27,6 +28,7 @@ from relaxfuzz.fuzz.process.protocol import (
     Failed,
     Forked,
     Heartbeat,
+    Job,
     Limits,
     Reply,
     Result,
@@ -86,6 +88,21 @@ def hanging(faulty: Callable[[str], PassCall], sums: str) -> Check:
 
 def test_the_zygote_has_one_thread(pool: LocalPool) -> None:
     assert psutil.Process(pool.zygote).num_threads() == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unhandled(Job[str]):
+    """A job that no child can do."""
+
+
+def test_a_job_without_a_handler_fails_alone(
+    own_pool: LocalPool, sums: str, faulty: Callable[[str], PassCall]
+) -> None:
+    zygote = own_pool.zygote
+    with pytest.raises(JobFailed, match="but got 'Unhandled'"):
+        executor.ask(own_pool, Unhandled())
+    assert executor.check(own_pool, Check(module=sums, calls=(faulty("innocent"),))) == []
+    assert own_pool.zygote == zygote
 
 
 def test_a_zygote_that_takes_too_long_is_given_up(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..findings.store import Store
+from ..system.files import sweep
 from ..user_input.errors import UserError
-from .files import sweep
 
 AGED = 3600.0
 """Seconds after which no process will add a finding for a module file any more."""

@@ -12,7 +12,7 @@ import pytest
 
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.system.disk import AGED, parse_size, prune, size, used
+from relaxfuzz.fuzz.nightly.disk import AGED, parse_size, prune, size, used
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.violation import Violation
 
