@@ -274,15 +274,15 @@ def test_what_is_named_exists(page: Path) -> None:
     assert not missing
 
 
-def test_the_picture_of_the_architecture_has_every_room() -> None:
+def test_the_picture_of_the_architecture_has_every_package() -> None:
     picture = (ROOT / "docs" / "architecture.md").read_text().split("```")[1]
-    rooms: dict[str, set[str]] = {}
+    packages: dict[str, set[str]] = {}
     for line in picture.splitlines():
-        if floor := re.match(r"[┌├]─ (\w+)/", line):
-            rooms[floor[1]] = set()
+        if layer := re.match(r"[┌├]─ (\w+)/", line):
+            packages[layer[1]] = set()
         elif line.startswith("│"):
-            rooms[list(rooms)[-1]] |= set(re.findall(r"(\w+)/", line))
-    for name, shown in rooms.items():
+            packages[list(packages)[-1]] |= set(re.findall(r"(\w+)/", line))
+    for name, shown in packages.items():
         folders = {path.name for path in (ROOT / name).iterdir() if any(path.glob("*.py"))}
         assert shown == folders, name
 

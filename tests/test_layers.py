@@ -1,4 +1,4 @@
-"""The shape of the source: floors, import circles, sizes of folders and files."""
+"""The shape of the source: layers, import circles, sizes of folders and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("generators", "oracles", "corpus", "fuzz")
+LAYERS = ("generators", "oracles", "corpus", "fuzz")
 """From the ground up; `corpus` is data with a loader."""
 
 MAX_FILES = 15
@@ -43,7 +43,7 @@ def modules() -> Mapping[str, Path]:
 
 
 def source_files() -> list[Path]:
-    return [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
+    return [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
 
 
 def imports(name: str, path: Path) -> Iterator[str]:
@@ -107,11 +107,11 @@ def reachable(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", list(modules()))
 def test_no_import_points_upward(name: str) -> None:
-    floor = FLOORS.index(name.split(".")[0])
+    layer = LAYERS.index(name.split(".")[0])
     for target in imports(name, modules()[name]):
         first = target.split(".")[0]
-        if first in FLOORS:
-            assert FLOORS.index(first) <= floor, f"{name} imports {target}, from a floor above"
+        if first in LAYERS:
+            assert LAYERS.index(first) <= layer, f"{name} imports {target}, from a layer above"
 
 
 def test_there_are_no_import_circles() -> None:

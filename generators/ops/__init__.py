@@ -126,6 +126,6 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(
         ),
         "of distributed tensors over a mesh of devices, which no CPU build runs",
     )
-    | {"nn.attention_var_len": "its legalization is refused as not supported, by message"}
+    | {"nn.attention_var_len": "LegalizeOps refuses every call of it, by message"}
 )
 """Registered operators without a record, and why. "structure: ...": the evaluator knows them."""

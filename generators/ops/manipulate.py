@@ -265,6 +265,7 @@ OPS = (
         "reshape",
         _build_reshape,
         lambda args, attrs: args[0].reshape(args[1]),
+        lowered_by="LowerRuntimeBuiltin",
         batching=batching.reshape,
     ),
     moving("permute_dims", _build_permute_dims, _permute_dims, batching=batching.permute_dims),

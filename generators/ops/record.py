@@ -87,9 +87,13 @@ class Op:
     """How a batch passes through the operator; see `batching.py`. None: nothing is known."""
 
     legalizes: bool = True
-    """False where the operator has no FLegalize; then `lowered_by` names what lowers it, if any."""
+    """False where the operator has no FLegalize."""
 
     lowered_by: str | None = None
+    """The pass, other than LegalizeOps, that lowers the operator by its name.
+
+    If the default pipeline has that pass, the oracle lowering-complete leaves such calls to it.
+    """
     pure: bool = True
 
     needs: Trait | None = None
@@ -125,6 +129,7 @@ def moving(
     *,
     batching: Batching | None = None,
     undefined: Undefined | None = None,
+    lowered_by: str | None = None,
 ) -> Op:
     """The record of an operator that only moves elements about, whatever they are."""
     return Op(
@@ -135,4 +140,5 @@ def moving(
         nonfinite=True,
         batching=batching,
         undefined=undefined,
+        lowered_by=lowered_by,
     )

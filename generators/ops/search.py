@@ -253,7 +253,6 @@ OPS = (
         reference=lambda args, attrs: np.stack(np.nonzero(args[0])).astype("int64"),
         dtypes=ALL,
         legalizes=False,
-        lowered_by="LowerRuntimeBuiltin",
     ),
     Op(
         name="unique",
@@ -261,6 +260,5 @@ OPS = (
         reference=_unique,
         dtypes=DTYPES,
         legalizes=False,
-        lowered_by="LowerRuntimeBuiltin",
     ),
 )

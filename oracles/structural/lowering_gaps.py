@@ -27,6 +27,7 @@ import tvm
 from tvm import relax
 from tvm.ir import Op
 
+from ...generators.ops import table
 from ..inspect import attr, has_op_attr, local_functions, nodes, op_name, relax_functions
 
 EMITTED = frozenset(
@@ -40,9 +41,9 @@ EMITTED = frozenset(
 )
 """What the virtual machine's code generator makes instructions of."""
 
-LOWERED_BY: Mapping[str, tuple[str, ...]] = {
-    "DispatchSampling": ("multinomial_from_uniform",),
-    "DispatchSortScan": ("argsort", "cumprod", "cumsum", "sort", "topk"),
+_WITHOUT_RECORD: Mapping[str, tuple[str, ...]] = {
+    "DispatchSampling": (),
+    "DispatchSortScan": (),
     "RemovePurityChecking": ("call_inplace_packed", "call_pure_packed", "invoke_pure_closure"),
     "CallTIRRewrite": ("call_dps_packed", "call_tir", "call_tir_inplace"),
     "LowerAllocTensor": ("builtin.alloc_tensor",),
@@ -54,14 +55,17 @@ LOWERED_BY: Mapping[str, tuple[str, ...]] = {
         "memory.alloc_tensor",
         "memory.kill_storage",
         "memory.kill_tensor",
-        "reshape",
-        "shape_of",
-        "tensor_to_shape",
-        "to_vdevice",
         "vm.call_tir_dyn",
     ),
 }
-"""The passes of TVM's default pipeline that lower an operator by its name, but LegalizeOps.
+"""The passes of TVM's default pipeline that lower an operator by its name, except LegalizeOps, with
+the operators among theirs that have no record."""
+
+LOWERED_BY: Mapping[str, tuple[str, ...]] = {
+    name: (*ops, *(op.name for op in table.values() if op.lowered_by == name))
+    for name, ops in _WITHOUT_RECORD.items()
+}
+"""The same passes with all their operators.
 
 That `bucketize` is dispatched, too, is left out: LegalizeOps lowers it as well.
 """

@@ -16,7 +16,7 @@ from relaxfuzz.oracles.catalogue import COMMON_PARTS, by_name, catalogue, parts
 from relaxfuzz.oracles.check import UnknownOracle, validated
 from relaxfuzz.oracles.contract import Exemption, PassContract
 from relaxfuzz.oracles.passcall import public_passes
-from relaxfuzz.oracles.structural.lowering_gaps import LOWERED_BY
+from relaxfuzz.oracles.structural.lowering_gaps import LOWERED_BY, lowered_by
 
 
 @I.ir_module
@@ -79,3 +79,9 @@ def test_operators_are_lowered_by_passes_that_exist() -> None:
     for ops in LOWERED_BY.values():
         for op in ops:
             tvm.ir.Op.get(f"relax.{op}")
+
+
+def test_the_oracle_of_lowering_agrees_with_the_records() -> None:
+    for op in table.values():
+        by = op.lowered_by if op.lowered_by in LOWERED_BY else None
+        assert lowered_by(f"relax.{op.name}") == by, op.name
