@@ -130,7 +130,7 @@ def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> Non
             case Result(value=ModuleDone()):
                 report(("module", None))
 
-    worker.run(part, Context(0, journal, send))
+    blocks.run_block(part, Context(0, journal, send))
     journal.finish()
 
 
