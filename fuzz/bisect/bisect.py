@@ -281,6 +281,5 @@ _HIDDEN = "run with `TVM_BACKTRACE=1`"
 
 
 def _exception(stderr: str) -> str | None:
-    """Type and first line of what was raised."""
     raised = reproducer.raised(stderr)
     return None if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]

@@ -196,11 +196,7 @@ def _about(file: Path) -> Mapping[str, str] | None:
 
 
 def _install(folder: Path, version: str, subprocesses: Subprocesses, report: Report) -> None:
-    """TVM, its ffi and NumPy, by uv if there is one, else by pip.
-
-    Raises:
-        Unusable: with the last lines of the installer's errors.
-    """
+    """Install TVM, its ffi and NumPy, by uv if there is one, else by pip; raises `Unusable`."""
     known = _ffi(version)
     ffi = [] if known is None else [f"apache-tvm-ffi=={known}"]
     # A build of TVM from its sources takes an hour, and LLVM.
@@ -225,10 +221,7 @@ def _install(folder: Path, version: str, subprocesses: Subprocesses, report: Rep
 
 
 def _probed(python: Path, subprocesses: Subprocesses, *, ours: bool) -> Environment:
-    """
-    Raises:
-        Unusable: TVM does not work there.
-    """
+    """What the environment has; raises `Unusable` where TVM does not work there."""
     ended = subprocesses.run(
         [python, "-c", _PROBE], seconds=PROBE_SECONDS, variables=variables(ours=ours)
     )

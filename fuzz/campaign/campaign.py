@@ -258,8 +258,7 @@ class _Campaign:
         for reply in block.replies:
             match reply:
                 case Result(value=Violated(violation, origin, calls, pipeline, module)):
-                    item = self._item(calls, pipeline)
-                    if self._tally.is_new(identity(violation), item):
+                    if self._tally.is_new(identity(violation), self._item(calls, pipeline)):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed(user_error=False):

@@ -152,5 +152,4 @@ def focus(
         return ()
     found = matter[random.choice(list(matter))]
     chosen = random.sample(found, min(len(found), random.choice(CHOSEN)))
-    others = random.sample(sorted(known.difference(chosen)), OTHERS)
-    return (*chosen, *others)
+    return (*chosen, *random.sample(sorted(known.difference(chosen)), OTHERS))

@@ -84,7 +84,8 @@ class InFlight:
             return None
         resume = None
         start = position.index + 1
-        if _checking(position):
+        # It was running a check; not making a module, or asking whether a pass applies.
+        if position.ordinal >= 0 and not position.step.startswith("requires "):
             start, resume = position.index, Resume(position.stage, position.ordinal + 1)
         if start == self.end:
             return None
@@ -107,8 +108,3 @@ class InFlight:
             if isinstance(reply, Died) and reply.position is not None:
                 deaths[reply.position.item] += _WEIGHTS.get(reply.death, 1)
         return tuple(name for name, count in deaths.items() if count >= DEATHS)
-
-
-def _checking(position: Position) -> bool:
-    """The child was running a check; not making a module, or asking whether a pass applies."""
-    return position.ordinal >= 0 and not position.step.startswith("requires ")

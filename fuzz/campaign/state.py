@@ -162,8 +162,7 @@ class State:
 
     def _agree(self) -> None:
         """Refuse parts that do not fit together: no campaign could be resumed from them."""
-        needed = {horizon(self.blocks), horizon(2 * self.blocks)}
-        if not needed <= self.guides.keys():
+        if not {horizon(self.blocks), horizon(2 * self.blocks)} <= self.guides.keys():
             raise ValueError(f"guides of {sorted(self.guides)} blocks for {self.blocks}")
         for guide in self.guides.values():
             if not all(LEAST_YIELD <= each <= 1 / LEAST_YIELD for each in guide.yields.values()):

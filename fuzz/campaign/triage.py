@@ -290,8 +290,7 @@ class Triage:
     def _shown(self, finding: Finding) -> Finding:
         """The finding with its exhibit and evidence, so that a reader need not run the pass."""
         with self._optional(finding):
-            evidence = take_evidence(self._executor, finding)
-            finding = dataclasses.replace(finding, evidence=evidence)
+            finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
             return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
 
     def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
@@ -330,7 +329,6 @@ class Triage:
         return min(MOST_SECONDS, left)
 
     def _publish_once(self, finding: Finding) -> None:
-        """Publish each bug once, however many findings show it."""
         row = finding.id
         with self._optional(finding):
             row = place(self.store, finding, self._executor)

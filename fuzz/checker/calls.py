@@ -48,10 +48,7 @@ def _is_users(made: tvm.transform.Pass | None) -> bool:
 
 
 def _homes(name: str) -> Iterator[str]:
-    """Where a pass of this name can be imported from without running the user's program.
-
-    Passes and their classes come before functions, which may be anything.
-    """
+    """Where a pass can be imported without running the user's program, functions last."""
     main = sys.modules.get("__main__")
     for is_home in (_is_pass, inspect.isfunction):
         for module, loaded in list(sys.modules.items()):

@@ -117,11 +117,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _observe(observer: Any) -> None:
-    """Add the observer to the instruments of every PassContext of this process.
-
-    Contexts keep their own instruments. A context that was not made by Python (the default one of
-    each thread) gets the observer at the first pass that runs in it.
-    """
+    """Add the observer to all PassContexts; a thread's default one gets it at its first pass."""
     from tvm.ir.transform import Pass, PassContext
 
     def has(instruments: Sequence[Any]) -> bool:

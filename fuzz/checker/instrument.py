@@ -169,10 +169,7 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
 
     @contextmanager
     def _at_work(self, when: str) -> Iterator[Stack | None]:
-        """The stack of this thread; None while checks run passes of their own.
-
-        An error of relaxfuzz itself does not fail the build.
-        """
+        """This thread's stack, None during checks; errors of relaxfuzz do not fail the build."""
         stack = self._stack
         if stack.busy:
             yield None

@@ -177,11 +177,10 @@ def _lines(file: Path) -> list[str]:
 
 
 def _plain(call: PassCall) -> dict[str, Any]:
-    plain = {k: v for k, v in call.config.items() if isinstance(v, bool | int | float | str)}
     return {
         "kind": type(call).__name__,
         "expr": call.expr,
-        "config": plain,
+        "config": {k: v for k, v in call.config.items() if isinstance(v, bool | int | float | str)},
         "factory": call.factory,
     }
 

@@ -134,10 +134,7 @@ class _InputCatcher:
 
 
 def _input_again(running: Running) -> str | None:
-    """The input of a pass that has changed it in place; None where it cannot be reproduced.
-
-    The outermost pass runs once more on a copy of its input, up to this pass.
-    """
+    """The input of a pass that changed it, by a second run of the outermost pass; or None."""
     outermost = running.outermost
     start, pass_ = outermost.state, outermost.made
     if running is outermost or pass_ is None or not (start.noted or start.intact):

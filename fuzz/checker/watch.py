@@ -86,8 +86,7 @@ def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
     kinds = {-signal.SIGSEGV: Death.SEGFAULT, -signal.SIGFPE: Death.ARITHMETIC}
     kinds |= {-signal.SIGABRT: Death.ABORT}
     kind = kinds.get(code, Death.SIGNAL if code < 0 else Death.EXIT)
-    stacks = (folder / STACKS).read_text(encoding="utf-8")
-    died = Died(0, kind, code, None, stacks)
+    died = Died(0, kind, code, None, (folder / STACKS).read_text(encoding="utf-8"))
     violation = dataclasses.replace(death.violation(died), pass_name=last.call.name)
     finding = Finding(
         violation=violation, module=last.module, versions=versions(), calls=(last.call,)

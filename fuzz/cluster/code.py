@@ -109,12 +109,7 @@ def _own_folders() -> tuple[Path, ...]:
 
 
 def _files(places: Sequence[str], folders: Sequence[Path]) -> list[Path]:
-    """The files that factories come from, and what these files mention.
-
-    Args:
-        places: paths of files, or names of modules.
-        folders: where else modules are found.
-    """
+    """The files that factories come from, by path or module name, and what they mention."""
     todo = [Path(place) for place in places if place.endswith(".py")]
     mentioned = {place.partition(".")[0] for place in places if not place.endswith(".py")}
     around = dict.fromkeys([*(path.parent for path in todo), *folders])
@@ -171,10 +166,7 @@ def _installed(texts: Iterable[bytes], sent: set[str]) -> tuple[str, ...]:
 
 
 def _check_size(files: Iterable[Path]) -> None:
-    """
-    Raises:
-        UserError: they are too large.
-    """
+    """Raises `UserError` where the files are too large."""
     sizes = sorted(((path.stat().st_size, path) for path in files), reverse=True)
     total = sum(size for size, _ in sizes)
     if total > LIMIT:

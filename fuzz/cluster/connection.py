@@ -121,11 +121,7 @@ def _silence() -> None:
 
 
 def _address(where: Where) -> str:
-    """
-    Raises:
-        ValueError: it is not a scheduler file.
-        OSError: it cannot be read.
-    """
+    """Raises `ValueError` for what is no scheduler file, `OSError` where it cannot be read."""
     if where.file is None:
         assert where.scheduler is not None
         return where.scheduler

@@ -66,8 +66,6 @@ RETRIES = 3
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A job that is not done."""
-
     job: Job[Any]
     sink: Sink
     limits: Limits
@@ -345,14 +343,12 @@ class ClusterExecutor:
         future.add_done_callback(lambda future: self._inbox.put((id, future)))
 
     def _withdraw(self, entries: Iterable[_Entry]) -> None:
-        """Cancel the tasks of these jobs at Dask."""
         futures = [entry.future for entry in entries if entry.future is not None]
         if futures:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self._client.cancel(futures)
 
     def _update(self, status: Status) -> None:
-        """A job is running."""
         with self._lock:
             entry = self._entries.get(status.id)
             if entry is None or entry.future is None:
@@ -375,7 +371,6 @@ class ClusterExecutor:
             self._end_all()
 
     def _end_all(self) -> None:
-        """Send the last reply of each job that is not done."""
         for id, entry in sorted(self._entries.items()):
             entry.sink(Ended(id) if self._broken is None else Broken(id, self._broken))
         self._entries.clear()

@@ -194,11 +194,7 @@ async def release(campaign: str) -> None:
 
 @contextmanager
 def _pool(task: Task, worker: Worker) -> Iterator[_Pool]:
-    """The pool of a task's campaign.
-
-    Raises:
-        ExecutorError: the zygote does not start, or the driver's files are missing.
-    """
+    """A campaign's pool; raises `ExecutorError` if its zygote or the driver's files are missing."""
     with _lock:
         pool = _pools.get(task.campaign)
         if pool is None:
@@ -232,17 +228,12 @@ def _close_if_idle(campaign: str, pool: _Pool) -> None:
 
 
 def _close(campaign: str) -> None:
-    """End a campaign's pool, and what runs in it."""
     if (pool := _pools.pop(campaign, None)) is not None:
         pool.close()
 
 
 def _run(task: Task, pool: _Pool, worker: Worker) -> bytes:
-    """The replies to a job, as lines of the protocol.
-
-    Raises:
-        ExecutorError: the pool is broken.
-    """
+    """The replies to a job as protocol lines; raises `ExecutorError` if the pool is broken."""
     try:
         submit = decode_request(task.submit, HANDLERS)
     except UnknownJob as error:

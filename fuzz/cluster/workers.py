@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A Dask worker that is fit."""
-
     name: str
     threads: int
     since: float = field(default_factory=time.monotonic)

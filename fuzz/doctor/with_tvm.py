@@ -226,10 +226,7 @@ def _zygote_and_self_test(workers: int, scheduler: str, kind: str) -> Iterator[L
 
 
 def _on_cluster(scheduler: str, kind: str, workers: int) -> Iterator[Line]:
-    """
-    Raises:
-        UserError: nothing answers there, or no worker is fit.
-    """
+    """Raises `UserError` where nothing answers, or no worker is fit."""
     from ..cluster.connection import connect, wait_for
     from ..cluster.where import Where
 

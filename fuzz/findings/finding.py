@@ -147,5 +147,4 @@ class Finding:
 def id_of(identity: Identity) -> str:
     """The id of the finding with this identity."""
     oracle, pass_name, key, place = identity
-    parts = [oracle, pass_name, *key, place]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
+    return hashlib.sha256(json.dumps([oracle, pass_name, *key, place]).encode()).hexdigest()[:10]

@@ -28,7 +28,8 @@ def _function(func: Any, kinds: dict[str, str]) -> str:
     if isinstance(func, relax.Function):
         return "\n".join(_Numbered(kinds).function(func))
     if isinstance(func, tvm.tirx.PrimFunc):
-        body = map(_tensor_node, nodes(func.body, tvm.tirx.Stmt, tvm.ir.Expr))
+        found = nodes(func.body, tvm.tirx.Stmt, tvm.ir.Expr)
+        body = (op_name(node) or type(node).__name__ for node in found)
         return f"PrimFunc {' '.join(name for name in body if name not in _LEAVES)}"
     return type(func).__name__
 
@@ -37,17 +38,12 @@ _LEAVES = ("IntImm", "FloatImm", "Var", "SBlockRealize")
 """What a PrimFunc has more or less of by its shapes alone, or besides something else."""
 
 
-def _tensor_node(node: Any) -> str:
-    return op_name(node) or type(node).__name__
-
-
 class _Numbered:
     def __init__(self, kinds: dict[str, str]) -> None:
         self._kinds = kinds
         self._numbers: dict[int, int] = {}
 
     def function(self, func: relax.Function) -> Iterator[str]:
-        """The lines of a function."""
         params = ", ".join(f"{self._var(param)}: {_type(param.ty)}" for param in func.params)
         attrs = sorted(map(str, func.attrs.keys())) if func.attrs is not None else []
         public = "public" if "global_symbol" in attrs else "private"
@@ -113,14 +109,12 @@ def _attributes(attrs: Any) -> str:
 
 
 def _type(ty: Any) -> str:
-    """A type by what is known of it."""
     if isinstance(ty, relax.TupleType):
         return f"({', '.join(map(_type, ty.fields))})"
     if not isinstance(ty, relax.TensorType):
         return type(ty).__name__
     if isinstance(ty.shape, relax.ShapeExpr):
-        static = all(isinstance(dim, tvm.tirx.IntImm) for dim in ty.shape)
-        shape = "" if static else " symbolic"
+        shape = "" if all(isinstance(dim, tvm.tirx.IntImm) for dim in ty.shape) else " symbolic"
     elif ty.shape is not None:
         shape = " of a shape"
     else:

@@ -149,8 +149,7 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
     if (reason := unknown(item.finding)) is not None:
         return Outcome(item, Status.BROKEN, reason)
     try:
-        module = module_of(item.finding, executor)
-        violation = again(executor, item.finding, module)
+        violation = again(executor, item.finding, module_of(item.finding, executor))
     except BadModule as error:
         return Outcome(item, Status.BROKEN, f"its module does not load: {error}")
     except (JobFailed, UserError) as error:

@@ -190,8 +190,7 @@ def _converted(value: Any, default: Any) -> Any:
 
 def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
     functions = dict(mod.functions_items())
-    owners = {owner for owner, _ in gone}
-    if owners - {MODULE, *map(hash, functions.values())}:
+    if {owner for owner, _ in gone} - {MODULE, *map(hash, functions.values())}:
         return _Without(mod, gone).run()
     for gvar, func in functions.items():  # nothing has to be inferred anew
         for name in [name for owner, name in gone if owner == hash(func)]:
@@ -215,8 +214,7 @@ def plain_constants(mod: tvm.IRModule) -> Iterator[Edit]:
         for const in nodes(mod, GenericConst)
         if isinstance(const.ty, relax.TensorType)
     }
-    chosen = [address for address, level in levels.items() if level > 0]
-    for some in runs(chosen):
+    for some in runs([address for address, level in levels.items() if level > 0]):
         for level in range(max((levels[address] for address in some), default=0)):
             lower = [address for address in some if levels[address] > level]
             yield _Filled(mod, frozenset(lower), level).run

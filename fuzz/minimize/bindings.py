@@ -41,8 +41,7 @@ def drop_dead(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without bindings that no result depends on: of all functions, then of each."""
     found = {name: keys for name, func in _functions(mod) if (keys := dead(func))}
     if len(found) > 1:
-        everything = set().union(*found.values())
-        yield partial(Change(dropped=everything, functions=set(found)).apply, mod)
+        yield partial(Change(dropped=set().union(*found.values()), functions=set(found)).apply, mod)
     for name, keys in found.items():
         yield partial(Change(dropped=keys, functions={name}).apply, mod)
 
@@ -87,8 +86,7 @@ def _with_calls(site: Site, func: relax.Function) -> Sequence[int]:
     """The binding; if it binds a function, the bindings that use that too."""
     if not isinstance(site.binding.value, relax.Function):
         return [site.key]
-    users = [b.key for b in sites_of(func) if site.key in b.operands]
-    return [site.key, *users]
+    return [site.key, *[b.key for b in sites_of(func) if site.key in b.operands]]
 
 
 def take_shortcuts(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -173,8 +171,7 @@ def _choices(site: Site, made_by: dict[int, Site]) -> Iterator[tuple[int, Any]]:
 
 
 def _in_order(keys: frozenset[int], made_by: dict[int, Site]) -> list[Site]:
-    found = [made_by[key] for key in keys if key in made_by]
-    return sorted(found, key=lambda site: site.number)
+    return sorted([made_by[key] for key in keys if key in made_by], key=lambda site: site.number)
 
 
 def _only_params(

@@ -116,8 +116,7 @@ def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
             outer += [site.var for site in scope.around.before()]
             own = [site.var for site in scope.sites]
             same = [v for v in (*outer, *own) if equal_types(v.ty, scope.seq.body.ty)]
-            places = [same[place] for place in landmarks(len(same))]
-            for choice in places:
+            for choice in [same[place] for place in landmarks(len(same))]:
                 if not scope.seq.body.same_as(choice):
                     yield partial(_returning, mod, gvar.name_hint, scope, choice)
 
@@ -129,10 +128,7 @@ def _tuple(fields: list[Any]) -> Any:
 
 
 def _returning(mod: tvm.IRModule, name: str, scope: Scope, choice: Any) -> tvm.IRModule | None:
-    """With that result, and without what only the old one needed.
-
-    What nothing needed before it may be there for its effects: it stays, up to the chosen value.
-    """
+    """With that result, without what only the old one needed; earlier effects may stay."""
     roots = used_vars([choice])
     last = max((site.index for site in scope.sites if site.key in roots), default=-1)
     used = used_vars([scope.seq.body]).union(

@@ -259,8 +259,7 @@ def shape(ty: Any) -> list[Any]:
 def dead(func: relax.Function) -> set[int]:
     """The variables that the result of the function does not depend on."""
     body = scopes_of(func)[0]
-    needed = needed_for(body, used_vars([body.seq.body]))
-    return {site.key for site in sites_of(func)} - needed
+    return {site.key for site in sites_of(func)} - needed_for(body, used_vars([body.seq.body]))
 
 
 def needed_for(scope: Scope, roots: set[int]) -> set[int]:

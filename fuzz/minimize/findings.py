@@ -111,8 +111,7 @@ def ddmin(items: tuple[T, ...], holds: Callable[[tuple[T, ...]], bool]) -> tuple
     """
     chunks = 2
     while len(items) > 1:
-        bounds = [len(items) * i // chunks for i in range(chunks + 1)]
-        cuts = list(itertools.pairwise(bounds))
+        cuts = list(itertools.pairwise([len(items) * i // chunks for i in range(chunks + 1)]))
         alone = [items[start:end] for start, end in cuts]
         without = [items[:start] + items[end:] for start, end in cuts] if chunks > 2 else []
         if (part := next(filter(holds, alone), None)) is not None:

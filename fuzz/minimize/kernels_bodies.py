@@ -77,10 +77,6 @@ def _in_a_block(body: Any) -> Any:
     return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
 
 
-def _nothing_in_a_block(func: tirx.PrimFunc) -> Any:
-    return _in_a_block(_nothing(func))
-
-
 def _zeros(func: tirx.PrimFunc) -> Any:
     written = outputs(func)
     returned = _nothing(func)
@@ -123,7 +119,7 @@ def outputs(func: tirx.PrimFunc) -> list[Any]:
     return [param for param in buffers if hash(param) in stored] or buffers[-1:]
 
 
-_BODIES = (_nothing, _nothing_in_a_block, _zeros)
+_BODIES = (_nothing, lambda func: _in_a_block(_nothing(func)), _zeros)
 
 
 def _rank(func: tirx.PrimFunc) -> int:
@@ -195,8 +191,7 @@ def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
 def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without variables: their values, or zeros, stand in their places."""
     for name, func in kernels(mod).items():
-        bound = [p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]
-        for run in runs(bound):
+        for run in runs([p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]):
             for value in (_zero_of, attrgetter("value")):
                 yield partial(_without_definitions, mod, name, func, run, value)
 

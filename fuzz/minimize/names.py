@@ -34,8 +34,7 @@ def plain_names(mod: tvm.IRModule) -> Iterator[Edit]:
     `main`, `f` and `g` for functions, `x` and `w` for parameters, `lv` and `gv` for bindings, `n`
     and `m` for dimensions. Fewer names are others.
     """
-    parts = [part for part, renames in _plan(Graph(mod), mod).items() if renames]
-    for run in runs(parts):
+    for run in runs([part for part, renames in _plan(Graph(mod), mod).items() if renames]):
         yield partial(_renamed, mod, frozenset(run))
 
 

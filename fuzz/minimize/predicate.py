@@ -65,9 +65,8 @@ class Command:
             except SourceError as error:
                 return None, f"it cannot be written as source: {error}"
             name = str(path.with_suffix("") if self._source else path)
-            words = [word.replace("{}", name) for word in self._words]
             process = subprocess.Popen(
-                words,
+                [word.replace("{}", name) for word in self._words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

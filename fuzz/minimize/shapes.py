@@ -53,8 +53,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     Sizes come nearer to 2, then to 3, 4 and so on; 1 and 0, which operators treat in a way of their
     own, come after all sizes that people write. `_weight` of some size falls, and of none it rises.
     """
-    count = _sizes(mod)
-    sizes = sorted(count, key=lambda size: (-_weight(size), size))
+    sizes = sorted(_sizes(mod), key=lambda size: (-_weight(size), size))
     large = [size for size in sizes if size > PLAIN]
     if len(large) > 1:
         yield _Resized(mod, sizes=dict.fromkeys(large, PLAIN)).run
@@ -90,8 +89,7 @@ def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
             if isinstance(param.ty, relax.TensorType) and isinstance(
                 param.ty.shape, relax.ShapeExpr
             ):
-                dims = param.ty.shape.values
-                axes = [axis for axis, dim in enumerate(dims) if _is_special(dim)]
+                axes = [axis for axis, dim in enumerate(param.ty.shape.values) if _is_special(dim)]
                 for run in [axes, *([axis] for axis in axes)] if len(axes) > 1 else [axes]:
                     if run:
                         yield _Plain(mod, str(gvar.name_hint), place, run).run

@@ -241,8 +241,7 @@ def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
             value = site.binding.value
             if isinstance(value, relax.Tuple):
                 taken = _taken(sites, site.key)
-                free = [i for i in range(len(value.fields)) if i not in taken]
-                for run in runs(free):
+                for run in runs([i for i in range(len(value.fields)) if i not in taken]):
                     if len(run) < len(value.fields):
                         yield partial(_bound_without, mod, gvar.name_hint, site, frozenset(run))
             elif isinstance(value, relax.Call) and not _fixed(value):
@@ -260,10 +259,9 @@ def _fixed(call: relax.Call) -> bool:
 
 
 def _taken(sites: list[Site], key: int) -> set[int]:
-    values = [site.binding.value for site in sites]
     return {
         int(value.index)
-        for value in values
+        for value in [site.binding.value for site in sites]
         if isinstance(value, relax.TupleGetItem) and hash(value.tuple_value) == key
     }
 

@@ -91,11 +91,10 @@ def _night(chosen: Plan, workers: int, *, json: bool) -> int:
     settings = chosen.settings
     Store(settings.out).close()  # before a report is written there
     writers = _writers(chosen)
-    choice = Choice(folders=settings.known, shipped=settings.shipped_knowns)
     with session(
         settings.out,
         settings.workers or workers,
-        choice,
+        Choice(folders=settings.known, shipped=settings.shipped_knowns),
         as_json=json,
         where=chosen.where,
         calls=[target.call for target in chosen.targets if target.call is not None],
@@ -277,11 +276,10 @@ class _Phases:
         made = self._session
         script = made.store.reproducer(finding)
         assert script is not None, "only findings with a reproducer are bisected"
-        processes = Subprocesses(over)
         bisection = Bisection(
             script.resolve(),
             self._plan.bisect,
-            processes,
+            Subprocesses(over),
             made.display.progress,
             workers=made.pool.workers,
         )
@@ -292,8 +290,7 @@ class _Phases:
         if first is not None:
             finding = dataclasses.replace(finding, first_bad=first.release)
             made.store.put(finding)
-        left = tuple(id for id in self._night.unbisected if id != finding.id)
-        self._update(unbisected=left)
+        self._update(unbisected=tuple(id for id in self._night.unbisected if id != finding.id))
         verdict = "bad on none of these" if first is None else f"first bad: {first.release}"
         self._print(
             f"{finding.id} {finding.pass_name}: {verdict}",

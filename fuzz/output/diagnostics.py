@@ -79,8 +79,7 @@ class Diagnostics:
             if previous is None or previous.line != excerpt.line:
                 self._line(bar.copy())
                 number = "" if excerpt.number is None else str(excerpt.number)
-                head = Text(f"{number:>{gutter}}").append(" | ", "blue")
-                self._line(head.append(window.text))
+                self._line(Text(f"{number:>{gutter}}").append(" | ", "blue").append(window.text))
             style, mark = ("bold red", "^") if first else ("bold blue", "-")
             for row in window.rows(mark):
                 self._line(bar.copy().append(row, style))

@@ -134,8 +134,7 @@ def regenerate(job: Regenerate, context: Context[str]) -> None:
 def regenerated(origin: Origin) -> tvm.IRModule:
     """The module of an origin, the same in every process."""
     strategy = ir_modules(without=origin.disabled, ops=origin.ops or None)
-    mod = example(strategy, origin.seed, origin.index)
-    return stages.advance(mod, origin.stage)
+    return stages.advance(example(strategy, origin.seed, origin.index), origin.stage)
 
 
 def run_block(job: Block, context: Context[BlockResult]) -> None:
@@ -145,8 +144,6 @@ def run_block(job: Block, context: Context[BlockResult]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """One check, ready to run."""
-
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     contract: PassContract | None = None
@@ -155,8 +152,6 @@ class _Prepared:
 
 
 class _Run:
-    """A block under way."""
-
     def __init__(self, job: Block, context: Context[BlockResult]) -> None:
         self._job = job
         self._context = context
@@ -205,10 +200,7 @@ class _Run:
                 return
 
     def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
-        """The module at the next stage; None where one of TVM's passes fails or breaks it.
-
-        That pass gets its share of checks like any other, so nothing is reported here.
-        """
+        """The module at the next stage; None where a pass fails or breaks it: its own checks report that."""
         before = list(Stage)[list(Stage).index(to) - 1]
         names = STEPS[to]
         for count, name in enumerate(names, 1):
@@ -239,7 +231,9 @@ class _Run:
                 break
             started = time.perf_counter()
             self._visited[item.name] += 1
-            if self._avoids(item, mod, index):
+            # Half of the modules avoid known bugs, which would hide other defects.
+            avoided = self._job.avoid.get(item.name, ()) if schedule.avoids(index) else ()
+            if any(TRIGGERS[name](mod) for name in avoided):
                 stats[item.name] += PassStats(avoided=1)
                 continue
             prepared = self._prepare(item, mod, origin, ordinal, skip=ordinal < begin)
@@ -269,11 +263,6 @@ class _Run:
             )
         self._context.report(StageDone(index, stage, stats))
         return intact
-
-    def _avoids(self, item: Item, mod: tvm.IRModule, index: int) -> bool:
-        """Half of the modules avoid known bugs, which would hide other defects."""
-        names = self._job.avoid.get(item.name, ()) if schedule.avoids(index) else ()
-        return any(TRIGGERS[name](mod) for name in names)
 
     def _prepare(
         self, item: Item, mod: tvm.IRModule, origin: Origin, ordinal: int, skip: bool

@@ -58,8 +58,7 @@ def violation(died: Died) -> Violation:
     detail = visible(f"{title}\nstep: {step}\n{stderr[:LONGEST]}".rstrip())
     if died.death is Death.CHANGED:  # the last step names what was changed
         at = step
-    key = (at,) if at else ()
-    return Violation(title, detail, key, oracle=died.death.value, pass_name=blamed)
+    return Violation(title, detail, (at,) if at else (), oracle=died.death.value, pass_name=blamed)
 
 
 def culprit(position: Position) -> str:
@@ -110,10 +109,8 @@ def _function(stderr: str) -> str:
     recursive = sorted(name for name, count in Counter(names).items() if count >= RECURSION)
     if recursive:
         return f"endless recursion of {recursive[0]}"
-    return names[0] if names else _python_function(stderr)
-
-
-def _python_function(stderr: str) -> str:
+    if names:
+        return names[0]
     frames = _PYTHON_FRAME.findall(stderr)
     outer = [at for at, (file, _) in enumerate(frames) if file.endswith(_ENTRY)]
     return f"{PurePath(frames[0][0]).name}:{frames[0][1]}" if outer and outer[0] > 0 else ""

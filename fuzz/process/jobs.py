@@ -85,8 +85,7 @@ def check(job: Check, context: Context[tuple[Violation, ...]]) -> None:
         # The pass has damaged the harness: that is all that can be said of it.
     if (what := watch.changed()) is not None:
         journal.changed(what)
-        died = Died(context.id, Death.CHANGED, 1, journal.last())
-        violations.append(death.violation(died))
+        violations.append(death.violation(Died(context.id, Death.CHANGED, 1, journal.last())))
     context.report(tuple(violations))
 
 
@@ -98,8 +97,7 @@ def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Viola
     besides: tuple[str, ...] = ()
     if job.oracles is None:
         besides = VALUES if job.pipeline is None else BUILDS
-    case = Case(mod, job.calls, job.pipeline)
-    return checked(case, journal, job.oracles, contract, besides)
+    return checked(Case(mod, job.calls, job.pipeline), journal, job.oracles, contract, besides)
 
 
 def checked(
@@ -252,8 +250,7 @@ class Examine(Job[Evidence]):
 def examine(job: Examine, context: Context[Evidence]) -> None:
     """Report the evidence."""
     context.journal.position(0, Stage.RAW, 0, "examine")
-    mod = load_json(job.module)
-    context.report(evidence_of(mod, context.journal.step, legalize=job.legalize))
+    context.report(evidence_of(load_json(job.module), context.journal.step, legalize=job.legalize))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,6 @@ ONE_THREAD: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class _Entry:
-    """A job that waits or runs."""
-
     job: Job[Any]
     sink: Sink
     limits: Limits
@@ -212,7 +210,7 @@ class LocalPool:
             assert self._process.stdout is not None
             try:
                 for line in self._process.stdout:
-                    self._receive(decode_reply(line, self._result_type))
+                    self._receive(decode_reply(line, lambda id: result_type(self._entries[id].job)))
             except ProtocolError:  # a pass has written to the zygote's stdout
                 self._process.kill()
             self._process.stdout.close()
@@ -232,9 +230,6 @@ class LocalPool:
                     self._ready.set()
                     self._finish_all()
                     return
-
-    def _result_type(self, id: int) -> Any:
-        return result_type(self._entries[id].job)
 
     def _receive(self, reply: Reply) -> None:
         with self._lock:
@@ -260,10 +255,7 @@ class LocalPool:
         entry.sink(reply)
 
     def _repeat(self, died: Died) -> None:
-        """Put a job back that was killed, maybe from outside.
-
-        A job is at fault where it is killed several times in a row, alone, at the same position.
-        """
+        """Put a killed job back, unless it was killed repeatedly, alone, at the same position."""
         entry, position = self._entries[died.id], died.position
         entry.kills = entry.kills + 1 if position == entry.killed_at else 1
         if entry.kills == BLAMED and position is not None and culprit(position):
@@ -328,7 +320,6 @@ class LocalPool:
                     process.kill()
 
     def _finish_all(self) -> None:
-        """Send the last reply of every job that is left."""
         for id, entry in sorted(self._entries.items()):
             entry.sink(Ended(id) if self._broken is None else Broken(id, self._broken))
         self._entries.clear()

@@ -98,7 +98,8 @@ def _reader(kind: Any) -> Reader:
     if origin is tuple:
         return _sequence(arguments)
     if origin is not None and issubclass(origin, Mapping):
-        return _mapping(_reader(arguments[1]))
+        of_value = _reader(arguments[1])
+        return lambda data: {key: of_value(each) for key, each in _of(dict, data).items()}
     if dataclasses.is_dataclass(kind):
         return _record(typing.cast("type", kind))
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
@@ -118,10 +119,6 @@ def _sequence(arguments: tuple[Any, ...]) -> Reader:
         return tuple(one(each) for one, each in zip(several, data, strict=True))
 
     return read
-
-
-def _mapping(one: Reader) -> Reader:
-    return lambda data: {key: one(value) for key, value in _of(dict, data).items()}
 
 
 def _record(kind: type) -> Reader:
@@ -169,7 +166,6 @@ def _unexpected(wanted: str, data: Any) -> ValueError:
 
 
 def _brief(data: Any) -> str:
-    """A short description of data of any size and depth."""
     if isinstance(data, dict | list):
         return f"{'an object' if isinstance(data, dict) else 'a list'} of {len(data)}"
     if isinstance(data, int) and abs(data) >= LARGEST:

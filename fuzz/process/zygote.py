@@ -301,8 +301,7 @@ class Zygote:
             self._reply(Ended(id))
         else:
             stderr = child.stderr.decode(errors="replace")
-            death = _death(child, code, stderr)
-            self._reply(Died(id, death, code, child.journal.last(), stderr))
+            self._reply(Died(id, _death(child, code, stderr), code, child.journal.last(), stderr))
         shutil.rmtree(worker.folder(child.pid), ignore_errors=True)
         child.journal.close()
         child.channel.close()

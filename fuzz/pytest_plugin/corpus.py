@@ -99,7 +99,6 @@ class _Replay(TextItem):
         raise Failure(f"{reason}\n\n{outcome.message}")  # --runxfail: xfail does nothing
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Its file."""
         return self.path, None, f"{self.path.name}::{self.name}"
 
 

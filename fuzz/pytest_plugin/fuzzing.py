@@ -163,12 +163,11 @@ class _ItemCampaign:
             resources.store, resources.pool, self._publish, expected=self.expected
         )
         self._stop = threading.Event()
-        modules = None if settings.modules is None else max(1, shard.modules(settings.modules))
         self._config = CampaignConfig(
             seed=shard.seed(plan.seed),
             targets=(self._target,),
             seconds=resources.clock.share(shard.spelling),
-            modules=modules,
+            modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
             compositions=False,
             avoid=self.expected.triggers((self._target,)),
         )
@@ -211,7 +210,6 @@ class _ItemCampaign:
         return (*structural, *sorted(stats.sampled))
 
     def item_result(self) -> ItemResult:
-        """What it has done so far."""
         done, known = self._runner.done, self._runner.known
         ended = done.ended.get(self._target.label, {})
         return ItemResult(

@@ -97,12 +97,11 @@ class Line:
     @property
     def cells(self) -> tuple[str, ...]:
         """Of the table."""
-        asked = self.stats.checks + self.stats.inapplicable
         return (
             self.spelling,
             str(self.modules),
             str(self.stats.checks),
-            _share(self.stats.checks, asked),
+            _share(self.stats.checks, self.stats.checks + self.stats.inapplicable),
             _share(self.stats.changed, self.stats.checks),
             str(self.bugs),
             str(self.knowns),

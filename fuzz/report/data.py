@@ -249,10 +249,9 @@ def entries_of_rows(store: Store, expected: Expected, runs: Mapping[int, Run] = 
     """
     rows = {row.id: row for row in store.rows.all()}
     grouped = by_row(store, store.findings())
-    order = dict.fromkeys([*rows, *grouped])
     return [
         entry_of(grouped[id], store, expected, row=rows.get(id), runs=runs)
-        for id in order
+        for id in dict.fromkeys([*rows, *grouped])
         if id in grouped
     ]
 

@@ -151,7 +151,6 @@ def _view(report: Report, entry: Entry, *, cut: bool) -> EntryView:
         return EntryView(entry=entry, promise=promise, source=source, replay=command, is_cut=True)
     text = entry.reproducer_text()
     exhibit = finding.exhibit
-    module = finding.source or finding.module if exhibit is None else exhibit.module
     return EntryView(
         entry=entry,
         promise=promise,
@@ -160,7 +159,7 @@ def _view(report: Report, entry: Entry, *, cut: bool) -> EntryView:
         detail=_detail(finding),
         sides="" if exhibit is None else f"{exhibit.left_label} → {exhibit.right_label}",
         compared=NOTHING if exhibit is None else _compared(exhibit),
-        module=_python(module),
+        module=_python(finding.source or finding.module if exhibit is None else exhibit.module),
         reproducer=_python(text),
         is_whole=readable(text) == text,
     )
@@ -240,7 +239,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "counted": counted,
-        "date": _date,
+        "date": lambda seconds: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "duration": duration,
         "percent": _percent,
         "readable": readable,
@@ -254,10 +253,6 @@ def _environment() -> Environment:
 def _finalized(value: object) -> object:
     """Applied to the value of every expression of a template."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
-
-
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
 
 
 def _percent(part: float) -> str:

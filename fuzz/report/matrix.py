@@ -75,7 +75,10 @@ class Matrix:
 
 def matrix(report: Report) -> Matrix:
     """Bugs and checks of all runs of a store."""
-    bugs = _bugs(report)
+    bugs: dict[tuple[str, str], list[State]] = defaultdict(list)
+    for entry in report.entries:
+        for place in entry.places:
+            bugs[place].append(entry.state)
     stats: dict[str, PassStats] = defaultdict(PassStats)
     own = {bare(item) for item in report.stats if is_own(item)}
     for item in in_order(report.stats):
@@ -112,14 +115,6 @@ def is_single(item: str) -> bool:
 def bare(item: str) -> str:
     """The pass of an item of the schedule: "FuseOps" of "FuseOps(fuse_opt_level=2)"."""
     return item.split("(", 1)[0].rsplit(".", 1)[-1]
-
-
-def _bugs(report: Report) -> dict[tuple[str, str], list[State]]:
-    bugs: dict[tuple[str, str], list[State]] = defaultdict(list)
-    for entry in report.entries:
-        for place in entry.places:
-            bugs[place].append(entry.state)
-    return bugs
 
 
 def _groups(met: Iterable[str]) -> dict[str, tuple[Column, ...]]:
@@ -202,7 +197,6 @@ def shares(report: Report) -> list[Share]:
         stats = all_stats[item]
         tried = stats.checks + stats.inapplicable
         checks = max(1, stats.checks)
-        blamed = [e for e in report.of(State.NEW, State.SEEN) if bare(item) in e.passes]
         made.append(
             Share(
                 item,
@@ -212,7 +206,7 @@ def shares(report: Report) -> list[Share]:
                 min(1.0, known[item] / checks),
                 stats.avoided,
                 stats.checks / stats.seconds if stats.seconds else 0.0,
-                len(blamed),
+                len([e for e in report.of(State.NEW, State.SEEN) if bare(item) in e.passes]),
             )
         )
     return made

@@ -50,12 +50,11 @@ class _Axes:
             _text(self.x(at), self.bottom + 14, "middle", tick) for at, tick in x_ticks.items()
         ]
         corner = [(self.left, self.top), (self.left, self.bottom), (self.right, self.bottom)]
-        middle = (self.left + self.right) / 2
         return "".join(
             [
                 *parts,
                 _line(corner, "muted", 1),
-                _text(middle, self.bottom + 30, "middle", x_label),
+                _text((self.left + self.right) / 2, self.bottom + 30, "middle", x_label),
                 _text(self.left, self.top - 8, "start", y_label),
             ]
         )

@@ -51,8 +51,7 @@ def raised_by_check(path: Path, stderr: str) -> bool:
     """Whether the exception comes from the check, not from building the module before it."""
     # The line of the file's top level in the first traceback.
     at = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
-    text = path.read_text(encoding="utf-8", errors="replace")
-    before, found, _ = text.partition(f"\n{MAIN}\n")
+    before, found, _ = path.read_text(encoding="utf-8", errors="replace").partition(f"\n{MAIN}\n")
     return bool(found) and at is not None and int(at[1]) > before.count("\n") + 1
 
 
@@ -118,7 +117,9 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             words,
             *_,
         ) if checker in (checkers.RELAX, checkers.TENSOR_IR):
-            return _complains(text, words)
+            if words == "a type does not fit":
+                return checkers.MISFIT.match(text) is not None
+            return _alike(keys.message(text, ops=True), words)
         case ("tvmscript", words):
             return oracles.parser_message(f"{kind}: {text}") == words
         case ("lowering-complete", operator, *_):
@@ -139,12 +140,6 @@ def _same_exception(kind: str, text: str, expected: Raised) -> bool:
     # Which operator refuses, or which function raises without a message, the frames show.
     refused = expected.text == keys.REFUSED
     return refused or not text or _alike(keys.message(text), expected.text)
-
-
-def _complains(text: str, words: str) -> bool:
-    if words == "a type does not fit":
-        return checkers.MISFIT.match(text) is not None
-    return _alike(keys.message(text, ops=True), words)
 
 
 def _alike(one: str, other: str) -> bool:

@@ -99,8 +99,7 @@ def _quoted(text: str) -> str | None:
     def quote(function: re.Match[str]) -> str:
         signature, _, body = function[0].partition("\n")
         for name in names:
-            dim = rf"(?<=[(,\s]){name}(?=[,)])"
-            signature, found = re.subn(dim, f'"{name}"', signature)
+            signature, found = re.subn(rf"(?<=[(,\s]){name}(?=[,)])", f'"{name}"', signature)
             if found and re.search(rf'(?<!["\w.]){name}(?!["\w(])', body):
                 body = f"        {name} = T.int64()\n{body}"
         return f"{signature}\n{body}"

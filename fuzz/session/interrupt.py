@@ -21,7 +21,6 @@ class Interrupt:
         """Do not wait for what is running."""
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
-        """The signal handler."""
         if signum == signal.SIGHUP:
             _detach_from_terminal()
         (self.now if self.stop.is_set() else self.stop).set()

@@ -67,7 +67,6 @@ def run_in_fork(
 def _child(
     work: Callable[[], int | None], limits: ForkLimits, temporary: Path, parent: int
 ) -> None:
-    """The forked process, to its end."""
     code = 1
     try:
         die_with_parent()

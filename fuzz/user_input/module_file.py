@@ -111,15 +111,13 @@ def _signal(number: int) -> str:
 
 
 def _build(path: Path, built: Path) -> None:
-    mod = execute(path)
-    built.write_text(_saved(mod, str(path)), encoding="utf-8")
+    built.write_text(_saved(execute(path), str(path)), encoding="utf-8")
 
 
 def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bool) -> None:
     """Load JSON, check the module, and write it as JSON again."""
     origin = str(path)
-    mod = parse_json(_text(built), origin, compiled=compiled)
-    text = _saved(mod, origin)
+    text = _saved(parse_json(_text(built), origin, compiled=compiled), origin)
     try:
         examine(json.loads(text), compiled=compiled)
     except BadGraph as error:
@@ -315,7 +313,6 @@ _BLOCK = re.compile(r"\s*\n\s*")
 
 
 def _line(error: BaseException) -> str:
-    """The message of an exception in one line."""
     try:
         text = str(error)
     except BaseException:  # __str__ of a class of the user's

@@ -77,7 +77,6 @@ def _nodes(document: Any) -> tuple[list[Any], int]:
 
 
 def _children(nodes: list[Any], index: int, compiled: bool) -> Iterator[int]:
-    """The nodes that a node refers to."""
     node = nodes[index]
     kind = node.get("type") if isinstance(node, dict) else None
     if not isinstance(kind, str):

@@ -51,8 +51,7 @@ def load(
     inspect(path)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
         job = Read(str(path.absolute()), folder, well_formed, seconds)
-        reader = pool or stack.enter_context(LocalPool(1))
-        answer = ask(reader, job, limits=_LIMITS)
+        answer = ask(pool or stack.enter_context(LocalPool(1)), job, limits=_LIMITS)
         if isinstance(answer, Died):
             raise BadModule(f"reading '{sentence(str(path))}' killed the worker process")
         if answer is not None:
