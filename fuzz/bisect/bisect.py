@@ -264,7 +264,9 @@ class Bisection:
         if failed in (None, HANG) or ended.code < 0:
             return Trial(choice, made.about, failed)
         if not reproducer.raised_by_check(self._script, ended.stderr):
-            why = _exception(ended.stderr) or f"exit code {ended.code}"
+            raised = reproducer.raised(ended.stderr)
+            why = f"exit code {ended.code}" if raised is None else ": ".join(raised)
+            why = why.partition("\n")[0]
             return Trial(choice, made.about, error=f"it does not get to its check: {why}")
         return Trial(choice, made.about, failed)
 
@@ -278,8 +280,3 @@ class Bisection:
 
 _HIDDEN = "run with `TVM_BACKTRACE=1`"
 """What TVM's hook prints with its diagnostics instead of where they come from."""
-
-
-def _exception(stderr: str) -> str | None:
-    raised = reproducer.raised(stderr)
-    return None if raised is None else f"{raised[0]}: {raised[1]}".partition("\n")[0]

@@ -89,6 +89,10 @@ class InFlight:
             start, resume = position.index, Resume(position.stage, position.ordinal + 1)
         if start == self.end:
             return None
+        deaths: Counter[str] = Counter()
+        for reply in self.replies[: self._settled]:
+            if isinstance(reply, Died) and reply.position is not None:
+                deaths[reply.position.item] += _WEIGHTS.get(reply.death, 1)
         stats = self.stats()
         return dataclasses.replace(
             self.part,
@@ -99,12 +103,5 @@ class InFlight:
                 name: each.checks + each.inapplicable + each.avoided for name, each in stats.items()
             },
             resume=resume,
-            banned=self._banned(),
+            banned=tuple(name for name, count in deaths.items() if count >= DEATHS),
         )
-
-    def _banned(self) -> tuple[str, ...]:
-        deaths: Counter[str] = Counter()
-        for reply in self.replies[: self._settled]:
-            if isinstance(reply, Died) and reply.position is not None:
-                deaths[reply.position.item] += _WEIGHTS.get(reply.death, 1)
-        return tuple(name for name, count in deaths.items() if count >= DEATHS)

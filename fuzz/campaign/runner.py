@@ -87,18 +87,15 @@ class CampaignRunner:
         self.config, self.state, self.known = recorder.config, recorder.state, recorder.known
         self.faults += recorder.run.faults
         self._triage.publishers.insert(0, recorder.found)
-        self._restore(recorder.run)
-
-    def _restore(self, run: Run) -> None:
-        """Continue with what the run reported before it was interrupted."""
+        # Continue with what the run reported before it was interrupted.
         triage = self._triage
         if triage.expected is not None:
-            triage.expected.recall(run.knowns, self.known)
+            triage.expected.recall(recorder.run.knowns, self.known)
         pending = {finding.id for finding in triage.store.pending()}
-        for id in dict.fromkeys([*run.found, *map(id_of, self.state.occurrences)]):
+        for id in dict.fromkeys([*recorder.run.found, *map(id_of, self.state.occurrences)]):
             finding = triage.store.get(id)
             if finding is not None and finding.confirmed and id not in self.known:
-                triage.restore(finding, published=id in run.found, done=id not in pending)
+                triage.restore(finding, published=id in recorder.run.found, done=id not in pending)
 
     def run(self) -> Finished:
         """Fuzz until the budget is used up, or `stop` is set.

@@ -191,7 +191,16 @@ def known(
     status = {each: _status(outcomes.get(each)) for each in listed}
     if json:
         for each in listed:
-            event = _known_event(each)
+            event = {
+                "event": "known",
+                "name": each.name,
+                "what": each.what,
+                "passes": sorted(each.passes),
+                "keys": each.keys,
+                "upstream": each.upstream,
+                "reproducer": None if each.reproducer is None else str(each.reproducer),
+                "file": str(each.path),
+            }
             if verified:
                 message = outcomes[each].message if each in outcomes else ""
                 event |= {"status": status[each], "message": message}
@@ -239,19 +248,6 @@ def _status(outcome: Outcome | None) -> str:
         return NO_LONGER_FAILS
     fails = outcome.status in (Status.AS_EXPECTED, Status.FAILS)
     return FAILS if fails else str(outcome.status)
-
-
-def _known_event(known: Known) -> dict[str, object]:
-    return {
-        "event": "known",
-        "name": known.name,
-        "what": known.what,
-        "passes": sorted(known.passes),
-        "keys": known.keys,
-        "upstream": known.upstream,
-        "reproducer": None if known.reproducer is None else str(known.reproducer),
-        "file": str(known.path),
-    }
 
 
 def _print_known(status: Mapping[Known, str], *, verified: bool) -> None:

@@ -13,7 +13,7 @@ from .app import command
 from .options import Json, Module
 
 if TYPE_CHECKING:
-    from ...oracles.explain import Explanation, Trouble
+    from ...oracles.explain import Trouble
     from ..process.protocol import Died
 
 _LOCATE, _BUILD = "locate ", "build"
@@ -79,7 +79,16 @@ def explain(
     troubles = tuple(_with_commands(trouble, module, pipeline) for trouble in answer.troubles)
     answer = dataclasses.replace(answer, pipeline=pipeline, troubles=troubles)
     if json:
-        _print_json(answer)
+        for trouble in answer.troubles:
+            print(jsonlib.dumps({"event": "trouble", **dataclasses.asdict(trouble)}))
+        summary = {
+            "event": "summary",
+            "pipeline": answer.pipeline,
+            "steps": answer.steps,
+            "troubles": sum(not trouble.harmless for trouble in answer.troubles),
+            "built": answer.built,
+        }
+        print(jsonlib.dumps(summary))
     else:
         Diagnostics(module, answer).print()
     return 1 if any(not trouble.harmless for trouble in answer.troubles) else 0
@@ -142,16 +151,3 @@ def _death(died: Died) -> Trouble:
         notes = ("The steps before it ran. A pass must never end the process.",)
     advice = (f"It is a bug of TVM. {CHECK}",)
     return Trouble(Kind.DIES, title, None, step or None, (), notes, advice)
-
-
-def _print_json(answer: Explanation) -> None:
-    for trouble in answer.troubles:
-        print(jsonlib.dumps({"event": "trouble", **dataclasses.asdict(trouble)}))
-    summary = {
-        "event": "summary",
-        "pipeline": answer.pipeline,
-        "steps": answer.steps,
-        "troubles": sum(not trouble.harmless for trouble in answer.troubles),
-        "built": answer.built,
-    }
-    print(jsonlib.dumps(summary))

@@ -80,7 +80,10 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         import distributed
     except ImportError as error:
         raise UserError(f"{where} needs Dask ({error}): {EXTRA}") from None
-    _silence()
+    # We report what users need; Dask would log much more between the lines of progress.
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with contextlib.ExitStack() as stack:
         if where.scheduler is None:
             folder = stack.enter_context(
@@ -111,13 +114,6 @@ def connect(where: Where, workers: int) -> Iterator[Connection]:
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 connection.client.close(timeout=5)
-
-
-def _silence() -> None:
-    """We report what users need; Dask would log much more between the lines of progress."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _address(where: Where) -> str:

@@ -107,7 +107,15 @@ class Workers:
                 self._fit[address] = _Worker(name, threads[address])
             self._report(News("joined", f"worker {name} has joined", name))
         for address in [each for each in self._fit if each not in threads]:
-            self._remove(address)
+            with self._lock:
+                del self._fit[address]
+                self.empty_since = time.monotonic()
+                empty = not self._fit
+            then = (
+                "no worker is left: waiting for another one" if empty else "its jobs go to others"
+            )
+            name = _name(address)
+            self._report(News("left", f"worker {name} has left; {then}", name))
         with self._lock:
             self._unfit = {each: why for each, why in self._unfit.items() if each in threads}
 
@@ -153,15 +161,6 @@ class Workers:
                     text = fitness.first_line(error)
                     unfit[address] = f"it cannot take the files that the passes need: {text}"
         return unfit
-
-    def _remove(self, address: str) -> None:
-        with self._lock:
-            del self._fit[address]
-            self.empty_since = time.monotonic()
-            empty = not self._fit
-        then = "no worker is left: waiting for another one" if empty else "its jobs go to others"
-        name = _name(address)
-        self._report(News("left", f"worker {name} has left; {then}", name))
 
 
 def _run(

@@ -181,8 +181,12 @@ class Rows:
             if not rest:
                 return row
             if row == finding:  # the row goes on under the name of the one that came next
-                self._rename(row, rest[0].finding)
-                row = rest[0].finding
+                new = rest[0].finding
+                self._db.execute("UPDATE members SET row = ? WHERE row = ?", (new, row))
+                self._db.execute("UPDATE judgements SET row = ? WHERE row = ?", (new, row))
+                self._db.execute("UPDATE members SET why = '' WHERE finding = ?", (new,))
+                self._rename_splits(row, new)
+                row = new
             self._db.execute(
                 "UPDATE members SET row = ?, why = '' WHERE finding = ?", (finding, finding)
             )
@@ -247,12 +251,6 @@ class Rows:
             "INSERT INTO judgements VALUES (?, ?, ?)", (into, ours[0] or theirs[0], notes)
         )
         self._rename_splits(other, into)
-
-    def _rename(self, old: str, new: str) -> None:
-        self._db.execute("UPDATE members SET row = ? WHERE row = ?", (new, old))
-        self._db.execute("UPDATE judgements SET row = ? WHERE row = ?", (new, old))
-        self._db.execute("UPDATE members SET why = '' WHERE finding = ?", (new,))
-        self._rename_splits(old, new)
 
     def _rename_splits(self, old: str, new: str) -> None:
         self._db.execute("UPDATE OR IGNORE apart SET one = ? WHERE one = ?", (new, old))

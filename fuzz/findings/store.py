@@ -97,7 +97,13 @@ class Store:
             if self._reads:
                 self._db, self._copy = readable(database)
             else:
-                _no_links(folder)
+                # What is written is written into the folder, not to where a link in it leads.
+                for name in FOLDERS:
+                    path = folder / name
+                    if path.is_symlink() or (path.exists() and not path.is_dir()):
+                        raise BadStore(
+                            f"cannot write to '{folder}': '{name}' in it is no folder of its own"
+                        )
                 self._db = writable(database)
             try:
                 self._open()
@@ -321,14 +327,6 @@ def file_name(finding: Finding) -> str:
 def _utf8(text: str) -> str:
     """What SQLite takes: no halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _no_links(folder: Path) -> None:
-    """What is written is written into the folder, not to where a link in it leads."""
-    for name in FOLDERS:
-        path = folder / name
-        if path.is_symlink() or (path.exists() and not path.is_dir()):
-            raise BadStore(f"cannot write to '{folder}': '{name}' in it is no folder of its own")
 
 
 def _prepare(folder: Path) -> None:

@@ -146,7 +146,14 @@ class _Resized(Rewriter):
         new = [self._sizes.get(dim, dim) for dim in shape]
         if new == shape:
             return const
-        data = _cut(const.value.numpy(), new)
+        data = const.value.numpy()
+        # The first elements along each axis; where there are too few, the last again, or zeros.
+        for axis, size in enumerate(new):
+            if data.shape[axis]:
+                data = np.take(data, np.minimum(np.arange(size), data.shape[axis] - 1), axis)
+            else:
+                data = np.zeros((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype)
+        data = np.ascontiguousarray(data)
         ty = relax.TensorType(new, const.ty.dtype, const.ty.vdevice)
         return GenericConst(tvm.runtime.tensor(data), ty)
 
@@ -189,16 +196,6 @@ class _Plain(Rewriter):
             _int(PLAIN) if axis in self._axes else dim for axis, dim in enumerate(ty.shape.values)
         ]
         return relax.TensorType(dims, ty.dtype, ty.vdevice)
-
-
-def _cut(data: Any, shape: list[int]) -> Any:
-    """The first elements along each axis; where there are too few, the last again, or zeros."""
-    for axis, size in enumerate(shape):
-        if data.shape[axis]:
-            data = np.take(data, np.minimum(np.arange(size), data.shape[axis] - 1), axis)
-        else:
-            data = np.zeros((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype)
-    return np.ascontiguousarray(data)
 
 
 def _int(value: int) -> Any:

@@ -71,20 +71,16 @@ def run(config: Path | None, options: Mapping[str, Any], *, workers: int, json: 
     folder = Path() if config is None else config.parent
     if folder.resolve() != Path.cwd():
         settings = within(settings, folder.absolute())
-        options = _absolute(options)
+        # Paths on the command line are relative to the folder where it was given.
+        given = dict(options)
+        if "out" in given:
+            given["out"] = given["out"].absolute()
+        if "scheduler" in given and (file := Path(given["scheduler"])).is_file():
+            given["scheduler"] = str(file.absolute())
+        options = given
     # Paths of passes are relative to the folder of the file, too.
     with contextlib.chdir(folder):
         return _night(plan(settings, options, where), workers, json=json)
-
-
-def _absolute(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Paths on the command line are relative to the folder where it was given."""
-    given = dict(options)
-    if "out" in given:
-        given["out"] = given["out"].absolute()
-    if "scheduler" in given and (file := Path(given["scheduler"])).is_file():
-        given["scheduler"] = str(file.absolute())
-    return given
 
 
 def _night(chosen: Plan, workers: int, *, json: bool) -> int:
@@ -231,22 +227,20 @@ class _Phases:
             ).run(())  # the reproducers of known bugs ran in the phase before
         if made.stopped:
             return
-        self._record_fixed()
-        if self._plan.bisect:
-            new = [entry.finding.id for entry in self._gathered().of(State.NEW) if entry.finding]
-            self._update(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
-
-    def _record_fixed(self) -> None:
-        """Record in the run which known bugs are fixed: reports take it from there."""
+        # Record in the run which known bugs are fixed: reports take it from there.
         run = self._run()
         assert run is not None, "fuzzing enters a run"
-        id, made = run
+        id, stored = run
         gone = [
             known.name
             for known in self._session.expected.knowns
-            if self._night.replayed.get(known_key(known)) in FIXED and known.name not in made.knowns
+            if self._night.replayed.get(known_key(known)) in FIXED
+            and known.name not in stored.knowns
         ]
-        self._session.store.runs.save(id, dataclasses.replace(made, fixed=tuple(gone)))
+        self._session.store.runs.save(id, dataclasses.replace(stored, fixed=tuple(gone)))
+        if self._plan.bisect:
+            new = [entry.finding.id for entry in self._gathered().of(State.NEW) if entry.finding]
+            self._update(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
 
     def _bisect(self) -> None:
         made = self._session

@@ -51,7 +51,9 @@ class Diagnostics:
         self._excerpts(trouble, gutter)
         for word, texts in (("note", trouble.notes), ("help", trouble.help)):
             for text in texts:
-                self._remark(word, text, gutter)
+                style = "bold green" if word == "help" else "bold"
+                lead = Text(" " * gutter).append(" = ", "blue").append(f"{word}: ", style)
+                self._paragraph(lead, text)
 
     def _place(self, trouble: Trouble, gutter: int) -> None:
         where = str(self._module)
@@ -86,11 +88,6 @@ class Diagnostics:
             previous = excerpt
         if trouble.excerpts:
             self._line(bar.copy())
-
-    def _remark(self, word: str, text: str, gutter: int) -> None:
-        style = "bold green" if word == "help" else "bold"
-        lead = Text(" " * gutter).append(" = ", "blue").append(f"{word}: ", style)
-        self._paragraph(lead, text)
 
     def _paragraph(self, lead: Text, text: str, style: str = "") -> None:
         width = self._width - len(lead)

@@ -200,7 +200,7 @@ class _Run:
                 return
 
     def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
-        """The module at the next stage; None where a pass fails or breaks it: its own checks report that."""
+        """The module at the next stage; None where a pass fails or breaks it: checks report it."""
         before = list(Stage)[list(Stage).index(to) - 1]
         names = STEPS[to]
         for count, name in enumerate(names, 1):

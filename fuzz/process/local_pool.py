@@ -285,7 +285,11 @@ class LocalPool:
             entry.running, entry.pid = False, None
         code = self._process.returncode
         if code != 0:
-            self._kill_marked()
+            # Kill what passes have started in sessions of their own, as a live zygote does.
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error):
+                    if process.environ().get(MARK) == self._mark:
+                        process.kill()
         self._stderr.seek(0)
         stderr = self._stderr.read().decode(errors="replace").strip()
         self._stderr.close()
@@ -311,13 +315,6 @@ class LocalPool:
                     reason = f"the zygote ended with {code}"
                 self._repeat(Died(id, Death.PARENT, code, position, reason))
         os.close(self._journals)
-
-    def _kill_marked(self) -> None:
-        """Kill what passes have started in sessions of their own, as a live zygote does."""
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get(MARK) == self._mark:
-                    process.kill()
 
     def _finish_all(self) -> None:
         for id, entry in sorted(self._entries.items()):

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -104,7 +103,19 @@ def settings(config: pytest.Config) -> Settings:
         pytest.UsageError: a value is wrong.
     """
     try:
-        given = _command_line(config)
+        here = config.invocation_params.dir
+        known, corpus = (config.getoption(f"relaxfuzz_{name}") for name in ("known", "corpus"))
+        out = config.getoption("relaxfuzz_out")
+        given = {
+            "passes": tuple(config.getoption("relaxfuzz") or ()),
+            "budget": config.getoption("relaxfuzz_budget"),
+            "modules": config.getoption("relaxfuzz_modules"),
+            "seed": config.getoption("relaxfuzz_seed"),
+            "out": here / out if out else None,
+            "known": _under(here, known or ()),
+            "corpus": _under(here, corpus or ()),
+        }
+        given = {name: value for name, value in given.items() if value not in (None, ())}
         chosen = dataclasses.replace(_pyproject(config.rootpath), **given)
         _ = chosen.seconds
         chosen.check_numbers("--relaxfuzz-{}")
@@ -152,22 +163,6 @@ def _spelled(spelling: str, root: Path) -> str:
     """The spelling with its file relative to where pytest runs."""
     path, colon, name = spelling.rpartition(":")
     return f"{os.path.relpath(root / path)}:{name}" if path.endswith(".py") and colon else spelling
-
-
-def _command_line(config: pytest.Config) -> dict[str, Any]:
-    here = config.invocation_params.dir
-    known, corpus = (config.getoption(f"relaxfuzz_{name}") for name in ("known", "corpus"))
-    out = config.getoption("relaxfuzz_out")
-    given = {
-        "passes": tuple(config.getoption("relaxfuzz") or ()),
-        "budget": config.getoption("relaxfuzz_budget"),
-        "modules": config.getoption("relaxfuzz_modules"),
-        "seed": config.getoption("relaxfuzz_seed"),
-        "out": here / out if out else None,
-        "known": _under(here, known or ()),
-        "corpus": _under(here, corpus or ()),
-    }
-    return {name: value for name, value in given.items() if value not in (None, ())}
 
 
 def _under(folder: Path, paths: Iterable[str | Path]) -> tuple[Path, ...]:

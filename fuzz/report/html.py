@@ -82,7 +82,13 @@ def html(report: Report) -> str:
         (TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
     )
     page = _environment().get_template("page.html")
-    bugs_of_runs = _bugs_of_runs(report)
+    # New bugs, and bugs seen before, that each run reported; without knowns.
+    bugs_of_runs = dict.fromkeys(report.runs, (0, 0))
+    for entry in report.of(State.NEW, State.SEEN):
+        for number in entry.runs:
+            new, again = bugs_of_runs[number]
+            first = number == entry.runs[0]
+            bugs_of_runs[number] = (new + first, again + (not first))
     return page.render(
         report=report,
         groups=views_by_state(report),
@@ -201,17 +207,6 @@ def _class(kind: _TokenType) -> str:
         assert kind.parent is not None, kind
         kind = kind.parent
     return CODE_CLASSES.get(kind, "")
-
-
-def _bugs_of_runs(report: Report) -> dict[int, tuple[int, int]]:
-    """The number of new bugs, and of bugs seen before, that each run reported; without knowns."""
-    bugs = dict.fromkeys(report.runs, (0, 0))
-    for entry in report.of(State.NEW, State.SEEN):
-        for number in entry.runs:
-            new, again = bugs[number]
-            first = number == entry.runs[0]
-            bugs[number] = (new + first, again + (not first))
-    return bugs
 
 
 def _versions(report: Report) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..output.readable import one_line, readable
@@ -25,7 +25,22 @@ def junit(report: Report) -> str:
     """The document."""
     root = Element("testsuites", {"name": NAME})
     for number, entries in _by_run(report).items():
-        _suite(root, report, number, entries)
+        run = report.runs.get(number)
+        suite = SubElement(root, "testsuite", {"name": f"{NAME} {number}" if run else NAME})
+        about: dict[str, object] = {"store": report.folder, "tvm": report.tvm}
+        if run is not None:
+            suite.set("timestamp", time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(run.started)))
+            suite.set("time", f"{run.seconds:.3f}")
+            about |= {"command": run.command, "seed": run.seed, "checks": run.checks}
+            about |= {"modules": run.modules, "finished": run.finished, **run.versions}
+        _properties(suite, about)
+        for entry in entries:
+            _case(suite, report, entry)
+        if number == max(report.runs, default=0):
+            for item, seconds in _passing(report):
+                attributes = {"classname": NAME, "name": _line(item), "time": f"{seconds:.3f}"}
+                SubElement(suite, "testcase", attributes)
+        _count(suite)
     _count(root)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
@@ -38,25 +53,6 @@ def _by_run(report: Report) -> dict[int, list[Entry]]:
         grouped.setdefault(entry.runs[-1] if entry.runs else last, []).append(entry)
     grouped.setdefault(last, [])
     return dict(sorted(grouped.items()))
-
-
-def _suite(root: Element, report: Report, number: int, entries: Iterable[Entry]) -> None:
-    run = report.runs.get(number)
-    suite = SubElement(root, "testsuite", {"name": f"{NAME} {number}" if run else NAME})
-    about: dict[str, object] = {"store": report.folder, "tvm": report.tvm}
-    if run is not None:
-        suite.set("timestamp", time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(run.started)))
-        suite.set("time", f"{run.seconds:.3f}")
-        about |= {"command": run.command, "seed": run.seed, "checks": run.checks}
-        about |= {"modules": run.modules, "finished": run.finished, **run.versions}
-    _properties(suite, about)
-    for entry in entries:
-        _case(suite, report, entry)
-    if number == max(report.runs, default=0):
-        for item, seconds in _passing(report):
-            attributes = {"classname": NAME, "name": _line(item), "time": f"{seconds:.3f}"}
-            SubElement(suite, "testcase", attributes)
-    _count(suite)
 
 
 def _case(suite: Element, report: Report, entry: Entry) -> None:

@@ -35,7 +35,12 @@ def markdown(report: Report) -> str:
     size = sum(len(part.encode()) + 2 for part in parts)
     left_out = 0
     for entry in open_:
-        part = _details(report, entry)
+        blamed, oracle = entry.places[0] if entry.places else ("", "")
+        title = f"{code(blamed)}: {code(entry.title)} ({code(oracle)})"
+        finding = entry.finding
+        part = _folded(
+            title, "\n\n".join([] if finding is None else _blocks(report, entry, finding))
+        )
         length = len(part.encode()) + 2
         if left_out or size + length > LIMIT:
             left_out += 1
@@ -88,13 +93,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines += [f"| {' | '.join(map(code, row))} |" for row in all_rows[:MOST_ROWS]]
     more = len(all_rows) - MOST_ROWS
     return "\n".join([*lines, *(["", f"and {more} more"] if more > 0 else [])])
-
-
-def _details(report: Report, entry: Entry) -> str:
-    blamed, oracle = entry.places[0] if entry.places else ("", "")
-    title = f"{code(blamed)}: {code(entry.title)} ({code(oracle)})"
-    finding = entry.finding
-    return _folded(title, "\n\n".join([] if finding is None else _blocks(report, entry, finding)))
 
 
 def _blocks(report: Report, entry: Entry, finding: Finding) -> Iterator[str]:

@@ -13,7 +13,6 @@ from ...oracles.check import ORACLES
 from ...oracles.metamorphic import oracles
 from ...oracles.structural import checkers, reference
 from ...oracles.values.pipeline_values import CODE_GENERATION
-from ...oracles.violation import Raised
 from ..findings.finding import Finding
 from ..findings.script import MAIN
 from ..process.protocol import Death
@@ -109,7 +108,14 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             | (_, "a second run raises" | "exception" | "what is saved does not load", *_)
             | ("reference", reference.REFUSED, *_)
         ) if expected is not None:
-            return _same_exception(kind, text, expected)
+            if kind != expected.kind:
+                return False
+            if kind == "AttributeError":
+                text = re.sub(r"'[\w.]+' object", "object", text)
+                return text.startswith(expected.text)
+            # Which operator refuses, or which function raises without a message, the frames show.
+            refused = expected.text == keys.REFUSED
+            return refused or not text or _alike(keys.message(text), expected.text)
         case ("well-formed", checker, words, *_) | (
             "idempotent",
             "the result of a second run",
@@ -129,17 +135,6 @@ def _is_same(stderr: str, finding: Finding) -> bool:
     if ORACLES[finding.oracle].tier > 2 and not _RAISES.search(finding.title):
         return kind == "AssertionError"
     return _COMPILER.search(stderr.rpartition(_TRACEBACK)[2]) is None
-
-
-def _same_exception(kind: str, text: str, expected: Raised) -> bool:
-    if kind != expected.kind:
-        return False
-    if kind == "AttributeError":
-        text = re.sub(r"'[\w.]+' object", "object", text)
-        return text.startswith(expected.text)
-    # Which operator refuses, or which function raises without a message, the frames show.
-    refused = expected.text == keys.REFUSED
-    return refused or not text or _alike(keys.message(text), expected.text)
 
 
 def _alike(one: str, other: str) -> bool:

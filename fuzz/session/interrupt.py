@@ -22,7 +22,12 @@ class Interrupt:
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         if signum == signal.SIGHUP:
-            _detach_from_terminal()
+            # Writing to a terminal that is gone would fail; output to a file continues.
+            for end in (1, 2):
+                if stat.S_ISCHR(os.fstat(end).st_mode) and not os.isatty(end):
+                    null = os.open(os.devnull, os.O_WRONLY)
+                    os.dup2(null, end)
+                    os.close(null)
         (self.now if self.stop.is_set() else self.stop).set()
 
     @contextmanager
@@ -37,12 +42,3 @@ class Interrupt:
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-
-
-def _detach_from_terminal() -> None:
-    """Writing to a terminal that is gone would fail; output to a file continues."""
-    for end in (1, 2):
-        if stat.S_ISCHR(os.fstat(end).st_mode) and not os.isatty(end):
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, end)
-            os.close(null)

@@ -72,7 +72,11 @@ def _child(
         die_with_parent()
         if os.getppid() != parent:
             os._exit(1)
-        _close_files()
+        # Leave only /dev/null: neither our pipes nor a terminal can be written to.
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(null, standard)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         lower(resource.RLIMIT_CORE, 0)
         lower(resource.RLIMIT_FSIZE, limits.file)
         if sys.platform == "linux":
@@ -83,14 +87,6 @@ def _child(
         code = OUT_OF_MEMORY
     finally:
         os._exit(code)  # without the threads and exit handlers that the work has left behind
-
-
-def _close_files() -> None:
-    """Leave only /dev/null: neither our pipes nor a terminal can be written to."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 
 def _wait(pid: int, deadline: float, stop: list[int]) -> int:

@@ -109,7 +109,10 @@ class Subprocesses:
                 raise Stopped
             if time.monotonic() > deadline:
                 return HUNG
-            line = _last_line(output)
+            # Not by `seek`: the program shares the position in the file.
+            size = os.fstat(output).st_size
+            tail = os.pread(output, 1000, max(0, size - 1000)).decode("utf-8", errors="replace")
+            line = next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
             if line not in ("", latest):
                 latest = line
                 report(line)
@@ -118,10 +121,3 @@ class Subprocesses:
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode("utf-8", errors="replace")
-
-
-def _last_line(file: int) -> str:
-    # Not by `seek`: the program shares the position in the file.
-    size = os.fstat(file).st_size
-    tail = os.pread(file, 1000, max(0, size - 1000)).decode("utf-8", errors="replace")
-    return next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
