@@ -139,8 +139,7 @@ def build(
         func = functions.general(f, module, body, usable, callees)
         if Trait.NUM_INPUT in traits and not private and f.flag(0.8):
             func = func.with_attr("num_input", f.below(len(func.params) + 1))
-        gvar = module.add(name, func, public=not private)
-        callees.append(Callee.of(gvar, func))
+        callees.append(Callee.of(module.add(name, func, public=not private), func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
 

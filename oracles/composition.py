@@ -157,8 +157,7 @@ def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> 
 def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> PassCall:
     """The last pass of the shortest beginning of the list that shows a difference."""
     for length in range(1, len(calls)):
-        part = _subject(runs.given.copy(), calls[:length], journal)
-        if sequential.explanation(part) is not None:
+        if sequential.explanation(_subject(runs.given.copy(), calls[:length], journal)) is not None:
             return calls[length - 1]
     return calls[-1]
 

@@ -161,8 +161,7 @@ def parse(text: str) -> PassCall:
             f"'path/to/file.py:factory' but got {text!r} ({error.msg})"
         ) from None
     call = node if isinstance(node, ast.Call) else None
-    name = ast.unparse(call.func if call else node)
-    expression = _known(name, text)
+    expression = _known(ast.unparse(call.func if call else node), text)
     if call is None:
         return PassCall(f"{expression}()")
     args = [_literal(arg, text) for arg in call.args]

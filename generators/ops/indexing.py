@@ -217,9 +217,7 @@ def _build_index_tensor(c: Choices, s: Scope) -> relax.Expr:
 
 def _distinct(c: Choices, shape: Sequence[int], axis: int, size: int) -> Any:
     """Indices below size that differ from one another along the axis."""
-    first = c.below(size)
-    steps = np.indices(tuple(shape))[axis]
-    return (first + steps) % size
+    return (c.below(size) + np.indices(tuple(shape))[axis]) % size
 
 
 _REDUCTIONS: Mapping[str, Any] = {

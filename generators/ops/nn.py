@@ -96,8 +96,7 @@ def _build_prelu(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 3, 4))
     assert x.shape is not None
     axis = c.pick((1, 0, -1))
-    alpha = s.tensor(c, dtype=x.dtype, shape=(x.shape[axis],))
-    return nn.prelu(x.expr, alpha.expr, axis)
+    return nn.prelu(x.expr, s.tensor(c, dtype=x.dtype, shape=(x.shape[axis],)).expr, axis)
 
 
 def _prelu(args: Sequence[Any], attrs: Any) -> Any:
@@ -233,8 +232,7 @@ def _build_instance_norm(c: Choices, s: Scope) -> relax.Expr:
 
 def _instance_norm(args: Sequence[Any], attrs: Any) -> Any:
     x, gamma, beta = args
-    axes = tuple(int(axis) for axis in attrs.axes)
-    out = _standardized(x, axes, float(attrs.epsilon))
+    out = _standardized(x, tuple(int(axis) for axis in attrs.axes), float(attrs.epsilon))
     return _scaled(out, gamma, beta, [int(attrs.channel_axis)], attrs)
 
 
@@ -333,8 +331,7 @@ def _attention(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_cross_entropy(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, FLOATS, (2, 1))
-    y = s.tensor(c, dtype=x.dtype, shape=x.shape)
-    return nn.cross_entropy_with_logits(x.expr, y.expr)
+    return nn.cross_entropy_with_logits(x.expr, s.tensor(c, dtype=x.dtype, shape=x.shape).expr)
 
 
 def _cross_entropy(args: Sequence[Any], attrs: Any) -> Any:
@@ -405,8 +402,7 @@ def _pad(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_batch_flatten(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, NUMBERS, (3, 4, 2))
-    return nn.batch_flatten(x.expr)
+    return nn.batch_flatten(nonempty_tensor(c, s, NUMBERS, (3, 4, 2)).expr)
 
 
 def _build_pixel_shuffle(c: Choices, s: Scope) -> relax.Expr:

@@ -69,8 +69,7 @@ def _func_type(w: Writer, i: Id) -> Doc:
     params, ret, derive = (g.field(i, f) for f in ("params", "ret", "derive_func"))
     purity = g.field(i, "purity")
     if not w.null(params):
-        args = [w.array(params), w.e(ret), *([] if purity else ["False"])]
-        return call("FuncType", *args)
+        return call("FuncType", *[w.array(params), w.e(ret), *([] if purity else ["False"])])
     options: list[Doc] = ["purity=True"] if purity else []
     if w.null(derive):
         options.insert(0, keyword("ret", w.e(ret)))
@@ -104,8 +103,7 @@ def buffer_var(w: Writer, i: Id) -> Doc:
     if w.mentions[ty] > 1 or g.items(g.field(ty, "allocated_addr")):
         return call("tirx.Var", name, w.e(ty))
     shape, offset = g.field(ty, "shape"), g.field(ty, "elem_offset")
-    dims = g.items(shape)
-    dtypes = {w.dtype_of(k) for k in dims if g.kinds[k] == "ir.IntImm"}
+    dtypes = {w.dtype_of(k) for k in g.items(shape) if g.kinds[k] == "ir.IntImm"}
     wide = dtypes == {"int64"} and w.null(g.field(ty, "layout"))
     display = w.array(shape, w.d if wide else w.p)
     args: list[Doc] = [display, quoted(str(g.dtype(g.field(ty, "dtype")))), name]

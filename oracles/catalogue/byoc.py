@@ -54,10 +54,9 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 
 def _fuse_ops_by_pattern(c: Choices, mod: tvm.IRModule) -> PassCall:
     present = sorted(ops_used(mod) & PATTERNS.keys()) or ["relax.add"]
-    chosen = [c.pick(present), *c.subset(present, 0.3)]
     rules = [
         f"({_rule_name(c, op)!r}, is_op({op!r}){c.pick(PATTERNS[op])})"
-        for op in dict.fromkeys(chosen)
+        for op in dict.fromkeys([c.pick(present), *c.subset(present, 0.3)])
     ]
     entries = [name for name, func in named_functions(mod) if not _offloaded(func)]
     options = spelled(

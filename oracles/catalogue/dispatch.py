@@ -131,11 +131,9 @@ def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
         if attr(func, "Primitive"):
             continue
         for node in calls_of(func.body, "relax.call_tir"):
-            prim_func = after[node.args[0]]
-            for param, arg in zip(prim_func.params, node.args[1].fields, strict=False):
+            for param, arg in zip(after[node.args[0]].params, node.args[1].fields, strict=False):
                 if isinstance(arg.ty, relax.TensorType) and arg.ty.vdevice is not None:
-                    scope = arg.ty.vdevice.memory_scope
-                    if param.ty.storage_scope != scope:
+                    if param.ty.storage_scope != arg.ty.vdevice.memory_scope:
                         return "a buffer's scope is not the memory scope of the argument"
     return None
 

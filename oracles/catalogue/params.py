@@ -189,8 +189,7 @@ def _transforms(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
 
 def _without_transforms(mod: tvm.IRModule) -> str | None:
     for _, func in _transforms(mod):
-        number = int(attr(func, "num_input") or 0)
-        params = func.params[number:]
+        params = func.params[int(attr(func, "num_input") or 0) :]
         tuples = (*(param.ty for param in params), func.ret_ty)
         if len(params) != 1 or not all(isinstance(ty, relax.TupleType) for ty in tuples):
             return (

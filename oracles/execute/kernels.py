@@ -45,8 +45,7 @@ def folder() -> Path:
     """
     for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError, OSError):
-            pid = int(other.name.removeprefix(_PREFIX).split("-")[0])
-            if not _alive(pid):
+            if not _alive(int(other.name.removeprefix(_PREFIX).split("-")[0])):
                 shutil.rmtree(other, ignore_errors=True)
     owner = os.getpid()
     path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-"))

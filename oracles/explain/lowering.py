@@ -323,8 +323,7 @@ def _remover(states: Sequence[State], gap: Gap) -> str | None:
     """The step after which the call is gone; None where it is not."""
     span = gap.binding.value.span
     for state in states:
-        spans = [call.span for call in calls_of(state.mod, op_name(gap.binding.value))]
-        if span not in spans:
+        if span not in [call.span for call in calls_of(state.mod, op_name(gap.binding.value))]:
             return state.step
     return None
 

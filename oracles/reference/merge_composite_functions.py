@@ -135,8 +135,7 @@ class _Caller:
         self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock
     ) -> list[relax.Binding]:
         outputs = _outputs(members, block)
-        taken = {gvar.name_hint for gvar in self._functions}
-        name = unused_name(f"{self._name}_{compiler}", taken)
+        name = unused_name(f"{self._name}_{compiler}", {gvar.name_hint for gvar in self._functions})
         attrs = {"Codegen": compiler, "global_symbol": name}
         function, arguments = _offloaded(self._mod, members, outputs, attrs)
         gvar = global_var(name, function.ty)

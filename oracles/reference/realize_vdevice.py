@@ -303,8 +303,7 @@ def _left_for_a_name(before: relax.Call, hint: relax.Call, device: relax.VDevice
 
 
 def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
-    known = _lives_on(before.args[0], device)
-    return hint if known else _realized(before, hint, device)
+    return hint if _lives_on(before.args[0], device) else _realized(before, hint, device)
 
 
 def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRModule:

@@ -198,8 +198,7 @@ class Statements(Expressions):
 
     def realize(self, stmt: Any) -> None:
         """A block: its variables, its buffers, its initial values, its body."""
-        block = stmt.block
-        for iter_var, expr in zip(block.iter_vars, stmt.iter_values, strict=True):
+        for iter_var, expr in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
             self.bind(iter_var.var, self.value(expr))
         with self.guarded(self.value(stmt.predicate)):
             self.instance(stmt)

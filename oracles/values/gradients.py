@@ -93,8 +93,7 @@ def _target(call: PassCall) -> tuple[str, int]:
 
 def _first_wrong(after: tvm.IRModule, name: str, index: int) -> Slope | None:
     try:
-        twin = _doubled(after)
-        return next((slope for slope in _slopes(twin, name, index) if slope.wrong), None)
+        return next((slope for slope in _slopes(_doubled(after), name, index) if slope.wrong), None)
     except Unsupported:
         return None
 
@@ -295,9 +294,8 @@ def _snippet(case: Case) -> str:
     if slope is None:
         return "apply(mod)"
     params = case.mod[name].params
-    args = [_as(arg, param.ty) for arg, param in zip(slope.args, params, strict=True)]
     check = _CHECK.format(
-        args=literal(args),
+        args=literal([_as(arg, param.ty) for arg, param in zip(slope.args, params, strict=True)]),
         direction=literal(slope.direction),
         param=slope.param,
         name=name,

@@ -100,10 +100,9 @@ def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
     names = argument(call, "fp16_input_names") or ()
 
     def places(name: str) -> list[int]:
-        params = before[name].params
         return [
             place
-            for place, param in enumerate(params)
+            for place, param in enumerate(before[name].params)
             if str(param.name) in names and "float32" in str(getattr(param.ty, "dtype", ""))
         ]
 

@@ -133,8 +133,7 @@ def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) 
         if not found and hash(func) in watched:
             fault = _fault(func, args, outputs, afresh=afresh)
             if fault is not None:
-                name = watched[hash(func)]
-                found.append(Found(fault, name, func, copies(args), outputs))
+                found.append(Found(fault, watched[hash(func)], func, copies(args), outputs))
         return translate(func)(*args)
 
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
