@@ -109,10 +109,7 @@ def step_before(
 def _walk(
     mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal
 ) -> tuple[list[tvm.IRModule], Violation | None]:
-    """The modules on the way, the first one included, and what is wrong with the step after them.
-
-    It stops, with nothing wrong, at a pass that does not apply or refuses cleanly.
-    """
+    """The modules up to a pass that refuses or is wrong, and what is wrong with it."""
     config = {key: value for call in calls for key, value in call.config.items()}
     reached = [mod]
     known = given(mod)

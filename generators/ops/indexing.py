@@ -74,10 +74,7 @@ def _take(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _bounds(c: Choices, size: int) -> tuple[int, int, int]:
-    """Begin, end and stride along an axis, inside and outside the bounds.
-
-    The end is never on the wrong side of the begin: TVM infers a negative size for that.
-    """
+    """Begin, end, stride, also out of bounds, but in order: else TVM infers a negative size."""
     stride = c.pick((1, 1, 2, -1, -2))
     begin = c.below(size)
     if stride > 0:

@@ -27,10 +27,6 @@ NARROW = ("float32", "float16")
 # Activations
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def _gelu_tanh(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
@@ -52,7 +48,7 @@ ACTIVATIONS = (
     # A NaN becomes 0: TVM computes max(x, 0) with the comparison false for NaN.
     Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*NUMBERS, *BRAIN)),
     Row("gelu", lambda x: 0.5 * x * (1 + erf(x * math.sqrt(0.5)))),
-    Row("silu", lambda x: x * _sigmoid(x)),
+    Row("silu", lambda x: x * (1 / (1 + np.exp(-x)))),
     Row("gelu_tanh", _gelu_tanh),
     Row("selu", _selu),
 )

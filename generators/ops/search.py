@@ -23,11 +23,7 @@ SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
-    """Stable in both directions: equal elements keep their order.
-
-    The documentation leaves that open. TVM's CPU kernels sort by std::stable_sort, as before so
-    after every pass.
-    """
+    """Stable in both directions, as TVM's CPU kernels sort; the documentation leaves it open."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)

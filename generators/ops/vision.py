@@ -23,10 +23,7 @@ vision = relax.op.vision
 
 
 def _boxes(c: Choices, shape: Sequence[int], *, flipped: bool = False) -> Any:
-    """Boxes of whole corners, none like another, that overlap in part.
-
-    flipped: some with their corners exchanged, which any diagonal may be given by.
-    """
+    """Distinct boxes of whole corners that overlap in part; `flipped` exchanges some corners."""
     count = shape[-1]
     start = c.pick((1, 3, 0)) * np.arange(count)
     boxes = np.stack([start, np.zeros(count, int), start + 2, 2 + np.arange(count)], axis=-1)

@@ -27,19 +27,14 @@ def _pointer_type(w: Writer, i: Id) -> Doc:
     return call("tvm.ir.PointerType", inner, *([quoted(scope)] if scope else []))
 
 
-def _shape_display(w: Writer, i: Id) -> Doc:
-    """The dimensions of an array as a tuple."""
-    dims = [w.d(dim) for dim in w.g.items(i)]
-    return group("(", dims, ",)" if len(dims) == 1 else ")")
-
-
 def _inline_shape(w: Writer, i: Id) -> Doc | None:
     """A shape expression as a tuple, if it is not shared."""
     if w.g.kinds[i] != "relax.expr.ShapeExpr" or w.mentions[i] > 1:
         return None
     if "ty" not in w.implied.get(i, ()):
         return None
-    return _shape_display(w, w.g.field(i, "values"))
+    dims = [w.d(dim) for dim in w.g.items(w.g.field(i, "values"))]
+    return group("(", dims, ",)" if len(dims) == 1 else ")")
 
 
 def _tensor_type(w: Writer, i: Id) -> Doc:

@@ -280,10 +280,7 @@ class Writer:
         return doc
 
     def _write_body_type(self, i: Id, name: str) -> None:
-        """Give the body of a function its type, which the constructor must not see.
-
-        It would replace the given return type by a more precise one.
-        """
+        """Set the body's type afterwards: a constructor would make the return type more precise."""
         body = self.g.field(i, "body")
         if not self.is_missing(self.g.field(body, "ty")):
             result = flat(self.e(self.g.field(body, "body")))

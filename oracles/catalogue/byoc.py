@@ -86,10 +86,7 @@ def _lost_public(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 
 
 def _fused_by_pattern(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring of annotate_codegen: the wrapper holds only a call of its composite function.
-
-    "The 'Codegen' attribute is set as the prefix of the corresponding pattern name."
-    """
+    """Docstring of annotate_codegen: the wrapper only calls its composite and has its codegen."""
     lost = _lost_public(before, after)
     if lost is not None:
         return lost

@@ -144,11 +144,7 @@ class _Facts:
 
 
 def _refuse_new_types_of_called(before: tvm.IRModule, after: tvm.IRModule) -> None:
-    """Look for calls of functions whose type has changed.
-
-    Raises:
-        NoAnswer: there is one.
-    """
+    """Raise NoAnswer if a function that others call has another type than before."""
     for func in after.functions.values():
         for gvar in global_vars(func):
             if not before.get_global_var(gvar.name_hint).same_as(gvar):

@@ -176,13 +176,7 @@ FLOAT_CODE = 2
 
 
 def _doubled(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with float64 in place of float32 and float16, constants included.
-
-    Rounding does not matter there.
-
-    Raises:
-        Unsupported: no well-formed module comes of it.
-    """
+    """The module in float64, where rounding does not matter; Unsupported if it is ill-formed."""
     graph = Graph(mod)
     for node in graph.nodes:
         data = node.get("data")

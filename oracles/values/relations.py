@@ -159,10 +159,7 @@ def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
-    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` binds it.
-
-    There is no rule where others call the function, with as many arguments as before.
-    """
+    """`main(x)` is `main(x, w)` with w bound; no rule where others call the function."""
     target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
     bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
     function: str = ast.literal_eval(target)

@@ -159,11 +159,7 @@ def _fault(
 
 
 def _unshared(args: list[Any]) -> list[Any]:
-    """A tensor that is given twice as two tensors; two names of one memory stay what they are.
-
-    src/relax/transform/dataflow_inplace.cc: 'Same var twice (e.g. add(z, z)) is allowed.' What
-    values come of it the evaluator checks.
-    """
+    """A tensor given twice, as dataflow_inplace.cc allows, as two; views stay what they are."""
     return [
         copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)
     ]
