@@ -122,8 +122,7 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """An If whose branches compute different things of one type."""
     cond = s.tensor(c, dtype="bool", ndim=0, fresh_shape=())
     x = s.tensor(c, dtype=ARITHMETIC)
-    branches = [_branch_body(c, s, x, ops, callees) for _ in range(2)]
-    s.bind(relax.If(cond.expr, *branches))
+    s.bind(relax.If(cond.expr, *[_branch_body(c, s, x, ops, callees) for _ in range(2)]))
 
 
 _SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
@@ -181,8 +180,7 @@ def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         result = _call(c, s, callee, export=use == 4)
         size = len(_fields(result.ty))
         if use == 1:
-            both = s.bind(relax.Tuple([result, s.tensor(c).expr]))
-            result = s.bind(relax.TupleGetItem(both, 0))
+            result = s.bind(relax.TupleGetItem(s.bind(relax.Tuple([result, s.tensor(c).expr])), 0))
         elif use == 2:
             _pass_on(s, result, callees)
         elif use == 3:
@@ -236,8 +234,7 @@ def _substitute(values: Sequence[tirx.PrimExpr], dims: dict[tirx.Var, Dim]) -> l
             return int(expr)
         if isinstance(expr, tirx.Var):
             return dims[expr]
-        combine = _ARITHMETIC[type(expr)]
-        return combine(at(expr.a), at(expr.b))
+        return _ARITHMETIC[type(expr)](at(expr.a), at(expr.b))
 
     simplify = Analyzer().simplify
     out = [at(value) for value in values]
@@ -261,8 +258,7 @@ def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
             y = inner.emit(relax.op.add(y.expr, captured.expr))
         inner.close()
         body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, y.expr))
-    local = s.bind(relax.Function([param], body, body.ty))
-    s.bind(relax.Call(local, [x.expr]))
+    s.bind(relax.Call(s.bind(relax.Function([param], body, body.ty)), [x.expr]))
 
 
 def call_tir(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

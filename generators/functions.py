@@ -58,8 +58,7 @@ def general(
         s.exporting = choices.flag(0.2) or number == len(body) - 1
         kind.emit(choices, s, ops, callees)
     s.close()
-    result = _result(c, s)
-    return finish(c, s, result)
+    return finish(c, s, _result(c, s))
 
 
 def tuple_param(c: Choices, s: Scope) -> relax.Var:
@@ -104,8 +103,7 @@ def finish(
 ) -> relax.Function:
     """Close the function over its parameters, defining the symbolic variables left open."""
     s.close()
-    builder = s.module.builder
-    body = builder.normalize(relax.SeqExpr(s.blocks, result))
+    body = s.module.builder.normalize(relax.SeqExpr(s.blocks, result))
     free = relax.analysis.free_symbolic_vars(relax.Function(s.params, body, body.ty))
     if len(free):
         s.param(relax.ShapeType(list(free)), "s")
@@ -251,8 +249,7 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     if pattern == "conv2d_relu":
         s.emit(relax.op.nn.relu(conv_bias(Choices(b""), s)), export=True)
     elif pattern == "multiply_relu":
-        y = s.emit(relax.op.multiply(x.expr, x.expr))
-        s.emit(relax.op.nn.relu(y.expr), export=True)
+        s.emit(relax.op.nn.relu(s.emit(relax.op.multiply(x.expr, x.expr)).expr), export=True)
     else:
         s.emit(relax.op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
     s.close()
@@ -284,8 +281,7 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     out = inner.emit(relax.op.nn.relu(param), export=True)
     local = finish(c, inner, out.expr, {"Composite": f"{backend}.relu"})
     s.dataflow(False)
-    call = s.bind(local)
-    s.bind(relax.Call(call, [x.expr]))
+    s.bind(relax.Call(s.bind(local), [x.expr]))
     func = finish(c, s, s.values[-1].expr, {"Codegen": backend})
     return [module.add("codegen", func, public=True)]
 
@@ -372,6 +368,5 @@ def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """Sometimes a public PrimFunc that no Relax function calls."""
     if not c.flag():
         return []
-    template = c.pick(tensorir.TEMPLATES)
-    kernel = tensorir.prim_func(template, (c.pick((2, 3)), 4), DEFAULT_DTYPE)
+    kernel = tensorir.prim_func(c.pick(tensorir.TEMPLATES), (c.pick((2, 3)), 4), DEFAULT_DTYPE)
     return [module.add("tir_entry", kernel, public=True)]

@@ -139,8 +139,7 @@ def build(
         func = functions.general(f, module, body, usable, callees)
         if Trait.NUM_INPUT in traits and not private and f.flag(0.8):
             func = func.with_attr("num_input", f.below(len(func.params) + 1))
-        gvar = module.add(name, func, public=not private)
-        callees.append(Callee.of(gvar, func))
+        callees.append(Callee.of(module.add(name, func, public=not private), func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
 
@@ -152,10 +151,7 @@ def _suits(op: Op, traits: frozenset[Trait]) -> bool:
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:
-    """The functions of special form, first in the module, for the others to call.
-
-    Each kind decides from bytes of its own: without one, the others stay what they are.
-    """
+    """The functions of special form, first in the module; each kind decides from its own bytes."""
     made: list[relax.GlobalVar] = []
     for trait, size, make in _SPECIAL:
         part = c.part(size)
@@ -218,10 +214,7 @@ def _op(name: str) -> Op:
 
 
 def _chain(ops: Sequence[Op]) -> Op:
-    """The last of the operators, on the results of the others.
-
-    An operator that cannot take the result before it, because of its dtype or rank, takes others.
-    """
+    """The last of the operators, each on the result before it where it can take that."""
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         expr = ops[0].build(c, s)

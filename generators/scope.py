@@ -56,8 +56,7 @@ def value_of(expr: relax.Expr) -> Value | None:
     if not isinstance(ty, relax.TensorType):
         return None
     shape = dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else None
-    dtype = str(ty.dtype) if ty.dtype is not None else None
-    return Value(expr, shape, dtype, ty.ndim, ty.vdevice)
+    return Value(expr, shape, str(ty.dtype) if ty.dtype is not None else None, ty.ndim, ty.vdevice)
 
 
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
@@ -276,14 +275,12 @@ class Scope:
         unknown_rank = any_rank and c.flag(0.4)
         known_dtype = None if any_dtype and c.flag(0.3) else dtype
         rank = -1 if unknown_rank else ndim
-        ty = relax.TensorType(dtype=known_dtype or "", ndim=rank)
-        return self._param(ty, None)
+        return self._param(relax.TensorType(dtype=known_dtype or "", ndim=rank), None)
 
     def _dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
         if allowed is None:
             return c.pick(self.dtypes)
-        usual = [d for d in self.dtypes if d in allowed]
-        return c.pick(usual or list(allowed))
+        return c.pick([d for d in self.dtypes if d in allowed] or list(allowed))
 
     def _rank(self, c: Choices, allowed: Collection[int] | None) -> int:
         return c.pick((2, 1, 3, 4, 0)) if allowed is None else c.pick(list(allowed))
@@ -364,8 +361,7 @@ class Scope:
         """End the current block; its DataflowVars leave the scope."""
         if self._bindings:
             if self._dataflow and not self._exports:
-                last = self._bindings[-1].var
-                self.bind(last, export=True)
+                self.bind(self._bindings[-1].var, export=True)
             kind = relax.DataflowBlock if self._dataflow else relax.BindingBlock
             self.blocks.append(kind(self._bindings))
             self._bindings = []

@@ -109,10 +109,7 @@ def step_before(
 def _walk(
     mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal
 ) -> tuple[list[tvm.IRModule], Violation | None]:
-    """The modules on the way, the first one included, and what is wrong with the step after them.
-
-    It stops, with nothing wrong, at a pass that does not apply or refuses cleanly.
-    """
+    """The modules up to a pass that refuses or is wrong, and what is wrong with it."""
     config = {key: value for call in calls for key, value in call.config.items()}
     reached = [mod]
     known = given(mod)
@@ -157,8 +154,7 @@ def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> 
 def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> PassCall:
     """The last pass of the shortest beginning of the list that shows a difference."""
     for length in range(1, len(calls)):
-        part = _subject(runs.given.copy(), calls[:length], journal)
-        if sequential.explanation(part) is not None:
+        if sequential.explanation(_subject(runs.given.copy(), calls[:length], journal)) is not None:
             return calls[length - 1]
     return calls[-1]
 

@@ -283,10 +283,7 @@ _MISSING = (
 
 
 def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
-    """The innermost IR node on an access path, the last step behind it, and the node's text.
-
-    The path that leads to the node (which function, which branch, how deep) is an accident.
-    """
+    """The innermost IR node on an access path, the last step behind it, and the node's text."""
     found, last, text = "", "", ""
     node: Any = root
     for step in path.to_steps():

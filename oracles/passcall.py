@@ -161,8 +161,7 @@ def parse(text: str) -> PassCall:
             f"'path/to/file.py:factory' but got {text!r} ({error.msg})"
         ) from None
     call = node if isinstance(node, ast.Call) else None
-    name = ast.unparse(call.func if call else node)
-    expression = _known(name, text)
+    expression = _known(ast.unparse(call.func if call else node), text)
     if call is None:
         return PassCall(f"{expression}()")
     args = [_literal(arg, text) for arg in call.args]
@@ -318,10 +317,7 @@ def _passed(got: str, makes: bool | None) -> str:
 
 
 def _makes(file: Path, name: str, spelling: str) -> bool | None:
-    """What a file defines by this name makes a pass when it is called; else it is one.
-
-    None where only its execution shows it.
-    """
+    """Whether it makes a pass when called (False: is one; None: only execution shows it)."""
     try:
         body = ast.parse(file.read_bytes(), str(file)).body
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:

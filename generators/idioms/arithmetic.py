@@ -27,8 +27,7 @@ def _elementwise(c: Choices, s: Scope, x: Value) -> Value:
     """An operator on one value, or sometimes a kernel, where the module has such calls."""
     if s.has(Trait.CALL_TIR) and x.shape and c.flag(0.4):
         template = c.pick(tensorir.TEMPLATES[:2])
-        kernel = tensorir.prim_func(template, x.shape, x.dtype or "")
-        gvar = s.module.add(template.name, kernel)
+        gvar = s.module.add(template.name, tensorir.prim_func(template, x.shape, x.dtype or ""))
         return s.emit(relax.call_tir(gvar, (x.expr,), x.expr.ty))
     return s.emit(c.pick(_UNARY)(x.expr))
 
@@ -127,8 +126,7 @@ def constant_expression(c: Choices, s: Scope) -> None:
     if kind == 1:
         folded = s.emit(relax.op.negative(folded)).expr
     elif kind == 2:
-        divisor = s.constant(c, (), dtype, low=2, high=3).expr
-        folded = s.emit(relax.op.divide(folded, divisor)).expr
+        folded = s.emit(relax.op.divide(folded, s.constant(c, (), dtype, low=2, high=3).expr)).expr
     elif kind == 3:
         folded = s.emit(c.pick(_BINARY)(folded, b)).expr
     elif kind == 4:

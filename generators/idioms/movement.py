@@ -63,8 +63,7 @@ def neighbouring_slices(c: Choices, s: Scope) -> None:
 def permuted_along_an_axis(c: Choices, s: Scope) -> None:
     """permute_dims, and an operator along one axis of the result."""
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 3), where=nonempty, fresh_shape=(2, 3))
-    axes = [None, [*range(1, x.ndim), 0]][c.below(2)]
-    y = s.emit(relax.op.permute_dims(x.expr, axes)).expr
+    y = s.emit(relax.op.permute_dims(x.expr, [None, [*range(1, x.ndim), 0]][c.below(2)])).expr
     axis = c.pick((-1, 0, 1, -2))
     along: tuple[_Step, ...] = (
         lambda v: relax.op.nn.softmax(v, axis),
@@ -85,8 +84,7 @@ def view_and_origin(c: Choices, s: Scope) -> None:
     if kind == 1:
         view = s.emit(view).expr
     elif kind == 2:
-        both = s.bind(relax.Tuple([view, y.expr]))
-        view = s.emit(relax.TupleGetItem(both, 0)).expr
+        view = s.emit(relax.TupleGetItem(s.bind(relax.Tuple([view, y.expr])), 0)).expr
     s.emit(c.pick(_UNARY)(y.expr))
     s.emit(c.pick(_UNARY)(view))
 

@@ -74,8 +74,7 @@ def take_after_matmul(c: Choices, s: Scope) -> None:
 def conv_bias(c: Choices, s: Scope) -> relax.Expr:
     """conv2d and bias."""
     y, dtype, channels = _conv2d(c, s)
-    bias = s.fresh(c, (1, channels, 1, 1), dtype).expr
-    return s.emit(relax.op.add(y, bias)).expr
+    return s.emit(relax.op.add(y, s.fresh(c, (1, channels, 1, 1), dtype).expr)).expr
 
 
 def conv_bias_relu(c: Choices, s: Scope) -> None:
@@ -138,5 +137,4 @@ def batched_matmul(c: Choices, s: Scope) -> None:
     x = s.tensor(c, dtype=FLOATS, ndim=3, static=True)
     columns = _columns(x.expr)
     shape = c.pick(((columns, 3), (ints(x.shape)[0], columns, 2), (columns,)))
-    y = s.fresh(c, shape, x.dtype or "float32").expr
-    s.emit(relax.op.matmul(x.expr, y))
+    s.emit(relax.op.matmul(x.expr, s.fresh(c, shape, x.dtype or "float32").expr))

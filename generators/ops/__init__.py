@@ -57,11 +57,7 @@ FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
 
 
 def _tabulate(families: Mapping[str, tuple[Op, ...]]) -> Mapping[str, Op]:
-    """All records by name.
-
-    Raises:
-        ValueError: two records have one name.
-    """
+    """All records by name; a ValueError where two have one name."""
     ops: dict[str, Op] = {}
     for family, records in families.items():
         for op in records:

@@ -31,10 +31,6 @@ def _dims(expr: relax.Expr) -> list[Any] | None:
     return None
 
 
-def _same_dim(a: Any, b: Any) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b))
-
-
 def _is_one(dim: Any) -> bool:
     return isinstance(dim, tirx.IntImm) and int(dim.value) == 1
 
@@ -175,7 +171,7 @@ def reshape(call: relax.Call, dims: list[Any], axis: int) -> Along:
     if after is None or len(after) <= axis:
         return UNKNOWN
     pairs = list(zip(dims, after, strict=False))[: axis + 1]
-    return axis if all(_same_dim(a, b) for a, b in pairs) else UNKNOWN
+    return axis if all(tvm_ffi.structural_equal(a, b) for a, b in pairs) else UNKNOWN
 
 
 @_of_first

@@ -101,8 +101,7 @@ def _operand(c: Choices, s: Scope, n: int, layout: str) -> Value:
     if isinstance(dims["N"], int):
         dims["N"] = max(dims["N"], 1)
     dims |= {letter: c.pick((4, 5, 3) if n < 3 else (3, 2)) for letter in SPATIAL[n]}
-    fresh = to_layout(dims, layout)
-    return s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=fresh)
+    return s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
 
 
 def _form(c: Choices, values: list[int]) -> int | list[int]:
@@ -151,8 +150,7 @@ def _conv(n: int) -> Op:
         )
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
-        layout = str(attrs.data_layout)
-        x = from_layout(args[0], layout, "NC" + letters)
+        x = from_layout(args[0], str(attrs.data_layout), "NC" + letters)
         weight = from_layout(args[1], str(attrs.kernel_layout), "OI" + letters)
         dtype = _result_dtype(args[0], attrs)
         before, after = _complete(attrs.padding)

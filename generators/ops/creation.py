@@ -26,8 +26,7 @@ def _filled(name: str, value: int) -> Op:
     call = getattr(relax.op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        shape = s.shape(c, c.pick((2, 1, 3, 0)))
-        return call(s.shape_expr(c, shape), c.pick(ALL))
+        return call(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3, 0)))), c.pick(ALL))
 
     return Op(
         name=name,
@@ -71,8 +70,7 @@ def _fill_dtype(c: Choices) -> str | None:
 
 def _build_full(c: Choices, s: Scope) -> relax.Expr:
     value = _fill_value(c, s, c.pick(NUMBERS))
-    shape = s.shape(c, c.pick((2, 1, 3, 0)))
-    return relax.op.full(s.shape_expr(c, shape), value, _fill_dtype(c))
+    return relax.op.full(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3, 0)))), value, _fill_dtype(c))
 
 
 def _full(args: Sequence[Any], attrs: Any) -> Any:
@@ -151,8 +149,7 @@ def _build_one_hot(c: Choices, s: Scope) -> relax.Expr:
     depth = c.pick((4, 3, 5))
     indices = s.constant(c, shape, c.pick(("int64", "int32")), low=0, high=depth - 1)
     on, off = c.pick(((1.0, 0.0), (1, 0), (5, -1)))
-    axis = c.pick((-1, *range(ndim + 1)))
-    return relax.op.one_hot(indices.expr, on, off, depth, axis)
+    return relax.op.one_hot(indices.expr, on, off, depth, c.pick((-1, *range(ndim + 1))))
 
 
 def _one_hot(args: Sequence[Any], attrs: Any) -> Any:

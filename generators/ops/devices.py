@@ -14,8 +14,7 @@ __all__ = ["OPS"]
 
 
 def _build_hint(c: Choices, s: Scope) -> relax.Expr:
-    x = s.tensor(c, dtype=ALL)
-    return relax.op.hint_on_device(x.expr, tvm.cpu(c.below(2)), "global")
+    return relax.op.hint_on_device(s.tensor(c, dtype=ALL).expr, tvm.cpu(c.below(2)), "global")
 
 
 def _build_to_vdevice(c: Choices, s: Scope) -> relax.Expr:

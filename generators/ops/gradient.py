@@ -95,8 +95,7 @@ def _pool(kind: str) -> Op:
         else:
             counted = 1.0 if attrs.count_include_pad else 0.0
             inside = np.pad(np.ones(x.shape), widths, constant_values=counted)
-            counts = sum(parts(np.pad(inside, rest)))
-            shares = [1 / counts] * int(np.prod(kernel))
+            shares = [1 / sum(parts(np.pad(inside, rest)))] * int(np.prod(kernel))
         total = np.pad(np.zeros(x.shape), widths)
         total = np.pad(total, rest)
         for part, share in zip(parts(total), shares, strict=True):
@@ -162,8 +161,7 @@ def _build_take(c: Choices, s: Scope) -> relax.Expr:
     axis = c.below(x.ndim)
     size = x.shape[axis]
     high = size - 1 if isinstance(size, int) else 0
-    count = c.pick((2, 3, 1))
-    indices = s.constant(c, (count,), c.pick(("int32", "int64")), low=0, high=high).expr
+    indices = s.constant(c, (c.pick((2, 3, 1)),), c.pick(("int32", "int64")), low=0, high=high).expr
     along = None if x.ndim == 1 and c.flag(0.3) else axis
     if along is not None and c.flag(0.2):
         along -= x.ndim

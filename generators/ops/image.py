@@ -294,8 +294,7 @@ def _affine_grid(args: Sequence[Any], attrs: Any) -> Any:
         for d in size
     ]
     *places, one = (*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size))
-    points = np.stack([*places, one])
-    return np.tensordot(matrix, points, axes=1).astype(args[0].dtype)
+    return np.tensordot(matrix, np.stack([*places, one]), axes=1).astype(args[0].dtype)
 
 
 OPS = (

@@ -74,10 +74,7 @@ def _take(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _bounds(c: Choices, size: int) -> tuple[int, int, int]:
-    """Begin, end and stride along an axis, inside and outside the bounds.
-
-    The end is never on the wrong side of the begin: TVM infers a negative size for that.
-    """
+    """Begin, end, stride, also out of bounds, but in order: else TVM infers a negative size."""
     stride = c.pick((1, 1, 2, -1, -2))
     begin = c.below(size)
     if stride > 0:
@@ -217,9 +214,7 @@ def _build_index_tensor(c: Choices, s: Scope) -> relax.Expr:
 
 def _distinct(c: Choices, shape: Sequence[int], axis: int, size: int) -> Any:
     """Indices below size that differ from one another along the axis."""
-    first = c.below(size)
-    steps = np.indices(tuple(shape))[axis]
-    return (first + steps) % size
+    return (c.below(size) + np.indices(tuple(shape))[axis]) % size
 
 
 _REDUCTIONS: Mapping[str, Any] = {

@@ -42,8 +42,7 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
             (1, k, *columns),
         )
     )
-    y = s.tensor(c, dtype=x.dtype, shape=shape)
-    return relax.op.matmul(x.expr, y.expr, out_dtype)
+    return relax.op.matmul(x.expr, s.tensor(c, dtype=x.dtype, shape=shape).expr, out_dtype)
 
 
 def _swapped(ndim: int) -> list[int]:

@@ -73,8 +73,7 @@ def _build_permute_dims(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _permute_dims(args: Sequence[Any], attrs: Any) -> Any:
-    axes = None if attrs.axes is None else [int(axis) for axis in attrs.axes]
-    return np.transpose(args[0], axes)
+    return np.transpose(args[0], None if attrs.axes is None else [int(axis) for axis in attrs.axes])
 
 
 def _build_concat(c: Choices, s: Scope) -> relax.Expr:
@@ -161,16 +160,14 @@ def _build_broadcast_to(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 0, 3))
     assert x.shape is not None
     shape = [c.pick((3, 2, 1)) if isinstance(dim, int) and dim == 1 else dim for dim in x.shape]
-    leading = s.shape(c, c.pick((1, 0, 2)))
-    return relax.op.broadcast_to(x.expr, s.shape_expr(c, (*leading, *shape)))
+    return relax.op.broadcast_to(x.expr, s.shape_expr(c, (*s.shape(c, c.pick((1, 0, 2))), *shape)))
 
 
 def _build_collapse_sum(c: Choices, s: Scope) -> tuple[relax.Expr, str, list[Dim]]:
     x = nonempty_tensor(c, s, NUMBERS)
     assert x.shape is not None
     assert x.dtype is not None
-    shape = [1 if c.flag(0.4) else dim for dim in x.shape[c.below(x.ndim + 1) :]]
-    return x.expr, x.dtype, shape
+    return x.expr, x.dtype, [1 if c.flag(0.4) else dim for dim in x.shape[c.below(x.ndim + 1) :]]
 
 
 def _build_collapse_sum_to(c: Choices, s: Scope) -> relax.Expr:

@@ -27,10 +27,6 @@ NARROW = ("float32", "float16")
 # Activations
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def _gelu_tanh(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
@@ -52,7 +48,7 @@ ACTIVATIONS = (
     # A NaN becomes 0: TVM computes max(x, 0) with the comparison false for NaN.
     Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*NUMBERS, *BRAIN)),
     Row("gelu", lambda x: 0.5 * x * (1 + erf(x * math.sqrt(0.5)))),
-    Row("silu", lambda x: x * _sigmoid(x)),
+    Row("silu", lambda x: x * (1 / (1 + np.exp(-x)))),
     Row("gelu_tanh", _gelu_tanh),
     Row("selu", _selu),
 )
@@ -96,8 +92,7 @@ def _build_prelu(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 3, 4))
     assert x.shape is not None
     axis = c.pick((1, 0, -1))
-    alpha = s.tensor(c, dtype=x.dtype, shape=(x.shape[axis],))
-    return nn.prelu(x.expr, alpha.expr, axis)
+    return nn.prelu(x.expr, s.tensor(c, dtype=x.dtype, shape=(x.shape[axis],)).expr, axis)
 
 
 def _prelu(args: Sequence[Any], attrs: Any) -> Any:
@@ -233,8 +228,7 @@ def _build_instance_norm(c: Choices, s: Scope) -> relax.Expr:
 
 def _instance_norm(args: Sequence[Any], attrs: Any) -> Any:
     x, gamma, beta = args
-    axes = tuple(int(axis) for axis in attrs.axes)
-    out = _standardized(x, axes, float(attrs.epsilon))
+    out = _standardized(x, tuple(int(axis) for axis in attrs.axes), float(attrs.epsilon))
     return _scaled(out, gamma, beta, [int(attrs.channel_axis)], attrs)
 
 
@@ -333,8 +327,7 @@ def _attention(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_cross_entropy(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, FLOATS, (2, 1))
-    y = s.tensor(c, dtype=x.dtype, shape=x.shape)
-    return nn.cross_entropy_with_logits(x.expr, y.expr)
+    return nn.cross_entropy_with_logits(x.expr, s.tensor(c, dtype=x.dtype, shape=x.shape).expr)
 
 
 def _cross_entropy(args: Sequence[Any], attrs: Any) -> Any:
@@ -405,8 +398,7 @@ def _pad(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_batch_flatten(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, NUMBERS, (3, 4, 2))
-    return nn.batch_flatten(x.expr)
+    return nn.batch_flatten(nonempty_tensor(c, s, NUMBERS, (3, 4, 2)).expr)
 
 
 def _build_pixel_shuffle(c: Choices, s: Scope) -> relax.Expr:

@@ -139,8 +139,7 @@ def _adaptive(n: int) -> Op:
         layout = c.pick((LAYOUTS[n][0], *LAYOUTS[n]))
         x = _operand(c, s, n, layout, FLOATS)
         sizes = [c.pick((1, 2, 3)) for _ in range(n)]
-        form = c.below(3)
-        return call(x.expr, (sizes[0], sizes, None)[form], layout)
+        return call(x.expr, (sizes[0], sizes, None)[c.below(3)], layout)
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         x = from_layout(args[0], str(attrs.layout), "NC" + letters)

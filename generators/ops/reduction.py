@@ -89,8 +89,7 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = nonempty_tensor(c, s, NUMBERS)
-        axis = None if c.flag(0.3) else one_axis(c, x.ndim)
-        return call(x.expr, axis=axis, keepdims=c.flag(0.3))
+        return call(x.expr, axis=None if c.flag(0.3) else one_axis(c, x.ndim), keepdims=c.flag(0.3))
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         axis = None if attrs.axis is None else int(attrs.axis)

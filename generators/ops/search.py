@@ -23,15 +23,10 @@ SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
-    """Stable in both directions: equal elements keep their order.
-
-    The documentation leaves that open. TVM's CPU kernels sort by std::stable_sort, as before so
-    after every pass.
-    """
+    """Stable in both directions, as TVM's CPU kernels sort; the documentation leaves it open."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    backwards = np.flip(x, axis)
-    return np.flip(x.shape[axis] - 1 - np.argsort(backwards, axis=axis, kind="stable"), axis)
+    return np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
 
 
 def _build_sort(c: Choices, s: Scope) -> relax.Expr:
@@ -52,8 +47,7 @@ def _build_argsort(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _argsort(args: Sequence[Any], attrs: Any) -> Any:
-    order = _order(args[0], int(attrs.axis), bool(attrs.descending))
-    return order.astype(str(attrs.dtype))
+    return _order(args[0], int(attrs.axis), bool(attrs.descending)).astype(str(attrs.dtype))
 
 
 def _build_topk(c: Choices, s: Scope) -> relax.Expr:
@@ -78,8 +72,7 @@ def _topk(args: Sequence[Any], attrs: Any) -> Any:
     order = _order(x, axis, bool(attrs.largest))
     order = order.take(range(k if k > 0 else x.shape[axis]), axis)
     values, indices = np.take_along_axis(x, order, axis), order.astype(str(attrs.dtype))
-    parts = {"both": (values, indices), "values": values, "indices": indices}
-    return parts[str(attrs.ret_type)]
+    return {"both": (values, indices), "values": values, "indices": indices}[str(attrs.ret_type)]
 
 
 def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
@@ -133,8 +126,7 @@ def _bucketize(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_multinomial(c: Choices, s: Scope) -> relax.Expr:
     batch, classes, count = c.pick((2, 1)), c.pick((4, 3)), c.pick((2, 3))
-    rows = np.full((batch, classes), 1 / classes, "float32")
-    prob = relax.const(rows, "float32")
+    prob = relax.const(np.full((batch, classes), 1 / classes, "float32"), "float32")
     sample = relax.const((np.arange(count).reshape(-1, 1) / count).astype("float32"), "float32")
     indices = s.constant(c, (count, 1), "int64", low=0, high=batch - 1)
     return relax.op.multinomial_from_uniform(prob, sample, indices.expr, c.pick(("int64", "int32")))
@@ -187,13 +179,12 @@ def _unique(args: Sequence[Any], attrs: Any) -> Any:
     x, ordered, index, inverse, counts, *axis = args
     if not ordered:
         raise ValueError("the order of unsorted unique elements is free")
-    along = int(axis[0]) if axis and axis[0] is not None else None
     found = np.unique(
         x,
         return_index=True,
         return_inverse=True,
         return_counts=True,
-        axis=along,
+        axis=int(axis[0]) if axis and axis[0] is not None else None,
     )
     # TVM's type has one axis for each of these; NumPy 2 gives the inverse the operand's shape.
     flat = [part.reshape(-1) for part in found[1:]]

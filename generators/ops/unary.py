@@ -109,8 +109,7 @@ def _build_astype(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _astype(args: Sequence[Any], attrs: Any) -> Any:
-    to = BF16 if str(attrs.dtype) == "bfloat16" else np.dtype(str(attrs.dtype))
-    return args[0].astype(to)
+    return args[0].astype(BF16 if str(attrs.dtype) == "bfloat16" else np.dtype(str(attrs.dtype)))
 
 
 def _clip(x: relax.Expr, low: float, high: float) -> relax.Expr:

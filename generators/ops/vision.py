@@ -23,13 +23,9 @@ vision = relax.op.vision
 
 
 def _boxes(c: Choices, shape: Sequence[int], *, flipped: bool = False) -> Any:
-    """Boxes of whole corners, none like another, that overlap in part.
-
-    flipped: some with their corners exchanged, which any diagonal may be given by.
-    """
+    """Distinct boxes of whole corners that overlap in part; `flipped` exchanges some corners."""
     count = shape[-1]
-    spread = c.pick((1, 3, 0))
-    start = spread * np.arange(count)
+    start = c.pick((1, 3, 0)) * np.arange(count)
     boxes = np.stack([start, np.zeros(count, int), start + 2, 2 + np.arange(count)], axis=-1)
     if flipped and c.flag(0.3):
         boxes[::2] = boxes[::2][:, [2, 3, 0, 1]]
@@ -120,8 +116,7 @@ def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float)
 
 
 def _build_valid_counts(c: Choices, s: Scope) -> relax.Expr:
-    shape = (some_dim(c, s), c.pick((3, 4, 1)), c.pick((6, 5)))
-    x = s.tensor(c, dtype=FLOATS, shape=shape)
+    x = s.tensor(c, dtype=FLOATS, shape=(some_dim(c, s), c.pick((3, 4, 1)), c.pick((6, 5))))
     # No usual value lies on the threshold: whether it is valid itself is not documented.
     threshold = c.pick((0.1, -1.1, 1.9))
     return vision.get_valid_counts(x.expr, threshold, c.pick((0, -1, 1)), c.pick((1, 0, 2)))

@@ -283,11 +283,7 @@ class Rewriter:
             self.gvars[name] = global_var(name, ty)
 
     def _follow(self) -> None:
-        """Type functions again as long as they refer to GlobalVars that were replaced.
-
-        Raises:
-            CannotRewrite: there is no end to it.
-        """
+        """Type functions again while they refer to replaced GlobalVars; or raise CannotRewrite."""
 
         def renamed(gvar: GlobalVar) -> GlobalVar:
             return self.gvars.get(gvar.name_hint, gvar)

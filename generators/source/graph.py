@@ -108,8 +108,7 @@ class Graph:
 
     def children(self, i: Id) -> list[Id]:
         """The indices that node `i` refers to, once per reference."""
-        kind = self.kinds[i]
-        if kind in ("ffi.Array", "ffi.Map"):
+        if self.kinds[i] in ("ffi.Array", "ffi.Map"):
             return self.data[i]  # type: ignore[no-any-return]  # decoded JSON
         return [value for _, value, is_index in self.fields(i) if is_index]
 
@@ -121,8 +120,7 @@ class Graph:
         """A target as text, with its attributes in alphabetical order."""
         data = self.data[i]
         if self.kinds[i] == "ffi.Map":
-            entries = sorted((self.data[k], self.configuration(v)) for k, v in self.pairs(i))
-            return repr(entries)
+            return repr(sorted((self.data[k], self.configuration(v)) for k, v in self.pairs(i)))
         if isinstance(data, list):
             return repr([self.configuration(k) for k in data])
         if isinstance(data, dict):

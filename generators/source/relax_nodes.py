@@ -27,19 +27,14 @@ def _pointer_type(w: Writer, i: Id) -> Doc:
     return call("tvm.ir.PointerType", inner, *([quoted(scope)] if scope else []))
 
 
-def _shape_display(w: Writer, i: Id) -> Doc:
-    """The dimensions of an array as a tuple."""
-    dims = [w.d(dim) for dim in w.g.items(i)]
-    return group("(", dims, ",)" if len(dims) == 1 else ")")
-
-
 def _inline_shape(w: Writer, i: Id) -> Doc | None:
     """A shape expression as a tuple, if it is not shared."""
     if w.g.kinds[i] != "relax.expr.ShapeExpr" or w.mentions[i] > 1:
         return None
     if "ty" not in w.implied.get(i, ()):
         return None
-    return _shape_display(w, w.g.field(i, "values"))
+    dims = [w.d(dim) for dim in w.g.items(w.g.field(i, "values"))]
+    return group("(", dims, ",)" if len(dims) == 1 else ")")
 
 
 def _tensor_type(w: Writer, i: Id) -> Doc:
@@ -69,8 +64,7 @@ def _func_type(w: Writer, i: Id) -> Doc:
     params, ret, derive = (g.field(i, f) for f in ("params", "ret", "derive_func"))
     purity = g.field(i, "purity")
     if not w.null(params):
-        args = [w.array(params), w.e(ret), *([] if purity else ["False"])]
-        return call("FuncType", *args)
+        return call("FuncType", *[w.array(params), w.e(ret), *([] if purity else ["False"])])
     options: list[Doc] = ["purity=True"] if purity else []
     if w.null(derive):
         options.insert(0, keyword("ret", w.e(ret)))
@@ -104,8 +98,7 @@ def buffer_var(w: Writer, i: Id) -> Doc:
     if w.mentions[ty] > 1 or g.items(g.field(ty, "allocated_addr")):
         return call("tirx.Var", name, w.e(ty))
     shape, offset = g.field(ty, "shape"), g.field(ty, "elem_offset")
-    dims = g.items(shape)
-    dtypes = {w.dtype_of(k) for k in dims if g.kinds[k] == "ir.IntImm"}
+    dtypes = {w.dtype_of(k) for k in g.items(shape) if g.kinds[k] == "ir.IntImm"}
     wide = dtypes == {"int64"} and w.null(g.field(ty, "layout"))
     display = w.array(shape, w.d if wide else w.p)
     args: list[Doc] = [display, quoted(str(g.dtype(g.field(ty, "dtype")))), name]

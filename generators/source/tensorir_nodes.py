@@ -58,10 +58,7 @@ def _simple(constructor: str, parameters: str) -> Emitter:
 
 
 def _arithmetic(w: Writer, i: Id) -> Doc:
-    """`a + b` where Python's operator gives this very node, else the constructor.
-
-    An operator folds literals and drops neutral elements, so neither may be there.
-    """
+    """`a + b` if Python's operator folds and drops nothing here, else the constructor."""
     kind = w.g.kinds[i]
     doc = _BY_CONSTRUCTOR[kind](w, i)
     a, b = w.g.field(i, "a"), w.g.field(i, "b")

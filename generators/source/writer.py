@@ -130,8 +130,7 @@ class Writer:
         """A map as a dict display."""
         entries = []
         for k, v in self.g.pairs(i):
-            key = self.e(k)
-            entries.append(keyword(flat(key), self.e(v), ": "))
+            entries.append(keyword(flat(self.e(k)), self.e(v), ": "))
         return group("{", entries, "}")
 
     def null(self, i: Id) -> bool:
@@ -281,10 +280,7 @@ class Writer:
         return doc
 
     def _write_body_type(self, i: Id, name: str) -> None:
-        """Give the body of a function its type, which the constructor must not see.
-
-        It would replace the given return type by a more precise one.
-        """
+        """Set the body's type afterwards: a constructor would make the return type more precise."""
         body = self.g.field(i, "body")
         if not self.is_missing(self.g.field(body, "ty")):
             result = flat(self.e(self.g.field(body, "body")))
@@ -303,8 +299,7 @@ class Writer:
         known = self.names.get(i)
         if known is not None:
             return known
-        wish = self.hints.get(i) or self._own_name(i)
-        base = re.sub(r"\W", "_", wish, flags=re.ASCII) or "_"
+        base = re.sub(r"\W", "_", self.hints.get(i) or self._own_name(i), flags=re.ASCII) or "_"
         if base[0].isdigit():
             base = "_" + base
         name, k = base, self.suffixes.get(base, 0)
@@ -322,8 +317,7 @@ class Writer:
             return self.text(self.g.data[i]["name"])
         if kind == "ir.GlobalVar":
             return self.text(self.g.data[i]["name_hint"]) + "_gv"
-        default = "stmt" if kind.startswith(("tirx.", "s_tir.")) else "expr"
-        return _BASE_NAMES.get(kind, default)
+        return _BASE_NAMES.get(kind, "stmt" if kind.startswith(("tirx.", "s_tir.")) else "expr")
 
 
 _SCALAR = re.compile(r'(\w+) = tirx\.Var\(("[^"\\]*"), ("[^"]*")\)')

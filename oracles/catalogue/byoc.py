@@ -54,10 +54,9 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 
 def _fuse_ops_by_pattern(c: Choices, mod: tvm.IRModule) -> PassCall:
     present = sorted(ops_used(mod) & PATTERNS.keys()) or ["relax.add"]
-    chosen = [c.pick(present), *c.subset(present, 0.3)]
     rules = [
         f"({_rule_name(c, op)!r}, is_op({op!r}){c.pick(PATTERNS[op])})"
-        for op in dict.fromkeys(chosen)
+        for op in dict.fromkeys([c.pick(present), *c.subset(present, 0.3)])
     ]
     entries = [name for name, func in named_functions(mod) if not _offloaded(func)]
     options = spelled(
@@ -87,10 +86,7 @@ def _lost_public(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 
 
 def _fused_by_pattern(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring of annotate_codegen: the wrapper holds only a call of its composite function.
-
-    "The 'Codegen' attribute is set as the prefix of the corresponding pattern name."
-    """
+    """Docstring of annotate_codegen: the wrapper only calls its composite and has its codegen."""
     lost = _lost_public(before, after)
     if lost is not None:
         return lost

@@ -21,9 +21,7 @@ from .common import DEAD_CODE, one_of
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Propagate virtual device information"; the hints become it. Types agree:
-    relax.analysis.well_formed, which looks at the type that the GlobalVar had before.
-    """
+    """Docstring: "Propagate virtual device information"; types agree as well_formed demands."""
     if "relax.hint_on_device" in ops_used(after):
         return "relax.hint_on_device is left"
     placed = {
@@ -96,9 +94,7 @@ UNKNOWN_SHAPE = Rejection(
 
 
 def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: layout_free_buffers are "the model weights and relax constants" among the
-    arguments.
-    """
+    """Docstring: layout_free_buffers are "the model weights and relax constants" passed."""
     for _, func in relax_functions(after):
         inputs = attr(func, "num_input")
         weights = set() if inputs is None else set(list(func.params)[inputs:])
@@ -131,12 +127,10 @@ def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
         if attr(func, "Primitive"):
             continue
         for node in calls_of(func.body, "relax.call_tir"):
-            prim_func = after[node.args[0]]
-            for param, arg in zip(prim_func.params, node.args[1].fields, strict=False):
-                if isinstance(arg.ty, relax.TensorType) and arg.ty.vdevice is not None:
-                    scope = arg.ty.vdevice.memory_scope
-                    if param.ty.storage_scope != scope:
-                        return "a buffer's scope is not the memory scope of the argument"
+            for param, arg in zip(after[node.args[0]].params, node.args[1].fields, strict=False):
+                device = arg.ty.vdevice if isinstance(arg.ty, relax.TensorType) else None
+                if device is not None and param.ty.storage_scope != device.memory_scope:
+                    return "a buffer's scope is not the memory scope of the argument"
     return None
 
 

@@ -107,9 +107,7 @@ RESHAPE = "relax.reshape"
 
 
 def _in_place(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: operators "that can be done in-place" become call_tir_inplace: none overwrites
-    what the caller still holds.
-    """
+    """Docstring: operators "that can be done in-place", on what the caller no longer holds."""
     known = len(calls_of(before, INPLACE))
     if len(calls_of(after, INPLACE)) == known:
         return None

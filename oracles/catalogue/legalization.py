@@ -110,9 +110,7 @@ OPAQUE = 8
 
 
 def _annotated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docs: every PrimFunc gets its op_pattern; tvm/relax/transform.h: one that a user put by hand
-    stays.
-    """
+    """tvm/relax/transform.h: every PrimFunc gets its op_pattern; a user's own one stays."""
     for gvar, func in prim_funcs(after):
         pattern = attr(func, "op_pattern")
         if pattern is None:
@@ -168,9 +166,7 @@ FOLDED_AT_MOST = 1024
 
 
 def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Fold constant expressions within dataflow blocks" (calls of PrimFuncs of the
-    module with one static result are looked at).
-    """
+    """Docstring: "Fold constant expressions within dataflow blocks" (one static result)."""
     for block in nodes(after, relax.DataflowBlock):
         for binding in block.bindings:
             value = binding.value
@@ -188,10 +184,7 @@ def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
 
 
 def _undefined(mod: tvm.IRModule) -> bool:
-    """A public function, or a PrimFunc that it calls, has undefined behaviour for usual arguments.
-
-    False, too, where the evaluator does not know the function.
-    """
+    """A public function that the evaluator knows has undefined behaviour for usual arguments."""
     for gvar, func in public_functions(mod):
         try:
             Evaluator(mod, prim=_sanitized).run(str(gvar.name_hint), drawn(func, Kind.WHOLE))

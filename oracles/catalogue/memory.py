@@ -107,9 +107,7 @@ def _flows(mod: tvm.IRModule) -> str | None:
 
 
 def _planned(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: memory is reused "in order to reduce the total amount of allocated memory"; and
-    never while its tensor is still in use.
-    """
+    """Docstring: memory is reused to allocate less of it, but never while its tensor is in use."""
     if (problem := _flows(after)) is not None:
         return problem
     for _, func in relax_functions(after):

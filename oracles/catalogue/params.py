@@ -79,19 +79,12 @@ def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _composable(before: tvm.IRModule, transform: str, func: relax.Function, number: int) -> bool:
-    """Whether what an existing transform, if any, returns is what the function took as weights.
-
-    The pass composes both functions with a match_cast, which promises nothing for other types.
-    """
+    """No transform exists, or it returns what the function took: a match_cast joins them."""
     return transform not in before or _same(before[transform].ret_ty, _bundle(func.params[number:]))
 
 
 def _closed(func: relax.Function, number: int) -> relax.TupleType:
-    """The types of the weights; of any shape where a dimension is not defined by shapes of weights.
-
-    So a transform takes and gives them that does not know the inputs, as
-    test_lift_transform_with_primitive_param_used_by_model_tensor has it.
-    """
+    """The types of the weights, of any shape where shapes of weights do not define a dimension."""
     weights = _bundle(func.params[number:])
     dims = relax.analysis.definable_tir_vars_in_type(weights)
     known = {dim: dim for dim in dims if dim not in func.params}
@@ -189,8 +182,7 @@ def _transforms(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
 
 def _without_transforms(mod: tvm.IRModule) -> str | None:
     for _, func in _transforms(mod):
-        number = int(attr(func, "num_input") or 0)
-        params = func.params[number:]
+        params = func.params[int(attr(func, "num_input") or 0) :]
         tuples = (*(param.ty for param in params), func.ret_ty)
         if len(params) != 1 or not all(isinstance(ty, relax.TupleType) for ty in tuples):
             return (
@@ -274,10 +266,7 @@ def _params_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
 
 
 def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
-    """Values for symbolic variables; only of functions that are not called.
-
-    A call passes shapes that the bound function no longer takes, which is the user's intent.
-    """
+    """Values for symbolic variables of uncalled functions: calls would still pass shapes."""
     called = _called(mod)
     variables = {name: _symbolic(func) for name, func in named_functions(mod)}
     taken = {var for name, found in variables.items() if name in called for var in found}
@@ -347,10 +336,7 @@ def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassC
 
 
 def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: unused outputs from internal functions are removed.
-
-    Used is what was used before: dead code uses an output, though the pass removes it afterwards.
-    """
+    """Docstring: outputs of internal functions go if unused, and a use in dead code is a use."""
     left = _outputs(after)
     if not left:
         return None

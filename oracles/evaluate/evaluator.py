@@ -165,11 +165,7 @@ class Evaluator:
         return () if result is None else result
 
     def _refuse_constant(self, value: Any) -> None:
-        """A write to a constant changes the result of the function's next call.
-
-        Raises:
-            Undefined: the tensor is a constant, or a view of one.
-        """
+        """Raise Undefined for a write to (a view of) a constant: it would change later calls."""
         for constant in self._constants.values():
             if isinstance(constant, np.ndarray) and np.may_share_memory(value, constant):
                 raise Undefined("a constant is updated in place")

@@ -156,8 +156,7 @@ def _machine(mod: tvm.IRModule, mode: str) -> Run:
     """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
     attrs = mod.attrs or {}
     builder = relax.ExecBuilder()
-    left = vm_build._vmcodegen(builder, mod, mode)
-    libraries = kernels.provide(left, TARGET)
+    libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), TARGET)
     executable = vm_build._vmlink(
         builder,
         TARGET,

@@ -45,8 +45,7 @@ def folder() -> Path:
     """
     for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError, OSError):
-            pid = int(other.name.removeprefix(_PREFIX).split("-")[0])
-            if not _alive(pid):
+            if not _alive(int(other.name.removeprefix(_PREFIX).split("-")[0])):
                 shutil.rmtree(other, ignore_errors=True)
     owner = os.getpid()
     path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-"))
@@ -116,18 +115,14 @@ def _sorted(prims: Functions) -> tuple[Functions, Functions]:
         return {}, prims
     uses = {gvar: {str(g.name_hint) for g in global_vars(func)} for gvar, func in prims.items()}
     called = set().union(*uses.values())
-    asserting = _asserting(prims)
+    # Assertions of their own must stay.
+    without = tirx.transform.SkipAssert()(tvm.IRModule(prims))
+    asserting = {gvar for gvar, func in prims.items() if not without[gvar].body.same_as(func.body)}
     bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called or gvar in asserting}
     return (
         {gvar: func for gvar, func in prims.items() if gvar not in bound},
         {gvar: func for gvar, func in prims.items() if gvar in bound},
     )
-
-
-def _asserting(prims: Functions) -> set[tvm.ir.GlobalVar]:
-    """Those with assertions of their own, which must stay."""
-    without = tirx.transform.SkipAssert()(tvm.IRModule(prims))
-    return {gvar for gvar, func in prims.items() if not without[gvar].body.same_as(func.body)}
 
 
 def _load(functions: Functions, target: tvm.target.Target) -> tvm.runtime.Module:

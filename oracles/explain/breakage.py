@@ -172,10 +172,7 @@ def _smallest(site: tuple[str, relax.Binding | None] | None) -> Iterator[str]:
 
 
 def _site(broken: Broken, journal: Journal) -> tuple[str, relax.Binding | None] | None:
-    """The function that the step fails on, and in it the first binding with which it does.
-
-    It is found by running the step on parts of the module.
-    """
+    """The function that the step, run on parts of the module, fails on, and the first binding."""
     again = broken.again
     if again is None:
         return None

@@ -149,7 +149,11 @@ def _texts(
     if gap.reason is Reason.NO_LEGALIZATION:
         title = f"nothing lowers `{spelled}`: the operator has no legalization"
         why = f"TVM registers `{gap.op}` without `FLegalize`, so that LegalizeOps passes it over."
-        tried = [] if calls is None else _removing_passes(traced.original, gap.op, calls)
+        tried = [
+            name
+            for name in CANDIDATES
+            if calls is not None and _helps(traced.original, gap.op, PassCall(f"{name}()"), calls)
+        ]
         help = [
             f"Run `relax.transform.{name}()` before the pipeline. Tried on this module: "
             f"`{spelled}` is gone."
@@ -323,8 +327,7 @@ def _remover(states: Sequence[State], gap: Gap) -> str | None:
     """The step after which the call is gone; None where it is not."""
     span = gap.binding.value.span
     for state in states:
-        spans = [call.span for call in calls_of(state.mod, op_name(gap.binding.value))]
-        if span not in spans:
+        if span not in [call.span for call in calls_of(state.mod, op_name(gap.binding.value))]:
             return state.step
     return None
 
@@ -355,11 +358,6 @@ INSTEAD: Mapping[str, str] = {
 
 MARKS = frozenset(INSTEAD) - {"relax.ewise_fma"}
 """Operators that are hints to a pass and compute nothing: no legalization makes sense."""
-
-
-def _removing_passes(mod: tvm.IRModule, op: str, calls: Sequence[PassCall]) -> list[str]:
-    """Passes that remove all calls of the operator when they run before the pipeline's steps."""
-    return [name for name in CANDIDATES if _helps(mod, op, PassCall(f"{name}()"), calls)]
 
 
 def _helps(mod: tvm.IRModule, op: str, first: PassCall, calls: Sequence[PassCall]) -> bool:

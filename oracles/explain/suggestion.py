@@ -97,8 +97,7 @@ def inferred(call: relax.Call, args: Sequence[Any] | None = None) -> Any:
 
 def _fits(var: relax.Var, use: relax.Call, ty: Any) -> bool:
     stand_in = relax.Var(var.name, ty)
-    args = [stand_in if arg.same_as(var) else arg for arg in use.args]
-    result = inferred(use, args)
+    result = inferred(use, [stand_in if arg.same_as(var) else arg for arg in use.args])
     return result is not None and complete(result)
 
 

@@ -152,10 +152,7 @@ def _parses(mod: tvm.IRModule) -> bool:
 
 
 def _stale(mod: tvm.IRModule) -> bool:
-    """A GlobalVar has another type than its function: a pass before left it as it was.
-
-    Then the parser is right to refuse, and the well-formed checker overlooks it.
-    """
+    """A GlobalVar has another type than its function, which the parser refuses with reason."""
     return any(
         isinstance(gvar.ty, relax.FuncType)
         and not tvm_ffi.structural_equal(gvar.ty, func.ty, map_free_vars=True)

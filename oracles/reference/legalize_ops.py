@@ -62,21 +62,16 @@ def legalize_ops(*, skips_in_silence: bool = False) -> tvm.transform.Pass:
         for gvar, func in relax_functions(mod):
             legalizer.builder_.update_func(gvar, legalizer.visit_expr(func))
         result = _without_unused(legalizer.builder_.finalize(), before=mod)
-        if not skips_in_silence:
-            _refuse(result)
+        left = [] if skips_in_silence else passed_over(result)
+        if left:
+            gap = left[0]
+            more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+            raise CannotLower(
+                f"Cannot lower {gap.op} in function {gap.function}: {gap.reason} ({gap.what}){more}"
+            )
         return result
 
     return tvm.transform.module_pass(transform, opt_level=0, name="LegalizeOps")
-
-
-def _refuse(mod: tvm.IRModule) -> None:
-    left = passed_over(mod)
-    if left:
-        gap = left[0]
-        more = f", and {len(left) - 1} more" if len(left) > 1 else ""
-        raise CannotLower(
-            f"Cannot lower {gap.op} in function {gap.function}: {gap.reason} ({gap.what}){more}"
-        )
 
 
 @relax.expr_functor.mutator

@@ -135,8 +135,7 @@ class _Caller:
         self, compiler: str, members: list[relax.Binding], block: relax.BindingBlock
     ) -> list[relax.Binding]:
         outputs = _outputs(members, block)
-        taken = {gvar.name_hint for gvar in self._functions}
-        name = unused_name(f"{self._name}_{compiler}", taken)
+        name = unused_name(f"{self._name}_{compiler}", {gvar.name_hint for gvar in self._functions})
         attrs = {"Codegen": compiler, "global_symbol": name}
         function, arguments = _offloaded(self._mod, members, outputs, attrs)
         gvar = global_var(name, function.ty)
@@ -199,10 +198,7 @@ def _offloaded(
     outputs: Sequence[relax.Var],
     attrs: Mapping[str, str],
 ) -> tuple[relax.Function, list[relax.Expr]]:
-    """The function that does what the bindings do, and its arguments in their place.
-
-    The composite functions become local ones, since a compiler sees nothing else of the module.
-    """
+    """The function that does what the bindings do, its composites made local, and its arguments."""
     result = outputs[0] if len(outputs) == 1 else relax.Tuple(list(outputs))
     inside = _with_local_functions(mod, bindings)
     bound = {binding.var for binding in bindings}

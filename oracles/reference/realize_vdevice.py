@@ -144,11 +144,7 @@ class _Facts:
 
 
 def _refuse_new_types_of_called(before: tvm.IRModule, after: tvm.IRModule) -> None:
-    """Look for calls of functions whose type has changed.
-
-    Raises:
-        NoAnswer: there is one.
-    """
+    """Raise NoAnswer if a function that others call has another type than before."""
     for func in after.functions.values():
         for gvar in global_vars(func):
             if not before.get_global_var(gvar.name_hint).same_as(gvar):
@@ -303,8 +299,7 @@ def _left_for_a_name(before: relax.Call, hint: relax.Call, device: relax.VDevice
 
 
 def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
-    known = _lives_on(before.args[0], device)
-    return hint if known else _realized(before, hint, device)
+    return hint if _lives_on(before.args[0], device) else _realized(before, hint, device)
 
 
 def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRModule:

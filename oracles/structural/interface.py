@@ -167,10 +167,7 @@ def contradiction(old: relax.Function, new: relax.Function) -> str | None:
 
 
 def _since(old: relax.Function, new: relax.Function) -> str:
-    """The first operator whose result contradicts what it was; one that is gone is to blame first.
-
-    Later operators have other types because their operands have.
-    """
+    """The first operator that is gone, or whose result contradicts what it was."""
     made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
     # A variable that is new may have the name of an old one.
     names = Counter(name for name, _ in made)

@@ -193,8 +193,7 @@ def _operands(call: relax.Call) -> list[Named]:
 
 
 def _unknown(types: Iterable[Named]) -> tuple[Reason, str] | None:
-    """What types leave open that is needed to make a PrimFunc: shapes first, as LegalizeOps asks
-    for these."""
+    """What a PrimFunc needs and types leave open: shapes first, as LegalizeOps asks for these."""
     parts = [part for named in types for part in _taken_apart(*named)]
     for whose, ty in parts:
         if isinstance(ty, relax.TensorType) and not isinstance(ty.shape, relax.ShapeExpr):

@@ -383,10 +383,9 @@ class Plan:
             return False
         if expr.source.__chandle__() != store.buffer.__chandle__():
             return False
-        pairs = zip(expr.indices, store.indices, strict=True)
         return all(
             self._forms.form(a).exact and self._forms.form(a) == self._forms.form(b)
-            for a, b in pairs
+            for a, b in zip(expr.indices, store.indices, strict=True)
         )
 
     def _reads(self, expr: Any, buffer: Any) -> bool:

@@ -45,8 +45,7 @@ def topk(data: Any, *rest: Any) -> None:
     indices = sorted_indices(data, axis, ascending)
     indices = np.take(indices, range(min(k, size) if k >= 1 else size), axis)
     results = {"values": np.take_along_axis(data, indices, axis), "indices": indices}
-    names = ("values", "indices") if kind == "both" else (kind,)
-    for out, name in zip(outs, names, strict=True):
+    for out, name in zip(outs, ("values", "indices") if kind == "both" else (kind,), strict=True):
         out[...] = results[name]
 
 

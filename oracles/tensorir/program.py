@@ -47,10 +47,7 @@ class Program:
 
     @functools.cached_property
     def _one_by_one(self) -> Callable[..., Any]:
-        """For arguments that share memory, of which nothing is proven, and for empty ones.
-
-        Lanes under a condition that is never met still need an element to look at.
-        """
+        """For arguments that share memory, and for empty ones: lanes need an element to look at."""
         return compiled(Statements().function(self._func))
 
     def __call__(self, *args: Any) -> Any:

@@ -195,8 +195,7 @@ def _at_once(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
     rows = _rows(values, *axes)
     if rows.shape[-1] == 0:
         return old
-    result = ufunc(old, ufunc.reduce(rows, axis=-1, dtype=rows.dtype))
-    return result.reshape(np.shape(old))[()]
+    return ufunc(old, ufunc.reduce(rows, axis=-1, dtype=rows.dtype)).reshape(np.shape(old))[()]
 
 
 def _extreme(ufunc: Any, choose: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:

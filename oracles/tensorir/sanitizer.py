@@ -104,11 +104,7 @@ def _program(key: tvm_ffi.StructuralKey, outputs: frozenset[int]) -> _Program:
 
 
 def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) -> Fault | None:
-    """A parameter that is written in memory that another one has, too.
-
-    Raises:
-        Unsupported: there is one, and the PrimFunc does not promise that there is none.
-    """
+    """A parameter written in memory of another; Unsupported if the PrimFunc does not exclude it."""
     for i in writes:
         for j, other in enumerate(args):
             if i == j or not isinstance(other, np.ndarray):

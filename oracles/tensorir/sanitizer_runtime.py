@@ -117,8 +117,7 @@ def bad_read(site: int, array: Any, marks: Any, index: tuple[int, ...]) -> NoRet
 
 def bad_write(site: int, array: Any, index: tuple[int, ...]) -> NoReturn:
     """Why a write failed its checks."""
-    kind = WRITE_OUTSIDE if outside(index, array.shape) else RACE
-    raise Found(kind, site, index, array.shape)
+    raise Found(WRITE_OUTSIDE if outside(index, array.shape) else RACE, site, index, array.shape)
 
 
 def all_read(site: int, marks: np.ndarray[Any, Any]) -> None:

@@ -75,8 +75,7 @@ class Checked(Statements):
         self._in_while = False
 
     def function(self, func: tirx.PrimFunc) -> str:
-        text = super().function(func)
-        return text.replace(_ROOT, "    " + _races(self._scopes[0]), 1)
+        return super().function(func).replace(_ROOT, "    " + _races(self._scopes[0]), 1)
 
     def parameters(self, func: tirx.PrimFunc, names: Sequence[str]) -> None:
         super().parameters(func, names)

@@ -198,8 +198,7 @@ class Statements(Expressions):
 
     def realize(self, stmt: Any) -> None:
         """A block: its variables, its buffers, its initial values, its body."""
-        block = stmt.block
-        for iter_var, expr in zip(block.iter_vars, stmt.iter_values, strict=True):
+        for iter_var, expr in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
             self.bind(iter_var.var, self.value(expr))
         with self.guarded(self.value(stmt.predicate)):
             self.instance(stmt)
@@ -223,15 +222,12 @@ class Statements(Expressions):
                 continue
             value, begin = self.value(iter_var.var), self.value(iter_var.dom.min)
             if value.literal is None or value.literal != begin.literal:
-                here = Value(f"({value.text} == {begin.text})", "bool", lanes=value.lanes)
-                first = here if first.text == "True" else self.conjunction(first, here)
+                text, lanes = f"({value.text} == {begin.text})", first.lanes or value.lanes
+                if first.text != "True":
+                    text = f"({first.text} {'&' if lanes else 'and'} {text})"
+                first = Value(text, "bool", lanes=lanes)
         with self.guarded(first):
             self.statement(stmt.block.init)
-
-    def conjunction(self, a: Value, b: Value) -> Value:
-        """Two conditions that read no memory."""
-        lanes = a.lanes or b.lanes
-        return Value(f"({a.text} {'&' if lanes else 'and'} {b.text})", "bool", lanes=lanes)
 
     def bind(self, var: Any, value: Value) -> Value:
         """Give a variable a value, and a name unless the value is a name or a number."""
@@ -247,17 +243,14 @@ class Statements(Expressions):
     def allocate(self, buffer: Any) -> None:
         """A new buffer; what it holds at first is visibly no result."""
         for stride in buffer.ty.strides:
-            self._known_strides(buffer, stride)
+            # Strides define how elements lie in memory: only a view of the same memory sees that.
+            if isinstance(stride, tirx.Var):
+                raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
         name = self.fresh("b")
         storage = self.declare(buffer, name)
         size = ", ".join(dim.text for dim in storage.shape)
         comma = "," if len(storage.shape) == 1 else ""
         self.emit(f"{name} = alloc(({size}{comma}), {type_name(storage.dtype)})")
-
-    def _known_strides(self, buffer: Any, stride: Any) -> None:
-        # Strides define how elements lie in memory, which only a view of the same memory sees.
-        if isinstance(stride, tirx.Var):
-            raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
 
     def match_buffer(self, match: Any) -> None:
         """A block's own name for a region of a buffer."""

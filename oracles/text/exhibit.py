@@ -107,8 +107,7 @@ def _before_and_after(case: Case, violation: Violation) -> Halves:
 
 def _text(half: Half, journal: Journal) -> str:
     journal(f"print {half.label}")
-    text = "" if half.mod is None else printed(half.mod)
-    return _joined(text, half.values)
+    return _joined("" if half.mod is None else printed(half.mod), half.values)
 
 
 def _joined(*texts: str) -> str:

@@ -79,8 +79,7 @@ class _Text:
         if definition in self._taken:
             return
         self._taken.add(definition)
-        uses = self._write(definition)
-        for used in uses:
+        for used in self._write(definition):
             self.take(used)
 
     def written(self) -> str:
@@ -254,8 +253,7 @@ class _Edits:
                 self.replace(node, node, new)
         if isinstance(self._node, ast.FunctionDef | ast.ClassDef):
             start = self._at(self._node)
-            text = self._data[start:].decode()
-            offset = text.index(f" {old}") + 1
+            offset = self._data[start:].decode().index(f" {old}") + 1
             self._change(start + offset, start + offset + len(old), new)
 
     def text(self) -> str:

@@ -41,8 +41,7 @@ def first_difference(
             continue
         if not any(_found(old[name][1], others, tolerance) for others in new.values()):
             return old[name][0]
-    path = _path(before.result, after.result, tolerance)
-    return _computes(before.mod, before.function, path)
+    return _computes(before.mod, before.function, _path(before.result, after.result, tolerance))
 
 
 def mistyped(e: Expectation) -> str | None:

@@ -109,8 +109,7 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
             firm &= want == other
         return bool(np.array_equal(want[firm], got[firm]))
     a, b = want.astype("float64"), got.astype("float64")
-    relative = getattr(bounds, str(want.dtype), bounds.float16)
-    allowed = relative * (1 + np.abs(a))
+    allowed = getattr(bounds, str(want.dtype), bounds.float16) * (1 + np.abs(a))
     with np.errstate(invalid="ignore"):
         for other in moved:
             allowed = np.fmax(allowed, SENSITIVITY * np.abs(a - other.astype("float64")))

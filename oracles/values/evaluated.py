@@ -218,10 +218,7 @@ def _violation(
 
 
 def _snippet(case: Case) -> str:
-    """Arguments, expected results and the calls of the result, spelled out.
-
-    The result is built where the VM shows what is wrong, and else evaluated.
-    """
+    """Arguments, expected results and calls of the result, built if the VM shows the difference."""
     shown = _shown(case)
     if shown is None:
         return "apply(mod)"

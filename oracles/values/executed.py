@@ -86,11 +86,7 @@ def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:
 def _died(
     runs: PassRuns, expected: list[Expectation], others: list[Expectation], death: Death
 ) -> Violation | None:
-    """The result kills the process, where the module computes what it means.
-
-    A result that the evaluator evaluates to the same is not to blame: what kills the process is
-    made of it later.
-    """
+    """The result, which evaluates to something else, kills the process; the module does not."""
     if death.step == "lower":
         return None  # a later pass does, which has checks of its own
     built = death.step == "build"

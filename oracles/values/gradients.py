@@ -93,8 +93,7 @@ def _target(call: PassCall) -> tuple[str, int]:
 
 def _first_wrong(after: tvm.IRModule, name: str, index: int) -> Slope | None:
     try:
-        twin = _doubled(after)
-        return next((slope for slope in _slopes(twin, name, index) if slope.wrong), None)
+        return next((slope for slope in _slopes(_doubled(after), name, index) if slope.wrong), None)
     except Unsupported:
         return None
 
@@ -177,13 +176,7 @@ FLOAT_CODE = 2
 
 
 def _doubled(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with float64 in place of float32 and float16, constants included.
-
-    Rounding does not matter there.
-
-    Raises:
-        Unsupported: no well-formed module comes of it.
-    """
+    """The module in float64, where rounding does not matter; Unsupported if it is ill-formed."""
     graph = Graph(mod)
     for node in graph.nodes:
         data = node.get("data")
@@ -295,9 +288,8 @@ def _snippet(case: Case) -> str:
     if slope is None:
         return "apply(mod)"
     params = case.mod[name].params
-    args = [_as(arg, param.ty) for arg, param in zip(slope.args, params, strict=True)]
     check = _CHECK.format(
-        args=literal(args),
+        args=literal([_as(arg, param.ty) for arg, param in zip(slope.args, params, strict=True)]),
         direction=literal(slope.direction),
         param=slope.param,
         name=name,

@@ -96,11 +96,7 @@ def _raised(e: Expectation, failure: Failure) -> Violation:
 
 
 def _left_to_chance(mod: tvm.IRModule) -> bool:
-    """Legalized code leaves an output unwritten, as reductions over nothing do.
-
-    What is in it comes of what ran before: no reproducer could rely on it, and `sanitized`
-    reports it.
-    """
+    """Legalized code leaves an output unwritten, which no reproducer could rely on."""
     call = PassCall("LegalizeOps()")
     found = sanitized.find(PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True))
     return found is not None and found.fault.kind == UNWRITTEN

@@ -100,10 +100,9 @@ def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
     names = argument(call, "fp16_input_names") or ()
 
     def places(name: str) -> list[int]:
-        params = before[name].params
         return [
             place
-            for place, param in enumerate(params)
+            for place, param in enumerate(before[name].params)
             if str(param.name) in names and "float32" in str(getattr(param.ty, "dtype", ""))
         ]
 
@@ -160,10 +159,7 @@ def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
-    """`main(x)` is `main(x, w)` with w bound, as `BindParams("main", {"w": ...})` binds it.
-
-    There is no rule where others call the function, with as many arguments as before.
-    """
+    """`main(x)` is `main(x, w)` with w bound; no rule where others call the function."""
     target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
     bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
     function: str = ast.literal_eval(target)

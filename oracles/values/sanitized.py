@@ -133,8 +133,7 @@ def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) 
         if not found and hash(func) in watched:
             fault = _fault(func, args, outputs, afresh=afresh)
             if fault is not None:
-                name = watched[hash(func)]
-                found.append(Found(fault, name, func, copies(args), outputs))
+                found.append(Found(fault, watched[hash(func)], func, copies(args), outputs))
         return translate(func)(*args)
 
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
@@ -160,11 +159,7 @@ def _fault(
 
 
 def _unshared(args: list[Any]) -> list[Any]:
-    """A tensor that is given twice as two tensors; two names of one memory stay what they are.
-
-    src/relax/transform/dataflow_inplace.cc: 'Same var twice (e.g. add(z, z)) is allowed.' What
-    values come of it the evaluator checks.
-    """
+    """A tensor given twice, as dataflow_inplace.cc allows, as two; views stay what they are."""
     return [
         copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)
     ]

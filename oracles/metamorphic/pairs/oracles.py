@@ -211,11 +211,7 @@ def run(mod, name, args):
 
 
 def _text(pair: Pair, found: Difference | None, pipeline: str) -> str:
-    """Statements that fail as long as the sides of the pair differ.
-
-    Args:
-        found: the difference to show; None: all questions are asked.
-    """
+    """Statements that fail while the sides differ, in `found` or (None) in any of the questions."""
     asked = pair.questions if found is None else (found.question,)
     alike = pair.twin.same_as(pair.mod)
     helpers: list[Any] = [from_numpy, to_numpy, assert_close, *([followed] if alike else [])]

@@ -123,15 +123,13 @@ def _split(site: Site, x: relax.Expr) -> relax.Expr:
     axis = site.axis
     assert axis is not None
     parts = site.emit(relax.op.split(x, [1], axis))
-    items = [site.emit(relax.TupleGetItem(parts, i)) for i in range(2)]
-    return relax.op.concat(items, axis)
+    return relax.op.concat([site.emit(relax.TupleGetItem(parts, i)) for i in range(2)], axis)
 
 
 def _sliced(site: Site, x: relax.Expr) -> relax.Expr:
     axis = site.axis
     assert axis is not None
-    size = int(site.dims[axis].value)
-    ends = ((0, 1), (1, size))
+    ends = ((0, 1), (1, int(site.dims[axis].value)))
     parts = [site.emit(relax.op.strided_slice(x, [axis], [a], [b])) for a, b in ends]
     return relax.op.concat(parts, axis)
 
@@ -175,13 +173,11 @@ def _extended(site: Site, x: relax.Expr) -> relax.Expr:
 def _taken(site: Site, x: relax.Expr) -> relax.Expr:
     axis = site.axis
     assert axis is not None
-    indices = _constant(np.arange(int(site.dims[axis].value)), "int64")
-    return relax.op.take(x, indices, axis)
+    return relax.op.take(x, _constant(np.arange(int(site.dims[axis].value)), "int64"), axis)
 
 
 def _packed(site: Site, x: relax.Expr) -> relax.Expr:
-    pair = site.emit(relax.Tuple([x, x]))
-    return relax.TupleGetItem(pair, 1)
+    return relax.TupleGetItem(site.emit(relax.Tuple([x, x])), 1)
 
 
 def _branched(site: Site, value: relax.Expr) -> relax.Expr:
