@@ -15,13 +15,13 @@ LONGEST_GENERATED = 100_000_000
 
 
 def read_text(path: Path, most: int = LONGEST, *, errors: str = "strict") -> str:
-    """The text of an ordinary file.
+    """The text of a regular file.
 
     Args:
         errors: how bytes that are not UTF-8 are handled, as for `open`.
 
     Raises:
-        OSError: it cannot be opened, is no ordinary file (reading a pipe could block forever), or
+        OSError: it cannot be opened, is not a regular file (reading a pipe could block forever), or
             has more bytes than `most`; `strerror` names the reason.
         ValueError: it is not UTF-8 and `errors` is strict, or the path is not valid.
     """
@@ -29,7 +29,7 @@ def read_text(path: Path, most: int = LONGEST, *, errors: str = "strict") -> str
     with os.fdopen(descriptor, encoding="utf-8", errors=errors) as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EINVAL, "is no ordinary file", str(path))
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
         if about.st_size > most:
             raise OSError(errno.EFBIG, f"is larger than {most:,} bytes", str(path))
         return file.read(most)

@@ -291,7 +291,8 @@ class Triage:
         """The finding with its exhibit and evidence, so that a reader need not run the pass."""
         with self._optional(finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
-            return dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
+            finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
+        return finding  # noqa: RET504  # `_optional` swallows exceptions
 
     def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
         """The reduced finding; None where no time is left."""

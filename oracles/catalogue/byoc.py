@@ -253,6 +253,11 @@ def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
     return None
 
 
+# Reproducers carry the source of a reference, so it is a function with a name.
+def _merged_composites(call: PassCall) -> tvm.transform.Pass:
+    return merge_composite_functions()
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FuseOpsByPattern",
@@ -286,7 +291,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         requires=_without_composites,
         post=_merged,
-        reference=Reference(lambda call: merge_composite_functions(), unique=False),
+        reference=Reference(_merged_composites, unique=False),
         exemptions=(
             Exemption(
                 "functions",

@@ -151,12 +151,17 @@ def _attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
     return None if len(has) == len(had) + 1 else "external_mods does not grow by the module given"
 
 
+# Reproducers carry the source of a reference, so it is a function with a name.
+def _documented_devices(call: PassCall) -> tvm.transform.Pass:
+    return realize_vdevice(documented_only=True)
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         post=_hints_realized,
-        reference=Reference(lambda call: realize_vdevice(documented_only=True), unique=True),
+        reference=Reference(_documented_devices, unique=True),
         rejections=(
             Rejection(
                 r"The target VDevice in the GlobalInfos was not found"

@@ -96,9 +96,14 @@ def _tensors_in(ty: Any) -> int:
     return sum(map(_tensors_in, ty.fields)) if isinstance(ty, relax.TupleType) else 1
 
 
-GENERIC_INTRINSICS = frozenset(
+GENERIC_INTRINSICS = tuple(
     f"relax.{op}" for name in ("LowerAllocTensor", "LowerRuntimeBuiltin") for op in LOWERED_BY[name]
 )
+
+
+# Reproducers carry the source of a reference, so it is a function with a name.
+def _right_symbols(call: PassCall) -> tvm.transform.Pass:
+    return attach_global_symbol()
 
 
 def _vm_intrinsics(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -259,7 +264,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="AttachGlobalSymbol",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
-        reference=Reference(lambda call: attach_global_symbol(), unique=True),
+        reference=Reference(_right_symbols, unique=True),
         exemptions=(
             Exemption(
                 "idempotent",

@@ -390,6 +390,12 @@ CONTRADICTIONS = (
 
 LAZY = (Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
+
+# Reproducers carry the source of a reference, so it is a function with a name.
+def _lift(call: PassCall) -> tvm.transform.Pass:
+    return lift_transform_params(argument(call, "shared_transform") or False)
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LiftTransformParams",
@@ -399,7 +405,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LIFTED_PARAMS,
         post=_lifted,
         reference=Reference(
-            lambda call: lift_transform_params(argument(call, "shared_transform") or False),
+            _lift,
             unique=False,
         ),
         rejections=(

@@ -91,6 +91,9 @@ class _Text:
         if definition in self._begun:
             return []
         self._begun.add(definition)
+        if (table := _derived_table(definition)) is not None:
+            self._parts.append(f"{self._name(definition)} = {table!r}")
+            return []
         source = _Source.of(definition.module)
         edits = _Edits(source, definition.node)
         caught = dict(definition.caught)
@@ -144,6 +147,17 @@ class _Text:
                 name, number = f"{definition.name}_{number}", number + 1
             self._names[definition] = name
         return self._names[definition]
+
+
+def _derived_table(definition: _Definition) -> tuple[str, ...] | None:
+    """The value of a tuple of strings that is computed, for instance from records of operators."""
+    if not isinstance(definition.node, ast.Assign):
+        return None
+    value = getattr(sys.modules[definition.module], definition.name, None)
+    if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+        return None
+    computed = any(isinstance(node, ast.Name) for node in ast.walk(definition.node.value))
+    return value if computed else None
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,8 @@ def inputs(op: Op, func: relax.Function, number: int, kind: str = "quarters") ->
         scale = 0.75 if kind == "quarters" else 1
         return np.clip(value.astype("float64") * scale, low, high).astype(value.dtype)
 
-    kind = Kind.POSITIVE if low >= 0 else Kind.WHOLE
-    return [fit(value) for value in drawn(func, kind, number)]
+    numbers = Kind.POSITIVE if low >= 0 else Kind.WHOLE
+    return [fit(value) for value in drawn(func, numbers, number)]
 
 
 WIDE = (0.0, 1e-3, -1e-3, 0.5, -1.0, 3.25, 17.5, -17.5, 100.25, -100.25)

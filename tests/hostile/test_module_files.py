@@ -214,7 +214,7 @@ def code(document: dict, nodes: list) -> None:
     ("change", "message"),
     [
         (circle, "contains itself"),
-        (shared, "unfolds into more than"),
+        (shared, "unfold into more than"),
         (deep, "levels deep"),
         (code, "compiled code"),
         (lambda document, nodes: document.update(root_index=10**6), "root_index=1000000"),
