@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...generators.ops import table as operators
+from ...compat import availability
+from ...generators.ops import table
 from ...oracles.passcall import PassCall
 from ...oracles.violation import identity, mark
 from ..process import death
@@ -127,6 +128,8 @@ class _Campaign:
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
         self._labels = {target.name: target.label for target in config.targets}
+        off = availability.current().ops
+        self._operators = [name for name in table if name not in off]
         self._begin = time.monotonic() - state.seconds
 
     def run(self) -> Generator[Event, None, None]:
@@ -197,7 +200,7 @@ class _Campaign:
                 targets=self._config.targets,
                 oracles=self._config.oracles,
                 disabled=schedule.disabled(self._config.seed, number),
-                ops=focus.focus(guide.surest, self._config.seed, number, operators),
+                ops=focus.focus(guide.surest, self._config.seed, number, self._operators),
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ...compat import availability
 from ...compat.release import versions
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
@@ -93,6 +94,7 @@ class Session:
         self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded."""
         self.versions = versions()
+        self.available = availability.current()
         self.interrupt = Interrupt()
         self.output = output
         self.display = output.display
@@ -353,6 +355,8 @@ def session(
             sweep(out)
         pool = pool or stack.enter_context(LocalPool(workers))
         made = Session(store, pool, choice, expected, output)
+        if off := made.available.off():
+            output.line(made.available.sentence(), {"event": "drift", "off": off})
         stack.callback(made.triage.stop)
         if cluster is not None:
             made.executor = cluster
