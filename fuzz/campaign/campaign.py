@@ -34,7 +34,7 @@ from ..process.protocol import (
 from ..process.targets import Origin, Target
 from ..user_input.errors import UserError
 from . import focus, schedule
-from .events import BlockDone, Event, Fault, Finished, Found, Progress
+from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
 from .state import State
@@ -264,6 +264,9 @@ class _Campaign:
                     if self._tally.is_new(identity(violation), self._item(calls, pipeline)):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
+                case Failed(drift=True):
+                    if self._tally.is_new_fault(reply.traceback):
+                        yield Lacks(reply.traceback)
                 case Failed(user_error=False):
                     yield from self._fault(reply.traceback, reply.position)
                 case Died():

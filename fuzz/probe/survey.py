@@ -6,6 +6,7 @@ import dataclasses
 import queue
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ...compat import build
 from ...compat.availability import Availability
@@ -57,7 +58,9 @@ class _Survey:
         return self._found
 
     def _switch_off(self, **more: Mapping[str, str]) -> None:
-        known = {kind: {**getattr(self._found, kind), **names} for kind, names in more.items()}
+        known: dict[str, Any] = {
+            field: getattr(self._found, field) | dict(names) for field, names in more.items()
+        }
         self._found = dataclasses.replace(self._found, **known)
 
     def _generators(self) -> None:

@@ -102,6 +102,7 @@ class Session:
         self.is_new: Callable[[Finding], bool] = lambda finding: True
         """Whether no earlier run in this folder has reported the bug."""
         self._choice = choice
+        self._lacking: set[str] = set()
 
     @property
     def stopped(self) -> bool:
@@ -112,6 +113,12 @@ class Session:
         """Print an error of the harness; the session continues."""
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
+
+    def lacks(self, reason: str) -> None:
+        """Print, once, what the installed TVM turned out to lack; the session continues."""
+        if reason not in self._lacking:
+            self._lacking.add(reason)
+            self.output.line(f"left out: {reason}", {"event": "drift", "reason": reason})
 
     def user_error(self, text: str) -> None:
         """Print, once, why a pass of the user's can no longer be loaded."""
@@ -202,6 +209,8 @@ class Session:
     def conclude(self, modules: int, checks: int, seconds: float) -> int:
         """Print the table and the summary; the exit code."""
         self.display.close()
+        for text in self.triage.lacking:
+            self.lacks(text)
         for text in self.triage.faults:
             self.fault(text)
         findings = {finding.id: finding for finding in self.triage.published}

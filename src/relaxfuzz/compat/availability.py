@@ -58,6 +58,14 @@ class Availability:
         found: Mapping[str, str] = getattr(self, _PLURAL[kind])
         return found
 
+    def lines(self) -> list[str]:
+        """What is off and why, each in one line."""
+        return [
+            f"{kind} {name}: {reason}"
+            for kind, names in self.off().items()
+            for name, reason in names.items()
+        ]
+
     def sentence(self) -> str:
         """How much is off, in one line; empty where everything works."""
         off = self.off()
