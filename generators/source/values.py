@@ -15,8 +15,8 @@ _MANY = 16  # elements of a constant that are written as a list
 
 def _constant(w: Writer, i: Id) -> Doc:
     value = w.g.field(i, "value")
-    if w.g.kinds[value] == "DataType":
-        return call("dtype_value", quoted(w.g.data[value]))
+    if isinstance(value, str) or w.g.kinds[value] == "DataType":
+        return call("dtype_value", quoted(value if isinstance(value, str) else w.g.data[value]))
     array = _array(w.g.data[value]) if w.mentions[value] == 1 else None
     if "ty" not in w.implied.get(i, ()):
         data = w.e(value) if array is None else call("tvm.runtime.tensor", _array_text(array))

@@ -117,7 +117,7 @@ class Writer:
         g = self.g
         if g.kinds[i] != "ir.IntImm" or g.dtype(g.data[i]["ty"]) != dtype or i in self.raw:
             return None
-        value = g.data[g.data[i]["value"]]
+        value = g.content(i, "value")
         return value if isinstance(value, int) and -(2**31) <= value < 2**31 else None
 
     def array(self, i: Id, element: Callable[[Id], Doc] | None = None) -> Doc:
