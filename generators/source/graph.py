@@ -29,6 +29,7 @@ VALUES = frozenset(
         "ir.IntImm",
         "ir.FloatImm",
         "ir.StringImm",
+        "tirx.StringImm",
         "ir.Type",
         "ir.PrimType",
         "ir.PointerType",

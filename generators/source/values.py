@@ -116,10 +116,11 @@ EMITTERS: Mapping[str, Emitter] = {
     "ir.Op": lambda w, i: call("Op.get", quoted(w.g.data[i])),
     "ir.EnvFunc": lambda w, i: call("tvm.ir.EnvFunc.get", quoted(w.g.data[i])),
     "ir.StringImm": lambda w, i: call("StringImm", quoted(w.text(w.g.field(i, "value")))),
+    "tirx.StringImm": lambda w, i: call("prim_string", quoted(w.text(w.g.field(i, "value")))),
     "ir.GenericConst": _constant,
     "ir.DictAttrs": lambda w, i: call("DictAttrs", w.mapping(w.g.data[i]["__dict__"])),
     "relax.VDevice": _vdevice,
     "target.Target": lambda w, i: call("tvm.target.Target", _target_config(w, i)),
 }
 
-WRITES_TYPE = frozenset({"ir.StringImm", "ir.GenericConst"})
+WRITES_TYPE = frozenset({"ir.StringImm", "tirx.StringImm", "ir.GenericConst"})

@@ -103,7 +103,7 @@ class Writer:
 
     def s(self, i: Id) -> Doc:
         """The same where TVM itself turns a string into a literal, whose class has moved."""
-        if self.g.kinds[i] == "ir.StringImm":
+        if self.g.kinds[i] in ("ir.StringImm", "tirx.StringImm"):
             return quoted(self.text(self.g.field(i, "value")))
         return self.p(i)
 

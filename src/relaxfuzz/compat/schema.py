@@ -21,7 +21,6 @@ CURRENT_KEYS: Mapping[str, str] = {
     "tirx.MatchBufferRegion": "s_tir.MatchBufferRegion",
     "tirx.SBlock": "s_tir.SBlock",
     "tirx.SBlockRealize": "s_tir.SBlockRealize",
-    "tirx.StringImm": "ir.StringImm",
     **{f"tirx.{name}": f"prim.{name}" for name in _PRIMITIVE},
 }
 """What the newest TVM calls the nodes that older ones keep under other type keys."""

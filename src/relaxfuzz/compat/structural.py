@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import tvm_ffi
 from tvm import relax
@@ -20,16 +20,29 @@ def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bo
     return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
 
 
-def structural_map(root: Any, entries: Entry | Sequence[Entry]) -> Any:
-    """The node with each node of the entries' classes replaced, operands before their users."""
+def structural_map(
+    root: Any, entries: Entry | Sequence[Entry], *, order: Literal["pre", "post"] = "post"
+) -> Any:
+    """The node with each node of the entries' classes replaced.
+
+    Args:
+        order: "post": operands before what uses them; "pre": the other way round.
+    """
     if _copies_constants():
-        return tvm_ffi.structural_map(root, entries)
+        return tvm_ffi.structural_map(root, entries, order=order)
+
+    def descending(entry: Entry) -> tuple[Any, Callable[[Any, Any], Any]]:
+        types, replaced = entry
+        if order == "pre":
+            return types, lambda node, mutator: mutator.default_mutate(replaced(node))
+        return types, lambda node, mutator: replaced(mutator.default_mutate(node))
+
+    def constant(const: Any, mutator: Any) -> Any:
+        ty = mutator.mutate(const.ty)
+        return const if ty.same_as(const.ty) else ir.GenericConst(ir.constant_data(const), ty)
+
     each = [entries] if isinstance(entries, tuple) and callable(entries[-1]) else entries
-    constants = (
-        ir.GenericConst,
-        lambda const, mutator: _with_type(const, mutator.mutate(const.ty)),
-    )
-    return tvm_ffi.structural_mutate(root, [*map(_own_descent, each), constants])
+    return tvm_ffi.structural_mutate(root, [*map(descending, each), (ir.GenericConst, constant)])
 
 
 @functools.cache
@@ -40,12 +53,3 @@ def _copies_constants() -> bool:
     except TypeError:
         return False
     return True
-
-
-def _own_descent(entry: Entry) -> tuple[Any, Callable[[Any, Any], Any]]:
-    types, replaced = entry
-    return types, lambda node, mutator: replaced(mutator.default_mutate(node))
-
-
-def _with_type(const: Any, ty: Any) -> Any:
-    return const if const.ty.same_as(ty) else ir.GenericConst(ir.constant_data(const), ty)
