@@ -160,7 +160,7 @@ def _brings_code(runs: PassRuns) -> bool:
 
 def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
     for oracle in oracles:
-        if runs.exempt(oracle.name):
+        if not oracle.promised(runs):
             continue
         runs.asked.append(oracle.name)
         violations = oracle.violations(runs)

@@ -92,6 +92,8 @@ def _is_part(running: Running) -> bool:
 
 def frees(contract: PassContract) -> set[str]:
     """The promises that a pass which runs this one inside does not make either."""
+    if contract.universal_only:
+        return set(KEPT)
     return {name for name, kept in KEPT.items() if contract.relation not in kept} | {
         exemption.oracle for exemption in contract.exemptions
     }
@@ -119,7 +121,7 @@ def judge(
     oracles: tuple[Oracle, ...] = () if idle else CHEAP
     if semantics and not idle and contract.relation not in UNSEEN and not runs.exempt("values"):
         oracles += (evaluated.ORACLE,)
-    oracles = tuple(oracle for oracle in oracles if not runs.exempt(oracle.name))
+    oracles = tuple(oracle for oracle in oracles if oracle.promised(runs))
     if not oracles or not _applies(running, contract):
         return False, None
     # Evaluation builds modules, which instruments of the user's must not see.
