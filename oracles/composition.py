@@ -9,11 +9,11 @@ import tvm
 
 from . import keys, pipelines
 from .catalogue import catalogue
-from .catalogue.uncovered import without_contract
+from .catalogue import contract_of as contract_of_tvms
 from .contract import PassContract
 from .oracle import Halves
 from .pass_runs import Given, Outcome, PassRuns, given
-from .passcall import PassCall, public_passes
+from .passcall import PassCall
 from .structural import crash, lowering_complete, sequential, well_formed
 from .text.halves import both
 from .violation import Case, Journal, Violation, silent
@@ -34,11 +34,8 @@ def contract_of(call: PassCall) -> PassContract:
         return dataclasses.replace(
             catalogue[call.like], name=call.name, variants=lambda choices, mod: call
         )
-    if documented(call):
-        return catalogue[call.name]
-    if call.factory is None and call.name in public_passes():
-        return without_contract(call.name, lambda choices, mod: call)
-    return PassContract(name=call.name, variants=lambda choices, mod: call)
+    known = None if call.factory else contract_of_tvms(call.name)
+    return known or PassContract(name=call.name, variants=lambda choices, mod: call)
 
 
 def documented(call: PassCall) -> bool:

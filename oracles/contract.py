@@ -114,8 +114,7 @@ class PassContract:
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     universal_only: bool = False
-    """No contract is written for the pass: it keeps what every pass keeps, and nothing else is known
-    of it. Only the universal oracles are asked."""
+    """Nobody has written a contract for the pass: only the universal oracles are asked."""
     cost: float = 1.0
     """Milliseconds of one bare application, roughly; dear passes get a smaller share."""
 

@@ -12,6 +12,7 @@ from ..campaign.runner import CampaignRunner
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
 from ..output.terminal import counted, duration
+from ..process.targets import item_has_contract, marked
 from .members import headcount, line, lines
 from .session import Session
 
@@ -132,6 +133,8 @@ class Fuzzing:
         workers = headcount(members) if members else counted(session.executor.workers, "worker")
         resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
         passes = counted(len(config.targets), "pass", "passes")
+        if new := sum(not item_has_contract(target.label) for target in config.targets):
+            passes += f" ({new} without a contract)"
         session.display.line(
             f"relaxfuzz on TVM {session.versions['tvm']}: {passes} {budget}, seed {config.seed}, "
             f"{workers}{resumed}"
@@ -155,7 +158,7 @@ def _progress_line(progress: Progress, session: Session) -> str:
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
     # What each worker of a cluster does is in its own line.
     alone = session.executor is session.pool
-    rest = " ".join(progress.current) if alone else headcount(progress.members)
+    rest = " ".join(map(marked, progress.current)) if alone else headcount(progress.members)
     return (
         f"{duration(progress.seconds)}  {counted(progress.modules, 'module')}  "
         f"{rate:.0f} checks/s  {findings}{pending}  {rest}"

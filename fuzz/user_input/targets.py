@@ -111,7 +111,7 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
         raise UserError(str(error)) from None
-    doubtful = [s for s, call in calls.items() if not _is_plain(call)]
+    doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
     if doubtful:
         probe(doubtful)
     return {
@@ -121,8 +121,8 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
 
 
 def _is_plain(call: PassCall) -> bool:
-    """Its arguments are drawn by the contract of the catalogue."""
-    return call.factory is None and call.name in catalogue and call.expr.endswith("()")
+    """A pass of TVM whose arguments a campaign draws."""
+    return call.factory is None and call.expr.endswith("()")
 
 
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:

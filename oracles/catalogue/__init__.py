@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ...generators.near import did_you_mean
 from ..contract import PassContract
-from ..passcall import public_passes
+from ..passcall import PassCall, public_passes
 from . import (
     algebra,
     byoc,
@@ -95,6 +95,19 @@ catalogue: Mapping[str, PassContract] = {
     **{name: without_contract(name) for name, reason in new_passes().items() if not reason},
 }
 """What each pass promises, by its name; new passes come last, with what every pass promises."""
+
+
+def contract_of(name: str) -> PassContract | None:
+    """What a public pass of TVM promises; None: TVM has none of this name."""
+    if name not in catalogue and name in public_passes():
+        return without_contract(name)
+    return catalogue.get(name)
+
+
+def has_contract(call: PassCall) -> bool:
+    """Somebody has written what the pass promises; the author does, of a user's own."""
+    contract = None if call.factory else contract_of(call.name)
+    return contract is None or not contract.universal_only
 
 
 @functools.cache

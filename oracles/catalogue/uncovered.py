@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping
 
@@ -16,11 +17,10 @@ UNKNOWN_COST = 1000.0
 """So that a campaign gives the pass the least share."""
 
 
-def without_contract(name: str, variants: Variants | None = None) -> PassContract:
-    """The contract of a pass of which nothing is known."""
-    return PassContract(
-        name=name, variants=variants or _defaults(name), universal_only=True, cost=UNKNOWN_COST
-    )
+@functools.cache
+def without_contract(name: str) -> PassContract:
+    """What stands for the contract of a pass that has none."""
+    return PassContract(name=name, variants=_defaults(name), universal_only=True, cost=UNKNOWN_COST)
 
 
 def _defaults(name: str) -> Variants:
