@@ -20,17 +20,27 @@ UNKNOWN_COST = 1000.0
 @functools.cache
 def without_contract(name: str) -> PassContract:
     """What stands for the contract of a pass that has none."""
-    return PassContract(name=name, variants=_defaults(name), universal_only=True, cost=UNKNOWN_COST)
+    return PassContract(
+        name=name,
+        variants=_defaults(name),
+        no_variants="it cannot be constructed with the defaults of its signature",
+        universal_only=True,
+        cost=UNKNOWN_COST,
+    )
 
 
 def _defaults(name: str) -> Variants:
     """The defaults of the signature; of a flag also the other value."""
     flags = {n: p.default for n, p in _parameters(name).items() if isinstance(p.default, bool)}
 
-    def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
+    def variants(choices: Choices, mod: tvm.IRModule) -> PassCall | None:
         flipped = choices.subset(list(flags), 0.25)
-        arguments = ", ".join(f"{flag}={not flags[flag]}" for flag in flipped)
-        return PassCall(f"{name}({arguments})")
+        call = PassCall(f"{name}({', '.join(f'{flag}={not flags[flag]}' for flag in flipped)})")
+        try:
+            call.build()
+        except Exception:
+            return None
+        return call
 
     return variants
 
