@@ -150,7 +150,8 @@ def keyword(name: str, old: str, new: str) -> None:
     owner, last = _owner(name)
     function = vars(owner)[last]
     if isinstance(function, type):
-        return keyword(f"{name}.__init__", old, new)
+        keyword(f"{name}.__init__", old, new)
+        return
     code = function.__code__
     names = tuple(new if each == old else each for each in code.co_varnames)
     assert names != code.co_varnames, f"{name} has no parameter {old}"
