@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Sequence
 
+from ...generators.ops import new_ops
+from ...oracles.contract import NO_CONTRACT
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Progress
 from ..campaign.runner import CampaignRunner
@@ -133,12 +135,19 @@ class Fuzzing:
         workers = headcount(members) if members else counted(session.executor.workers, "worker")
         resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
         passes = counted(len(config.targets), "pass", "passes")
-        if new := sum(not item_has_contract(target.label) for target in config.targets):
-            passes += f" ({new} without a contract)"
         session.display.line(
             f"relaxfuzz on TVM {session.versions['tvm']}: {passes} {budget}, seed {config.seed}, "
             f"{workers}{resumed}"
         )
+        labels = [target.label for target in config.targets]
+        new = {
+            NO_CONTRACT: [label for label in labels if not item_has_contract(label)],
+            "not covered": [f"the operator {name}" for name in new_ops()],
+        }
+        for what, names in new.items():
+            if names:
+                event = {"event": "new", "what": what, "names": names}
+                session.output.line(f"{what}: {', '.join(names)}", event)
 
     def _published(self, finding: Finding) -> None:
         if self._stop_at_first and self._is_new(finding):

@@ -35,11 +35,13 @@ class Ending:
     seconds: float
 
 
-def relaxfuzz(case: Case, folder: Path, *arguments: str) -> Ending:
+def relaxfuzz(
+    case: Case, folder: Path, *arguments: str, module: str = "relaxfuzz.fuzz.cli"
+) -> Ending:
     """A command on the changed TVM, in processes of its own and with a cache of its own."""
     started = time.monotonic()
     process = subprocess.run(
-        [sys.executable, "-m", "relaxfuzz.fuzz.cli", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=folder,
         env={
             **os.environ,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import tvm
@@ -12,6 +12,8 @@ from tvm.error import InternalError
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.oracles import passcall
 from relaxfuzz.oracles.catalogue.uncovered import missing_arguments, without_contract
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
@@ -130,9 +132,15 @@ def refuses_closures(strict: bool = False, level: int = 2) -> tvm.transform.Pass
 
 
 @pytest.fixture
-def public(monkeypatch: pytest.MonkeyPatch) -> None:
+def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, factory in {"Needs": needs, "RefusesClosures": refuses_closures}.items():
         monkeypatch.setattr(relax.transform, name, factory, raising=False)
+    caches = (passcall._namespace, without_contract)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
 
 
 @pytest.mark.usefixtures("public")
@@ -142,14 +150,22 @@ def test_missing_arguments() -> None:
     assert missing_arguments("FuseOps") == ()
 
 
-def test_a_clean_rejection_counts_only_without_a_contract(public: None) -> None:
-    call = PassCall("relax.transform.RefusesClosures()")
+@pytest.mark.usefixtures("public")
+def test_arguments_are_the_defaults_and_flags_are_either_way() -> None:
+    contract = without_contract("RefusesClosures")
+    calls = {str(contract.choose(Choices(bytes([byte])), Closure)) for byte in range(256)}
+    assert calls == {"RefusesClosures()", "RefusesClosures(strict=True)"}
+
+
+@pytest.mark.usefixtures("public")
+def test_a_clean_rejection_counts_only_without_a_contract() -> None:
+    call = PassCall("RefusesClosures()")
     without = without_contract("RefusesClosures")
     assert without.universal_only
     assert check(Case(Closure, (call,)), contract=without) == []
     (strict,) = check(Case(Closure, (call,)))
     assert strict.oracle == "crash"
-    strictly = PassCall("relax.transform.RefusesClosures(strict=True)")
+    strictly = PassCall("RefusesClosures(strict=True)")
     (crash,) = check(Case(Closure, (strictly,)), contract=without)
     assert crash.oracle == "crash"
 
