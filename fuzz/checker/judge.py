@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import tvm
 
-from ...oracles.catalogue import catalogue
+from ...oracles import catalogue
 from ...oracles.contract import Exemption, PassContract, Relation
 from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Outcome, PassRuns, same_functions
@@ -71,8 +71,8 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
     """The user's contract of the pass, or the catalogue's, or what the passes inside it keep."""
     if running.name in own:
         return own[running.name]
-    if running.name in catalogue:
-        return catalogue[running.name]
+    if (known := catalogue.contract_of(running.name)) is not None:
+        return known
     strict = PassContract(name=running.name, variants=lambda choices, mod: None)
     freed = set(running.freed)
     over_kernels = running.name.startswith(TENSOR_IR) or not running.state.has_relax
@@ -85,9 +85,9 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
 def _is_part(running: Running) -> bool:
     """Only the pass of TVM around it runs it, and is judged by its own result."""
     outer = running.outer
-    while outer is not None and outer.is_sequential and outer.name not in catalogue:
+    while outer is not None and outer.is_sequential and outer.name not in catalogue.catalogue:
         outer = outer.outer
-    return outer is not None and outer.name in catalogue
+    return outer is not None and outer.name in catalogue.catalogue
 
 
 def frees(contract: PassContract) -> set[str]:
