@@ -19,7 +19,7 @@ from tvm import relax
 from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
-from ..compat.ir import RENAMED
+from ..compat.schema import current_class
 from .text.paths import as_there
 from .violation import Raised, Violation
 
@@ -157,7 +157,7 @@ def explanation(text: str) -> str:
 
 def _class(found: re.Match[str]) -> str:
     """The class of a type key: where it lives differs between versions, and a few were renamed."""
-    return f"`{RENAMED.get(found[1], found[2])}`"
+    return f"`{current_class(found[1])}`"
 
 
 def _without_nodes(text: str, ops: bool) -> str:
