@@ -17,7 +17,7 @@ from relaxfuzz.compat import ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.modules import _suits
-from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, table
+from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, new_ops, table
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.undefined import LARGE
 from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
@@ -650,6 +650,7 @@ def test_table_is_complete() -> None:
     assert not set(table) & set(LEFT_OUT)
     assert {f"relax.{name}" for name in (*table, *LEFT_OUT)} == names
     assert all(LEFT_OUT.values())
+    assert new_ops() == ()
 
 
 def test_an_operator_waits_for_the_trait_that_it_needs() -> None:
