@@ -85,6 +85,8 @@ class Run:
     """Ids of the findings that were reported, in this order."""
     samples: tuple[Sample, ...] = ()
     faults: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    """What was left out because the installed TVM does not support it, each with the reason."""
     finished: bool = False
 
 

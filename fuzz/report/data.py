@@ -42,6 +42,9 @@ class State(enum.StrEnum):
         return "seen before" if self is State.SEEN else str(self)
 
 
+LEFT_OUT = "left out, which this TVM does not support"
+"""Behind a number of operators, passes, oracles and so on."""
+
 SETTLED = ("false", "wontfix")
 """Verdicts after which nobody waits for a fix."""
 
@@ -194,6 +197,8 @@ class Report:
                 parts.append(f"All {len(self.runs)} runs: {counted(checks, 'check')}.")
             if run.faults:
                 parts.append(f"{counted(len(run.faults), 'fault')} of relaxfuzz itself.")
+            if run.lacking:
+                parts.append(f"{len(run.lacking)} {LEFT_OUT}.")
         return " ".join(parts)
 
     @property

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from ..campaign.campaign import CampaignConfig
-from ..campaign.events import Event, Fault, Finished, Progress
+from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
@@ -114,6 +114,8 @@ class Fuzzing:
                 session.roster.see(members)
                 session.display.below(lines(members), line(members))
                 session.display.progress(_progress_line(event, session))
+            case Lacks(reason=reason):
+                session.lacks(reason)
             case Fault():
                 session.fault(event.describe(self._runner.config.seed))
         if session.interrupt.stop.is_set() or self._enough.is_set():
