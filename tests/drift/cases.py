@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import STEPS
 from relaxfuzz.oracles.catalogue import catalogue
 
-from . import used
+from .used import resolve, used
 
 SEED = 0
 ADDED = Path(__file__).with_name("added.py")
@@ -48,7 +48,7 @@ def together(name: str, cases: Iterable[Case]) -> Case:
 @cache
 def ops() -> tuple[Case, ...]:
     """20 without a function, 6 whose function finds nothing in TVM's library, 4 unregistered."""
-    functions = sorted(name for name in table if used.resolve(f"tvm.relax.op.{name}") is not None)
+    functions = sorted(name for name in table if resolve(f"tvm.relax.op.{name}") is not None)
     in_library = {name: found for name in functions if (found := _in_library(name))}
     chosen = _sample("ops", functions, 30)
     cases = []
@@ -67,11 +67,11 @@ def passes() -> tuple[Case, ...]:
     """10, some of which are there but cannot be constructed."""
     steps = {name for names in STEPS.values() for name in names}
     names = (name for name in catalogue if name not in steps)
-    public = sorted(name for name in names if used.resolve(_pass(name)) is not None)
+    public = sorted(name for name in names if resolve(_pass(name)) is not None)
     cases = []
     for number, name in enumerate(_sample("passes", public, 10)):
         late = f"tvm.relax.transform._ffi_api.{name}"
-        found = number % 2 == 1 and used.resolve(late) is not None
+        found = number % 2 == 1 and resolve(late) is not None
         change = f"remove {late if found else _pass(name)}"
         cases.append(Case(f"pass {name}, {'late' if found else 'gone'}", (change,), (name,)))
     return tuple(cases)
@@ -90,8 +90,7 @@ def steps() -> tuple[Case, ...]:
 @cache
 def classes() -> tuple[Case, ...]:
     """6 classes, each second of which has another name."""
-    found = {used.resolve(name) for name in used.names()}
-    nodes = sorted(_full(each) for each in found if _is_node(each))
+    nodes = sorted(map(_full, _nodes()))
     return tuple(
         Case(f"class {name}", (_removed(name, number),), (name.rpartition(".")[2],), vital=True)
         for number, name in enumerate(_sample("classes", nodes, 6))
@@ -101,11 +100,10 @@ def classes() -> tuple[Case, ...]:
 @cache
 def fields() -> tuple[Case, ...]:
     """4 fields, each second of which has another name."""
-    asked = used.attributes()
-    found = {used.resolve(name) for name in used.names()}
+    asked = used().attributes
     owned = sorted(
         f"{_full(each)}.{field}"
-        for each in filter(_is_node, found)
+        for each in _nodes()
         for field, value in vars(each).items()
         if isinstance(value, tvm_ffi.core.FFIProperty) and field in asked
     )
@@ -118,13 +116,13 @@ def fields() -> tuple[Case, ...]:
 @cache
 def signatures() -> tuple[Case, ...]:
     """A parameter of an operator, of a pass and of a class has another name."""
-    calls = sorted({*used.keywords(), *used.pass_keywords()})
+    calls = sorted(used().keywords)
     kinds = {
         "op": [each for each in calls if each[0].startswith("tvm.relax.op.")],
         "pass": [
             each for each in calls if each[0].removeprefix("tvm.relax.transform.") in catalogue
         ],
-        "class": [each for each in calls if _is_node(used.resolve(each[0]))],
+        "class": [each for each in calls if _is_node(resolve(each[0]))],
     }
     cases = []
     for kind, found in kinds.items():
@@ -135,7 +133,29 @@ def signatures() -> tuple[Case, ...]:
     return tuple(cases)
 
 
-ADDITIONS = Case("additions", (f"add {ADDED}",), ("brand_new", "BrandNew", "BrandNewFaulty"))
+@cache
+def additions() -> tuple[Case, ...]:
+    """An operator and two passes that are new; a fault of one of them must be found."""
+    return (Case("additions", (f"add {ADDED}",), ("brand_new", "BrandNew", "BrandNewFaulty")),)
+
+
+KINDS: Mapping[str, tuple[Callable[[], tuple[Case, ...]], int]] = {
+    "op": (ops, 30),
+    "pass": (passes, 10),
+    "step": (steps, 5),
+    "class": (classes, 6),
+    "field": (fields, 4),
+    "signature": (signatures, 3),
+    "addition": (additions, 1),
+}
+"""What makes the cases of each kind, which takes some seconds, and how many there are."""
+
+
+def case(kind: str, number: int) -> Case:
+    """One case."""
+    made, count = KINDS[kind]
+    assert len(made()) == count, kind
+    return made()[number]
 
 
 def _sample(what: str, population: Sequence[Any], count: int) -> list[Any]:
@@ -148,6 +168,10 @@ def _pass(name: str) -> str:
 
 def _full(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _nodes() -> set[type]:
+    return set(filter(_is_node, map(resolve, used().names)))
 
 
 def _is_node(value: object) -> bool:
@@ -164,7 +188,7 @@ def _removed(name: str, number: int) -> str:
 
 def _in_library(name: str) -> str | None:
     """The function of TVM's library that an operator's Python function calls."""
-    function = used.resolve(f"tvm.relax.op.{name}")
+    function = resolve(f"tvm.relax.op.{name}")
     code = getattr(function, "__code__", None)
     if code is None or "_ffi_api" not in code.co_names:
         return None

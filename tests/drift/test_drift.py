@@ -8,54 +8,45 @@ from pathlib import Path
 
 import pytest
 
-from . import cases
-from .cases import Case, together
+from .cases import KINDS, Case, case, together
 from .drill import campaign, wrong
 
 ROOT = Path(__file__).parents[2]
 
-EVERY = (
-    *cases.ops(),
-    *cases.passes(),
-    *cases.steps(),
-    *cases.classes(),
-    *cases.fields(),
-    *cases.signatures(),
-    cases.ADDITIONS,
-)
-
-QUICK = (
-    together("10 ops", cases.ops()[:10]),
-    together("5 passes", cases.passes()[:5]),
-    cases.steps()[0],
-    *cases.classes()[:2],
-    *cases.fields()[:2],
-    *cases.signatures()[:1],
-    cases.ADDITIONS,
-)
+EVERY = [(kind, number) for kind, (_, count) in KINDS.items() for number in range(count)]
+QUICK = [("step", 0), *(("class", n) for n in range(2)), *(("field", n) for n in range(2))]
+QUICK += [("signature", 0), ("addition", 0)]
 
 
 @pytest.mark.session
-@pytest.mark.parametrize("case", QUICK, ids=str)
-def test_drift(case: Case, tmp_path: Path) -> None:
-    _drill(case, tmp_path)
+@pytest.mark.parametrize(("kind", "count"), [("op", 10), ("pass", 5)])
+def test_many_at_once(kind: str, count: int, tmp_path: Path) -> None:
+    _drill(
+        together(f"{count} of {kind}", (case(kind, number) for number in range(count))), tmp_path
+    )
+
+
+@pytest.mark.session
+@pytest.mark.parametrize(("kind", "number"), QUICK)
+def test_some_alone(kind: str, number: int, tmp_path: Path) -> None:
+    _drill(case(kind, number), tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", EVERY, ids=str)
-def test_one_at_a_time(case: Case, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("kind", "number"), EVERY)
+def test_each_alone(kind: str, number: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """`make test-drift`. What has passed for this very source is not done again."""
     assert request.config.cache is not None
-    key = f"drift/{case.name}"
+    key = f"drift/{kind}-{number}"
     if request.config.cache.get(key, None) == _source():
         pytest.skip("has passed already")
-    _drill(case, tmp_path)
+    _drill(case(kind, number), tmp_path)
     request.config.cache.set(key, _source())
 
 
 def _drill(case: Case, folder: Path) -> None:
     ending = campaign(case, folder)
-    assert not wrong(case, ending), "\n".join([*case.changes, ending.output])
+    assert not wrong(case, ending), "\n".join([case.name, *case.changes, ending.output])
 
 
 @functools.cache

@@ -6,63 +6,52 @@ import ast
 import functools
 import importlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-LAYERS = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2]
 FOLDERS = ("generators", "oracles", "fuzz")
-ROOTS = ("tvm", "tvm_ffi")
-COMPAT = {"op": "tvm.relax.op", "ir": "relaxfuzz.compat.ir"}
+TVM = ("tvm", "tvm_ffi")
+COMPAT = {"relax_op": "tvm.relax.op", "ir": "relaxfuzz.compat.ir"}
 """What the names stand for that files import from `compat`."""
 
 PASS_ARGUMENT = re.compile(r"\b([A-Z]\w+)\((\w+)=")
 
 
-@functools.cache
-def trees() -> tuple[ast.Module, ...]:
-    """Every source file, parsed."""
-    files = sorted(file for each in FOLDERS for file in (LAYERS / each).rglob("*.py"))
-    return tuple(ast.parse(file.read_text()) for file in files)
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the source uses."""
 
-
-@functools.cache
-def names() -> frozenset[str]:
-    """Every dotted name of TVM, by the module that relaxfuzz takes it from."""
-    found = set()
-    for tree in trees():
-        imported = _imported(tree)
-        found.update(imported.values())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and (name := _dotted(node, imported)):
-                found.add(name)
-    return frozenset(found)
-
-
-@functools.cache
-def attributes() -> frozenset[str]:
+    names: set[str] = field(default_factory=set)
+    """Dotted names of TVM."""
+    attributes: set[str] = field(default_factory=set)
     """Every attribute that is asked of anything."""
-    return frozenset(
-        node.attr for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Attribute)
-    )
-
-
-def keywords() -> Iterator[tuple[str, str]]:
+    keywords: set[tuple[str, str]] = field(default_factory=set)
     """Functions and classes of TVM, with the keywords that they are called with."""
-    for tree in trees():
-        imported = _imported(tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and (name := _dotted(node.func, imported)):
-                yield from ((name, keyword.arg) for keyword in node.keywords if keyword.arg)
 
 
-def pass_keywords() -> Iterator[tuple[str, str]]:
-    """The same, of passes that contracts spell as text: `"FuseOps(fuse_opt_level=2)"`."""
-    for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant | ast.JoinedStr):
-                for name, keyword in PASS_ARGUMENT.findall(ast.unparse(node)):
-                    yield f"tvm.relax.transform.{name}", keyword
+@functools.cache
+def used() -> Used:
+    """All of it: some seconds."""
+    found = Used()
+    for file in sorted(file for each in FOLDERS for file in (ROOT / each).rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+        imported = _imported(nodes)
+        found.names.update(imported.values())
+        for node in nodes:
+            match node:
+                case ast.Attribute():
+                    found.attributes.add(node.attr)
+                    if name := _dotted(node, imported):
+                        found.names.add(name)
+                case ast.Call() if name := _dotted(node.func, imported):
+                    found.keywords.update((name, each.arg) for each in node.keywords if each.arg)
+                case ast.Constant(value=str()) | ast.JoinedStr():  # "FuseOps(fuse_opt_level=2)"
+                    for name, keyword in PASS_ARGUMENT.findall(ast.unparse(node)):
+                        found.keywords.add((f"tvm.relax.transform.{name}", keyword))
+    return found
 
 
 def resolve(name: str) -> Any:
@@ -79,20 +68,20 @@ def resolve(name: str) -> Any:
     return None
 
 
-def _imported(tree: ast.Module) -> Mapping[str, str]:
+def _imported(nodes: list[ast.AST]) -> Mapping[str, str]:
     """What each name of a file stands for that an import of TVM gives it."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for each in node.names:
-                if each.name.split(".")[0] in ROOTS:
+                if each.name.split(".")[0] in TVM:
                     name = each.name if each.asname else each.name.split(".")[0]
                     found[each.asname or name] = name
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             for each in node.names:
-                if node.level == 0 and node.module.split(".")[0] in ROOTS:
+                if node.level == 0 and node.module.split(".")[0] in TVM:
                     found[each.asname or each.name] = f"{node.module}.{each.name}"
-                elif node.level and node.module == "compat" and each.name in COMPAT:
+                elif node.level and node.module.startswith("compat") and each.name in COMPAT:
                     found[each.asname or each.name] = COMPAT[each.name]
     return found
 

@@ -25,7 +25,7 @@ import runpy
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 VARIABLE = "RELAXFUZZ_DRIFT"
 ASKED = "RELAXFUZZ_DRIFT_ASKED"
@@ -46,6 +46,17 @@ def _note(name: str) -> None:
             file.write(f"{name}\n")
 
 
+def _raise(error: Exception) -> NoReturn:
+    """Raise it in the name of whoever asked: the last frame has their variables."""
+
+    def fail() -> NoReturn:
+        raise error
+
+    asker = sys._getframe(2).f_globals
+    types.FunctionType(fail.__code__, asker, "fail", None, fail.__closure__)()
+    raise AssertionError
+
+
 class Changed(types.ModuleType):
     """A module that shows itself unchanged to TVM only."""
 
@@ -63,7 +74,7 @@ class Changed(types.ModuleType):
             return changes[name]
         _note(name)
         text = f"module {get('__name__')!r} has no attribute {name!r}"
-        raise AttributeError(text, name=name, obj=self)
+        return _raise(AttributeError(text, name=name, obj=self))
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in super().__dir__() if self.changes.get(name) is not GONE)
@@ -81,7 +92,8 @@ class Attribute:
             _note(self.name)
             what = f"type object {owner.__name__!r}" if instance is None else repr(owner.__name__)
             text = f"{what}{'' if instance is None else ' object'} has no attribute {self.name!r}"
-            raise AttributeError(text, name=self.name, obj=owner if instance is None else instance)
+            of = owner if instance is None else instance
+            return _raise(AttributeError(text, name=self.name, obj=of))
         shown = self.change if changed else self.original
         get = getattr(type(shown), "__get__", None)
         return shown if get is None else get(shown, instance, owner)
