@@ -6,6 +6,7 @@ line without indentation begins a definition or ends one.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ def _mentions(word: str) -> Iterator[str]:
     """`a`, `a::b` and `b::c` of "a::b::c"."""
     parts = word.split("::")
     yield parts[0]
-    yield from map("::".join, zip(parts, parts[1:], strict=False))
+    yield from map("::".join, itertools.pairwise(parts))
 
 
 def _name(chunk: str) -> str | None:

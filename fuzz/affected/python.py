@@ -82,9 +82,11 @@ class _Reader:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             return
         if isinstance(statement, ast.ClassDef) and _is_object(statement):
-            for method in [each for each in statement.body if _is_method(each)]:
-                statement.body.remove(method)
-                yield self._definition(f".{method.name}", method)
+            methods = [each for each in statement.body if isinstance(each, ast.FunctionDef)]
+            for method in methods:
+                if not method.name.startswith("__"):
+                    statement.body.remove(method)
+                    yield self._definition(f".{method.name}", method)
             statement.body = statement.body or [ast.Pass()]
         yield self._definition(_name(statement), statement)
 
@@ -167,10 +169,6 @@ def _is_scope(node: ast.AST) -> bool:
 
 def _is_object(node: ast.ClassDef) -> bool:
     return any((_call(each) or [""])[0] == "register_object" for each in node.decorator_list)
-
-
-def _is_method(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and not node.name.startswith("__")
 
 
 def _name(node: ast.AST) -> str | None:

@@ -46,7 +46,7 @@ class Uses:
         """By an identifier of C++, or an attribute as `.name` of Python: what mentions it."""
         self._strings: defaultdict[str, list[Definition]] = defaultdict(list)
         self._defined = {(each.path, each.name) for each in self._definitions}
-        self._declaring: defaultdict[tuple[tuple[str, ...], str | None], set[str]] = defaultdict(set)
+        self._files: defaultdict[tuple[tuple[str, ...], str | None], set[str]] = defaultdict(set)
         """The files that define a name of a C++ namespace."""
         for each in self._definitions:
             self._index(each)
@@ -74,7 +74,7 @@ class Uses:
         for string in each.strings:
             self._strings[string].append(each)
         if not each.path.endswith(".py"):
-            self._declaring[each.namespace, each.name].add(each.path)
+            self._files[each.namespace, each.name].add(each.path)
             for word in each.mentions:
                 self._words[word].append(each)
             return
@@ -118,7 +118,7 @@ class Uses:
         return self._mentioning_cpp(changed, changed.name)
 
     def _mentioning_cpp(self, changed: Definition, name: str) -> Iterator[Definition]:
-        files = self._declaring[changed.namespace, name]
+        files = self._files[changed.namespace, name]
         headers = {changed.path} | self._included(changed.path) & files
         for user in self._words[name]:
             same_file = user.path == changed.path
