@@ -27,11 +27,11 @@ from rich.console import Console
 from rich.table import Table
 from tvm import relax
 
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.generators.modules import BINDING, FUNCTION_HEADER, HEADER, SPECIAL, build
 from relaxfuzz.generators.ops import table as operators
 from relaxfuzz.generators.traits import Trait
-from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import bindings_of, op_name
 from relaxfuzz.oracles.structural.checkers import flaw
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from relaxfuzz.compat.release import versions
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.campaign import run as campaign
 from relaxfuzz.fuzz.campaign.events import BlockDone, Fault, Finished, Found
@@ -30,7 +31,6 @@ from relaxfuzz.fuzz.process.protocol import (
     Submit,
     encode,
 )
-from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.violation import Identity
 
 

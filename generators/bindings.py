@@ -11,8 +11,9 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.sym import Analyzer
 
+from ..compat import ir
+from ..compat.ops import relax_op
 from . import idioms, tensorir
 from .choices import Choices
 from .ops.record import Op
@@ -108,13 +109,13 @@ def _use_of_size(c: Choices, s: Scope, cast: relax.Var) -> None:
     # A 0 in the new shape would stand for the dim of the old one.
     if kind == 3 and not any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in rest):
         product = functools.reduce(operators.mul, rest, size)
-        s.emit(relax.op.reshape(cast, relax.ShapeExpr([product])))
+        s.emit(relax_op.reshape(cast, relax.ShapeExpr([product])))
         return
     s.values.pop()
     if kind == 2:
-        s.emit(relax.op.full(relax.ShapeExpr([size, 2]), relax.const(1, dtype)))
+        s.emit(relax_op.full(relax.ShapeExpr([size, 2]), relax.const(1, dtype)))
     else:
-        make = relax.op.ones if kind == 1 else relax.op.zeros
+        make = relax_op.ones if kind == 1 else relax_op.zeros
         s.emit(make(relax.ShapeExpr([size, *rest]), dtype))
 
 
@@ -126,12 +127,12 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 _SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax.op.nn.relu,
-    relax.op.negative,
-    relax.op.abs,
-    lambda x: relax.op.add(x, x),
-    lambda x: relax.op.multiply(x, x),
-    lambda x: relax.op.maximum(x, x),
+    relax_op.nn.relu,
+    relax_op.negative,
+    relax_op.abs,
+    lambda x: relax_op.add(x, x),
+    lambda x: relax_op.multiply(x, x),
+    lambda x: relax_op.maximum(x, x),
 )
 """Operators whose result has the type of the operand."""
 
@@ -222,28 +223,28 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -
         return s.constant(c, [d for d in shape or () if isinstance(d, int)], dtype).expr
     x = s.tensor(c, dtype=dtype, ndim=ty.ndim if ty.ndim >= 0 else None, shape=shape)
     if ty.vdevice is not None and x.vdevice is None:
-        return s.emit(relax.op.to_vdevice(x.expr, ty.vdevice)).expr
+        return s.emit(relax_op.to_vdevice(x.expr, ty.vdevice)).expr
     return x.expr
 
 
-def _substitute(values: Sequence[tirx.PrimExpr], dims: dict[tirx.Var, Dim]) -> list[Dim]:
+def _substitute(values: Sequence[tvm.ir.Expr], dims: dict[tirx.Var, Dim]) -> list[Dim]:
     """The dims of a parameter (sums and products of variables) with the variables replaced."""
 
-    def at(expr: tirx.PrimExpr) -> Dim:
+    def at(expr: tvm.ir.Expr) -> Dim:
         if isinstance(expr, tirx.IntImm):
             return int(expr)
         if isinstance(expr, tirx.Var):
             return dims[expr]
         return _ARITHMETIC[type(expr)](at(expr.a), at(expr.b))
 
-    simplify = Analyzer().simplify
+    simplify = ir.Analyzer().simplify
     out = [at(value) for value in values]
     return [dim if isinstance(dim, int) else simplify(dim) for dim in out]
 
 
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
-    tirx.Add: operators.add,
-    tirx.Mul: operators.mul,
+    ir.Add: operators.add,
+    ir.Mul: operators.mul,
 }
 
 
@@ -255,7 +256,7 @@ def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     with s.nested() as inner:
         y = inner.emit(c.pick(_SAME_TYPE)(param))
         if captured is not None:
-            y = inner.emit(relax.op.add(y.expr, captured.expr))
+            y = inner.emit(relax_op.add(y.expr, captured.expr))
         inner.close()
         body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, y.expr))
     s.bind(relax.Call(s.bind(relax.Function([param], body, body.ty)), [x.expr]))
@@ -299,32 +300,32 @@ def _call_template(
 def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """An in-place call on a value without other uses, as its documentation demands."""
     x = s.tensor(c, dtype=ARITHMETIC, ndim=(2, 1, 3), static=True)
-    fresh = s.emit(relax.op.add(x.expr, x.expr))
+    fresh = s.emit(relax_op.add(x.expr, x.expr))
     s.values.remove(fresh)
     if c.flag(0.4):  # read before the update
-        s.emit(relax.op.multiply(fresh.expr, fresh.expr))
+        s.emit(relax_op.multiply(fresh.expr, fresh.expr))
     shape = [d for d in x.shape or () if isinstance(d, int)]
     gvar = _kernel(c, s, "tir_inplace", tensorir.inplace(shape, x.dtype or ""))
-    s.bind(relax.op.call_tir_inplace(gvar, (fresh.expr,), [0], fresh.expr.ty))
+    s.bind(relax_op.call_tir_inplace(gvar, (fresh.expr,), [0], fresh.expr.ty))
 
 
 def call_tir_with_grad(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A TensorIR call that names its gradient function."""
     template = c.pick(tensorir.TEMPLATES[:2])
     gvar, x, outputs = _call_template(c, s, template)
-    s.bind(relax.op.call_tir_with_grad(gvar, (x.expr,), outputs, te_grad_name="te_grad"))
+    s.bind(relax_op.call_tir_with_grad(gvar, (x.expr,), outputs, te_grad_name="te_grad"))
 
 
 def call_dps_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A call of an external function that writes into its last argument."""
     x = s.tensor(c)
-    s.bind(relax.op.call_dps_packed("external.copy_to", (x.expr,), x.expr.ty))
+    s.bind(relax_op.call_dps_packed("external.copy_to", (x.expr,), x.expr.ty))
 
 
 def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A pure call of a packed function of TVM's runtime."""
     x = s.tensor(c)
-    s.bind(relax.op.call_pure_packed("vm.builtin.copy", x.expr, ty_args=[x.expr.ty]))
+    s.bind(relax_op.call_pure_packed("vm.builtin.copy", x.expr, ty_args=[x.expr.ty]))
 
 
 def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -334,16 +335,16 @@ def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if c.flag():
         s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [x.expr.ty]))
     else:
-        s.bind(relax.op.print(x.expr, format="{}"))
+        s.bind(relax_op.print(x.expr, format="{}"))
 
 
 def device_hint(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """`hint_on_device` or `to_vdevice`."""
     x = s.tensor(c)
     if c.flag(0.4):
-        s.bind(relax.op.to_vdevice(x.expr, c.pick(s.module.vdevices)))
+        s.bind(relax_op.to_vdevice(x.expr, c.pick(s.module.vdevices)))
     else:
-        s.bind(relax.op.hint_on_device(x.expr, tvm.cpu(c.below(2)), "global"))
+        s.bind(relax_op.hint_on_device(x.expr, tvm.cpu(c.below(2)), "global"))
 
 
 def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

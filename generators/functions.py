@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import relax, tirx
 
+from ..compat.ops import relax_op
 from . import bindings, tensorir
 from .bindings import Callee
 from .choices import Choices
@@ -146,14 +147,14 @@ def _countdown(
     s = Scope(module, dims, (DEFAULT_DTYPE,))
     s.params = [count, x]
     zero, one = relax.const(0, "int64"), relax.const(1, "int64")
-    done = s.emit(relax.op.less_equal(count, zero))
+    done = s.emit(relax_op.less_equal(count, zero))
     with s.nested() as stop:
-        stop.bind(relax.op.nn.relu(x))
+        stop.bind(relax_op.nn.relu(x))
         base = stop.emit(x)
         stop.close()
     with s.nested() as step:
-        y = step.emit(relax.op.add(x, x))
-        less = step.emit(relax.op.subtract(count, one))
+        y = step.emit(relax_op.add(x, x))
+        less = step.emit(relax_op.subtract(count, one))
         again = step.bind(relax.Call(following, [less.expr, y.expr]))
         step.close()
     result = s.emit(
@@ -186,10 +187,10 @@ def helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 
 
 _STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
-    relax.op.add,
-    relax.op.multiply,
-    relax.op.subtract,
-    relax.op.maximum,
+    relax_op.add,
+    relax_op.multiply,
+    relax_op.subtract,
+    relax_op.maximum,
 )
 
 
@@ -217,11 +218,11 @@ def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 
 
 _RESULTS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax.op.nn.relu,
-    relax.op.negative,
-    lambda x: relax.op.sum(x, [0]),
-    lambda x: relax.op.multiply(x, x),
-    lambda x: relax.op.max(x, [1], True),
+    relax_op.nn.relu,
+    relax_op.negative,
+    lambda x: relax_op.sum(x, [0]),
+    lambda x: relax_op.multiply(x, x),
+    lambda x: relax_op.max(x, [1], True),
 )
 
 
@@ -247,11 +248,11 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
     s.dataflow(True)
     if pattern == "conv2d_relu":
-        s.emit(relax.op.nn.relu(conv_bias(Choices(b""), s)), export=True)
+        s.emit(relax_op.nn.relu(conv_bias(Choices(b""), s)), export=True)
     elif pattern == "multiply_relu":
-        s.emit(relax.op.nn.relu(s.emit(relax.op.multiply(x.expr, x.expr)).expr), export=True)
+        s.emit(relax_op.nn.relu(s.emit(relax_op.multiply(x.expr, x.expr)).expr), export=True)
     else:
-        s.emit(relax.op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
+        s.emit(relax_op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
     s.close()
     attrs = {"Composite": f"{c.pick(BACKENDS)}.{pattern}", "Primitive": True}
     return finish(c, s, s.values[-1].expr, attrs)
@@ -278,7 +279,7 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     inner = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     inner.params = [param]
     inner.dataflow(True)
-    out = inner.emit(relax.op.nn.relu(param), export=True)
+    out = inner.emit(relax_op.nn.relu(param), export=True)
     local = finish(c, inner, out.expr, {"Composite": f"{backend}.relu"})
     s.dataflow(False)
     s.bind(relax.Call(s.bind(local), [x.expr]))
@@ -294,22 +295,22 @@ def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     for _ in range(1 + c.below(4)):
         step = c.pick(_DIFFERENTIABLE)
         x = s.emit(step(s, x.expr, s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape).expr))
-    loss = s.emit(c.pick((relax.op.sum, relax.op.mean))(x.expr), export=True)
+    loss = s.emit(c.pick((relax_op.sum, relax_op.mean))(x.expr), export=True)
     return [module.add("loss", finish(c, s, loss.expr), public=True)]
 
 
 _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ...] = (
-    lambda s, x, y: relax.op.add(x, y),
-    lambda s, x, y: relax.op.multiply(x, y),
-    lambda s, x, y: relax.op.subtract(x, y),
-    lambda s, x, y: relax.op.maximum(x, y),
-    lambda s, x, y: relax.op.exp(x),
-    lambda s, x, y: relax.op.nn.relu(x),
-    lambda s, x, y: relax.op.sigmoid(x),
-    lambda s, x, y: relax.op.where(s.emit(relax.op.greater(x, y)).expr, x, y),
-    lambda s, x, y: relax.op.nn.softmax(x),
-    lambda s, x, y: relax.op.cumsum(x, axis=0),
-    lambda s, x, y: relax.op.matmul(x, s.fresh(Choices(b""), (3, 3), DEFAULT_DTYPE).expr),
+    lambda s, x, y: relax_op.add(x, y),
+    lambda s, x, y: relax_op.multiply(x, y),
+    lambda s, x, y: relax_op.subtract(x, y),
+    lambda s, x, y: relax_op.maximum(x, y),
+    lambda s, x, y: relax_op.exp(x),
+    lambda s, x, y: relax_op.nn.relu(x),
+    lambda s, x, y: relax_op.sigmoid(x),
+    lambda s, x, y: relax_op.where(s.emit(relax_op.greater(x, y)).expr, x, y),
+    lambda s, x, y: relax_op.nn.softmax(x),
+    lambda s, x, y: relax_op.cumsum(x, axis=0),
+    lambda s, x, y: relax_op.matmul(x, s.fresh(Choices(b""), (3, 3), DEFAULT_DTYPE).expr),
 )
 """Steps that keep the type of the first operand, all with a registered gradient."""
 
@@ -334,17 +335,17 @@ def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
     w: relax.Expr = w1
     for _ in range(c.below(3)):
         w = s.emit(c.pick(_WEIGHT_STEPS)(w)).expr
-    y = s.emit(relax.op.matmul(x, w)).expr
+    y = s.emit(relax_op.matmul(x, w)).expr
     if c.flag():
-        y = s.emit(relax.op.add(y, s.emit(relax.op.multiply(w2, w2)).expr)).expr
+        y = s.emit(relax_op.add(y, s.emit(relax_op.multiply(w2, w2)).expr)).expr
     outputs = [y, *c.subset((w, w1, w2), 0.25)]
     return finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
 
 
 _WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax.op.permute_dims,
-    lambda w: relax.op.add(w, w),
-    lambda w: relax.op.multiply(w, relax.const(2.0, DEFAULT_DTYPE)),
+    relax_op.permute_dims,
+    lambda w: relax_op.add(w, w),
+    lambda w: relax_op.multiply(w, relax.const(2.0, DEFAULT_DTYPE)),
     lambda w: w,
 )
 
@@ -356,7 +357,7 @@ def transform_params(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     s.dataflow(True)
     flat = [i for i, ty in enumerate(weights.ty.fields) if isinstance(ty, relax.TensorType)]
     fields = [s.bind(relax.TupleGetItem(weights, i), export=True) for i in flat]
-    fields[0] = s.bind(relax.op.permute_dims(fields[0]), export=True)
+    fields[0] = s.bind(relax_op.permute_dims(fields[0]), export=True)
     result: relax.Expr = relax.Tuple(fields)
     if c.flag(0.7):
         result = s.bind(result, export=True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import relax
 
+from ..compat import ir
 from . import functions
 from .bindings import Callee
 from .choices import Choices
@@ -123,7 +124,7 @@ def build(
     if Trait.SYSTEM_LIB_PREFIX in traits:
         attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))
     if Trait.VDEVICES in traits:
-        module.vdevices = [relax.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
+        module.vdevices = [ir.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
     usable = [op for op in ops if _suits(op, traits)] or list(ops)
     some = c.part(17)
     if len(usable) > 12 and some.flag():

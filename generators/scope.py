@@ -12,10 +12,11 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
+from ..compat import ir
 from .choices import Choices
 from .traits import Trait
 
-Dim: TypeAlias = "int | tirx.PrimExpr"
+Dim: TypeAlias = "int | tvm.ir.Expr"
 
 DEFAULT_DTYPE = "float32"
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
@@ -32,7 +33,7 @@ class Value:
     """None where the dtype is not known."""
     ndim: int
     """-1 where the rank is not known."""
-    vdevice: relax.VDevice | None = None
+    vdevice: ir.VDevice | None = None
 
     @property
     def static(self) -> bool:
@@ -78,7 +79,7 @@ class ModuleScope:
     traits: frozenset[Trait]
     builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
     functions: dict[relax.GlobalVar, tvm.ir.BaseFunc] = field(default_factory=dict)
-    vdevices: list[relax.VDevice] = field(default_factory=list)
+    vdevices: list[ir.VDevice] = field(default_factory=list)
     shapes: dict[tuple[int, ...], relax.ShapeExpr] = field(default_factory=dict)
     """ShapeExpr nodes that several functions use, by their static dims."""
     constants: dict[tuple[object, ...], relax.Expr] = field(default_factory=dict)
@@ -120,7 +121,7 @@ class Scope:
         self.pure = True
         self.exporting = False
         """What is bound now outlives its dataflow block."""
-        self.device: relax.VDevice | None = None
+        self.device: ir.VDevice | None = None
         """Where the operands of the next binding live: there, or nowhere in particular."""
         self.next_operand: Value | None = None
         """What the next operand that is asked for is, if it fits."""

@@ -60,7 +60,7 @@ def _two_steps(a: te.Tensor) -> list[te.Tensor]:
 
 
 def _flatten(a: te.Tensor) -> list[te.Tensor]:
-    def at(i: tirx.PrimExpr) -> tirx.PrimExpr:
+    def at(i: tvm.ir.Expr) -> tvm.ir.Expr:
         index = []
         if any(isinstance(d, tirx.IntImm) and d.value == 0 for d in a.shape):
             return tirx.const(0, a.dtype)

@@ -19,7 +19,7 @@ from tvm import relax
 from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
-from ..generators.tvm_api import RENAMED
+from ..compat.ir import RENAMED
 from .text.paths import as_there
 from .violation import Raised, Violation
 
@@ -182,7 +182,9 @@ def _closing(text: str, start: int) -> int:
 
 Frames = list[traceback.FrameSummary]
 
-_PLUMBING = re.compile(r"<unknown>|/tvm_api\.py$|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$")
+_PLUMBING = re.compile(
+    r"<unknown>|/compat/\w+\.py$|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$"
+)
 """Frames that every exception passes through, whatever its cause."""
 
 _GENERIC = re.compile(

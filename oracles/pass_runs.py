@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 
-from ..generators.tvm_api import load_json, save_json
+from ..compat.serialization import load_json, save_json
 from . import keys
 from .contract import PassContract
 from .errors import NoAnswer

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-LAYERS = ("generators", "oracles", "corpus", "fuzz")
+ROOT = Path(__file__).parents[1] / "src" / "relaxfuzz"
+LAYERS = ("compat", "generators", "oracles", "corpus", "fuzz")
 """From the ground up; `corpus` is data with a loader."""
 
 MAX_FILES = 15

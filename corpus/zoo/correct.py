@@ -14,11 +14,11 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst
 
+from ...compat import ir
+from ...compat.serialization import load_json, save_json
 from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
-from ...generators.tvm_api import load_json, save_json
 from ...oracles.inspect import (
     bindings_of,
     global_vars,
@@ -59,8 +59,11 @@ def _same_type(a: relax.Expr, b: relax.Expr) -> bool:
 
 def _number(expr: relax.Expr) -> np.generic | None:
     """The scalar that a constant of no dimension holds."""
-    value = expr.value.numpy() if isinstance(expr, GenericConst) and expr.value else None
-    return value[()] if value is not None and value.shape == () else None
+    data = ir.constant_data(expr) if isinstance(expr, ir.GenericConst) else None
+    if not isinstance(data, tvm.runtime.Tensor) or data.shape:
+        return None
+    value: np.generic = data.numpy()[()]
+    return value
 
 
 def _dtype(expr: relax.Expr) -> str:
@@ -349,12 +352,12 @@ def shares_equal_constants() -> tvm.transform.Pass:
     """Operands of the same type and bytes become one node in the module."""
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        known: dict[tuple[int, bytes], list[GenericConst]] = {}
+        known: dict[tuple[int, bytes], list[ir.GenericConst]] = {}
 
         def shared(arg: relax.Expr) -> relax.Expr:
-            if not isinstance(arg, GenericConst) or not static_tensor(arg):
+            if not isinstance(arg, ir.GenericConst) or not static_tensor(arg):
                 return arg
-            key = tvm_ffi.structural_hash(arg.ty), arg.value.numpy().tobytes()
+            key = tvm_ffi.structural_hash(arg.ty), ir.constant_data(arg).numpy().tobytes()
             alike = known.setdefault(key, [])
             for other in alike:
                 if _same_type(arg, other):

@@ -8,8 +8,9 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.rewrite.nodes import with_functions, with_parts
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, blocks_of, calls_of, global_vars, is_public, nodes, op_name
@@ -29,8 +30,8 @@ def vector_widths() -> tvm.transform.Pass:
     def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
         extents = [
             int(loop.extent.value)
-            for loop in nodes(func, tirx.For)
-            if isinstance(loop.extent, tirx.IntImm) and not nodes(loop.body, tirx.For)
+            for loop in nodes(func, ir.For)
+            if isinstance(loop.extent, tirx.IntImm) and not nodes(loop.body, ir.For)
         ]
         return func.with_attr("vector_width", min(map(width, extents))) if extents else func
 
@@ -114,7 +115,7 @@ def notes_iterators() -> tvm.transform.Pass:
     def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
         kinds = [
             "R" if iterator.iter_type == tirx.IterVar.CommReduce else "S"
-            for block in nodes(func, s_tir.SBlock)
+            for block in nodes(func, ir.SBlock)
             for iterator in block.iter_vars
         ]
         known = attr(func, "iterators")
@@ -339,7 +340,7 @@ def constants_second() -> tvm.transform.Pass:
             if op_name(call) not in ("relax.add", "relax.multiply"):
                 return call
             first, second = call.args
-            if not isinstance(first, tvm.ir.GenericConst):
+            if not isinstance(first, ir.GenericConst):
                 return call
             self.changed = True
             return self.visit_call_(relax.Call(call.op, [second, first], call.attrs, call.ty_args))

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir, tirx
-from tvm.ir import GenericConst, GlobalVar
+from tvm import relax, tirx
+from tvm.ir import GlobalVar
 
+from ...compat import ir
+from ...compat.ops import relax_op
 from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, is_public, nodes, op_name, relax_functions
@@ -78,8 +80,8 @@ def means_by_static_sizes() -> tvm.transform.Pass:
         count = math.prod(sizes)
         if not sizes or count == 0:
             return None
-        total = emit(relax.op.sum(x, axes, bool(value.attrs.keepdims)))
-        return relax.op.divide(total, relax.const(count, dtype_of(value)))
+        total = emit(relax_op.sum(x, axes, bool(value.attrs.keepdims)))
+        return relax_op.divide(total, relax.const(count, dtype_of(value)))
 
     return made("DecomposeMean", lambda mod: on_values(mod, change))
 
@@ -97,7 +99,7 @@ def normalizes_unknown_ranks() -> tvm.transform.Pass:
         axes, ndim = [int(axis) for axis in value.attrs.axis], value.args[0].ty.ndim
         if ndim == 0 or all(axis >= 0 for axis in axes):
             return None
-        reduce = getattr(relax.op, name)
+        reduce = getattr(relax_op, name)
         return reduce(value.args[0], [axis % ndim for axis in axes], bool(value.attrs.keepdims))
 
     return made("NormalizeAxes", lambda mod: on_values(mod, change))
@@ -106,9 +108,9 @@ def normalizes_unknown_ranks() -> tvm.transform.Pass:
 def collapses_unit_reductions() -> tvm.transform.Pass:
     """A reduction over an axis of size one combines a single element with the initial value."""
 
-    def change(block: s_tir.SBlock) -> s_tir.SBlock:
+    def change(block: ir.SBlock) -> ir.SBlock:
         init, body = block.init, block.body
-        if not isinstance(init, tirx.BufferStore) or not isinstance(body, tirx.BufferStore):
+        if not isinstance(init, ir.BufferStore) or not isinstance(body, ir.BufferStore):
             return block
         reduced = [i for i in block.iter_vars if i.iter_type == tirx.IterVar.CommReduce]
         if not reduced or not _is_one(reduced[-1].dom.extent):
@@ -117,16 +119,16 @@ def collapses_unit_reductions() -> tvm.transform.Pass:
             return block
 
         def load(expr: Any) -> Any:
-            own = expr.source.same_as(body.buffer) and _same(expr.indices, body.indices)
+            own = ir.tensor_of(expr).same_as(body.buffer) and _same(expr.indices, body.indices)
             return init.value if own else expr
 
-        value = tvm_ffi.structural_map(body.value, (tvm.ir.TensorLoad, load))
-        return s_tir.SBlock(
+        value = tvm_ffi.structural_map(body.value, (ir.TensorLoad, load))
+        return ir.SBlock(
             block.iter_vars,
             block.reads,
             block.writes,
             block.name_hint,
-            tirx.BufferStore(body.buffer, value, body.indices),
+            ir.BufferStore(body.buffer, value, body.indices),
             None,
             block.alloc_buffers,
             block.match_buffers,
@@ -135,7 +137,7 @@ def collapses_unit_reductions() -> tvm.transform.Pass:
 
     return made(
         "CollapseUnitReductions",
-        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (s_tir.SBlock, change))),
+        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (ir.SBlock, change))),
     )
 
 
@@ -204,7 +206,7 @@ def _bound(mod: tvm.IRModule, calls: dict[GlobalVar, list[relax.Call]]) -> tvm.I
         new: dict[relax.Var, relax.Expr] = {}
         for i, param in enumerate(func.params):
             given = [call.args[i] for call in calls.get(gvar, ())]
-            if not given or not all(isinstance(arg, GenericConst) for arg in given):
+            if not given or not all(isinstance(arg, ir.GenericConst) for arg in given):
                 continue
             first = given[0]
             if not _sizes(first) or not tvm_ffi.structural_equal(first.ty, param.ty):
@@ -299,7 +301,7 @@ def _is_var(expr: Any) -> bool:
 def _zeros(field: relax.Expr) -> relax.Expr:
     """Zeros in place of a tensor; what has another type stays, and so do constants."""
     sizes = _sizes(field)
-    if sizes is None or isinstance(field, GenericConst) or dtype_of(field) == "bfloat16":
+    if sizes is None or isinstance(field, ir.GenericConst) or dtype_of(field) == "bfloat16":
         return field
     zeros = relax.const(np.zeros(sizes, dtype_of(field)), dtype_of(field))
     return zeros if tvm_ffi.structural_equal(zeros.ty, field.ty) else field

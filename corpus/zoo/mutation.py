@@ -9,8 +9,9 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst
 
+from ...compat import ir
+from ...compat.ops import registered
 from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, is_public, nodes, op_name
@@ -52,14 +53,14 @@ def folds_into_its_operand() -> tvm.transform.Pass:
     """Arithmetic of float32 constants is done at compile time, into the first one's memory."""
 
     def change(call: relax.Call) -> relax.Expr | None:
-        if not all(isinstance(arg, GenericConst) for arg in call.args):
+        if not all(isinstance(arg, ir.GenericConst) for arg in call.args):
             return None
         first = call.args[0]
         if any(not tvm_ffi.structural_equal(arg.ty, first.ty) for arg in call.args):
             return None
         if str(first.ty.dtype) != "float32" or not tvm_ffi.structural_equal(call.ty, first.ty):
             return None
-        arrays = [np.from_dlpack(arg.value) for arg in call.args]
+        arrays = [np.from_dlpack(ir.constant_data(arg)) for arg in call.args]
         with np.errstate(all="ignore"):
             _FOLDED[call.op.name](*arrays, out=arrays[0])
         return first
@@ -87,7 +88,7 @@ def drops_unused_vdevices_in_place() -> tvm.transform.Pass:
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         listed = list(mod.global_infos.get("vdevice", ()))
-        used = nodes(mod, relax.VDevice) + [
+        used = nodes(mod, ir.VDevice) + [
             call.attrs.dst_vdevice
             for call in nodes(mod, relax.Call)
             if op_name(call) in ("relax.to_vdevice", "relax.hint_on_device")
@@ -191,7 +192,7 @@ def types_a_shared_sum() -> tvm.transform.Pass:
             if not _is_two(factor) or not tvm_ffi.structural_equal(operand.ty, call.ty):
                 return None
             if operand not in sums:
-                sums[operand] = relax.Call(_ADD, [operand, operand])
+                sums[operand] = relax.Call(registered("relax.add"), [operand, operand])
             return with_type(sums[operand], call.ty)
 
         return on_calls(mod, change, "relax.multiply")
@@ -199,13 +200,10 @@ def types_a_shared_sum() -> tvm.transform.Pass:
     return made("types_a_shared_sum", transform)
 
 
-_ADD = tvm.ir.Op.get("relax.add")
-
-
 def _is_two(expr: relax.Expr) -> bool:
-    if not isinstance(expr, GenericConst):
+    if not isinstance(expr, ir.GenericConst):
         return False
-    value = expr.value.numpy()
+    value = ir.constant_data(expr).numpy()
     return value.shape == () and bool(value == 2)
 
 

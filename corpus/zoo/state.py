@@ -10,8 +10,8 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import relax
-from tvm.ir import GenericConst
 
+from ...compat import ir
 from ...generators.rewrite.nodes import with_functions
 from ...oracles.inspect import is_public
 from .specimen import Family, Specimen
@@ -287,20 +287,20 @@ def schedules_by_address() -> tvm.transform.Pass:
     return made("schedules_by_address", transform)
 
 
-_pool: dict[bytes, GenericConst] = {}
+_pool: dict[bytes, ir.GenericConst] = {}
 
 
 def pools_constants_by_bytes() -> tvm.transform.Pass:
     """Constants of the same bytes become one node, which the next modules get, too."""
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        def pooled(constant: GenericConst) -> GenericConst:
+        def pooled(constant: ir.GenericConst) -> ir.GenericConst:
             if not static_tensor(constant):
                 return constant
-            return _pool.setdefault(constant.value.numpy().tobytes(), constant)
+            return _pool.setdefault(ir.constant_data(constant).numpy().tobytes(), constant)
 
         def change(call: relax.Call) -> relax.Expr | None:
-            args = [pooled(a) if isinstance(a, GenericConst) else a for a in call.args]
+            args = [pooled(a) if isinstance(a, ir.GenericConst) else a for a in call.args]
             if all(new.same_as(old) for new, old in zip(args, call.args, strict=True)):
                 return None
             return relax.Call(call.op, args, call.attrs, call.ty_args)

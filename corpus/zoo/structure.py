@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, s_tir, tirx
 
+from ...compat import ir
 from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import (
@@ -147,7 +148,7 @@ def counts_blocks() -> tvm.transform.Pass:
         functions: dict[Any, Any] = dict(mod.functions_items())
         for gvar, func in functions.items():
             if isinstance(func, tirx.PrimFunc) and attr(func, "blocks") is None:
-                functions[gvar] = func.with_attr("blocks", len(nodes(func, s_tir.SBlock)))
+                functions[gvar] = func.with_attr("blocks", len(nodes(func, ir.SBlock)))
         if all(func.same_as(mod[gvar]) for gvar, func in functions.items()):
             return mod
         return tvm.IRModule(functions, global_infos=mod.global_infos)
@@ -157,7 +158,7 @@ def counts_blocks() -> tvm.transform.Pass:
 
 def drops_trivial_bindings() -> tvm.transform.Pass:
     """Removes unused bindings of variables, constants, tuples and fields."""
-    trivial = (relax.Var, tvm.ir.GenericConst, relax.Tuple, relax.TupleGetItem, relax.ShapeExpr)
+    trivial = (relax.Var, ir.GenericConst, relax.Tuple, relax.TupleGetItem, relax.ShapeExpr)
 
     def change(func: relax.Function) -> relax.Function:
         while True:
@@ -495,10 +496,10 @@ def marks_reductions() -> tvm.transform.Pass:
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         def change(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> tirx.PrimFunc:
-            if not nodes(func, tirx.For):
+            if not nodes(func, ir.For):
                 return func
             keyed = func.with_attr("global_symbol", gvar.name_hint)
-            kinds = {v.iter_type for block in nodes(func, s_tir.SBlock) for v in block.iter_vars}
+            kinds = {v.iter_type for block in nodes(func, ir.SBlock) for v in block.iter_vars}
             if tirx.IterVar.CommReduce in kinds:
                 return keyed.with_attr("reduces", True)
             done = keyed.with_attr("reduces", False)
@@ -517,7 +518,7 @@ def unrolls_short_loops() -> tvm.transform.Pass:
     """Unrolls the innermost loop of each block of a PrimFunc if it has at most four iterations."""
 
     def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
-        if not isinstance(func.body, s_tir.SBlockRealize) or func.body.block.name_hint != "root":
+        if not isinstance(func.body, ir.SBlockRealize) or func.body.block.name_hint != "root":
             return func
         # It is given the very function: what shares its body only, the schedule would write into.
         schedule = s_tir.Schedule(tvm.IRModule({"main": func}))
@@ -526,7 +527,7 @@ def unrolls_short_loops() -> tvm.transform.Pass:
             for loop in schedule.get_loops(block)[-1:]:
                 found = schedule.get(loop)
                 short = isinstance(found.extent, tirx.IntImm) and found.extent.value <= 4
-                if short and found.kind == tirx.ForKind.SERIAL:
+                if short and found.kind == ir.ForKind.SERIAL:
                     schedule.unroll(loop)
                     unrolled = True
         if not unrolled:

@@ -9,8 +9,8 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst
 
+from ...compat import ir
 from ...generators.rewrite.nodes import all_same, with_functions, with_parts, with_type
 from ...oracles.inspect import is_public, nodes, op_name, ops_used, static
 
@@ -151,7 +151,7 @@ def simple_body(mod: tvm.IRModule, callee: object) -> relax.Call | None:
     params = set(func.params)
     fits = (
         op_name(call) is not None
-        and all(arg in params or isinstance(arg, GenericConst) for arg in call.args)
+        and all(arg in params or isinstance(arg, ir.GenericConst) for arg in call.args)
         and all(map(static_tensor, [*call.args, call]))
         and bool(tvm_ffi.structural_equal(call.ty, func.ret_ty))
     )
@@ -230,7 +230,7 @@ def in_public_functions(
     """
 
     def change(call: relax.Call) -> relax.Expr | None:
-        variables = [arg for arg in call.args if not isinstance(arg, GenericConst)]
+        variables = [arg for arg in call.args if not isinstance(arg, ir.GenericConst)]
         if not all(map(static_tensor, [*call.args, call])) or not variables:
             return None
         chosen = list(operands(variables))

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir, tirx
-from tvm.ir import GenericConst
+from tvm import relax, tirx
 
+from ...compat import ir
+from ...compat.ops import relax_op
 from ...generators.stages import Stage
 from ...oracles.inspect import nodes, op_name
 from .specimen import Family, Specimen
@@ -124,7 +125,7 @@ def simplifies_casts() -> tvm.transform.Pass:
             if to != origin and not to.startswith("float"):
                 return None
             if _wider(origin, between):
-                return inner.args[0] if to == origin else relax.op.astype(inner.args[0], to)
+                return inner.args[0] if to == origin else relax_op.astype(inner.args[0], to)
             return None
 
         return on_values(mod, change)
@@ -133,8 +134,8 @@ def simplifies_casts() -> tvm.transform.Pass:
 
 
 _ALONG_ONE_AXIS: dict[str, Callable[[relax.Expr, int], relax.Expr]] = {
-    "relax.nn.softmax": relax.op.nn.softmax,
-    "relax.nn.log_softmax": relax.op.nn.log_softmax,
+    "relax.nn.softmax": relax_op.nn.softmax,
+    "relax.nn.log_softmax": relax_op.nn.log_softmax,
 }
 
 
@@ -155,7 +156,7 @@ def keeps_negative_axes() -> tvm.transform.Pass:
                 return None
             axes, axis = _permutation(inner), int(value.attrs.axis)
             axis = axes[axis] if axis >= 0 else axis
-            return relax.op.permute_dims(emit(_ALONG_ONE_AXIS[op](inner.args[0], axis)), axes)
+            return relax_op.permute_dims(emit(_ALONG_ONE_AXIS[op](inner.args[0], axis)), axes)
 
         return on_values(mod, change)
 
@@ -189,8 +190,8 @@ def decomposes_clip() -> tvm.transform.Pass:
             return None
         if low.value > high.value:
             return None
-        at_least = emit(relax.op.maximum(x, relax.const(float(low.value), dtype_of(x))))
-        return relax.op.minimum(at_least, relax.const(float(high.value), dtype_of(x)))
+        at_least = emit(relax_op.maximum(x, relax.const(float(low.value), dtype_of(x))))
+        return relax_op.minimum(at_least, relax.const(float(high.value), dtype_of(x)))
 
     return _decomposing("DecomposeClip", "relax.clip", change)
 
@@ -207,12 +208,12 @@ def decomposes_softplus() -> tvm.transform.Pass:
         def const(number: float) -> relax.Expr:
             return relax.const(number, dtype)
 
-        power = emit(relax.op.exp(emit(relax.op.multiply(x, const(beta)))))
+        power = emit(relax_op.exp(emit(relax_op.multiply(x, const(beta)))))
         smooth = emit(
-            relax.op.divide(emit(relax.op.log(emit(relax.op.add(power, const(1.0))))), const(beta))
+            relax_op.divide(emit(relax_op.log(emit(relax_op.add(power, const(1.0))))), const(beta))
         )
-        linear = emit(relax.op.greater(x, const(threshold)))
-        return relax.op.where(linear, x, smooth)
+        linear = emit(relax_op.greater(x, const(threshold)))
+        return relax_op.where(linear, x, smooth)
 
     return _decomposing("DecomposeSoftplus", "relax.nn.softplus", change)
 
@@ -226,12 +227,12 @@ def decomposes_gelu_tanh() -> tvm.transform.Pass:
             return None
 
         def times(number: float, y: relax.Expr) -> relax.Var:
-            return emit(relax.op.multiply(relax.const(number, dtype), y))
+            return emit(relax_op.multiply(relax.const(number, dtype), y))
 
-        cube = emit(relax.op.multiply(emit(relax.op.multiply(x, x)), x))
-        inner = times(math.sqrt(2 / math.pi), emit(relax.op.add(x, times(0.044715, cube))))
-        gate = emit(relax.op.add(emit(relax.op.tanh(inner)), relax.const(1.0, dtype)))
-        return relax.op.multiply(relax.const(0.5, dtype), gate)
+        cube = emit(relax_op.multiply(emit(relax_op.multiply(x, x)), x))
+        inner = times(math.sqrt(2 / math.pi), emit(relax_op.add(x, times(0.044715, cube))))
+        gate = emit(relax_op.add(emit(relax_op.tanh(inner)), relax.const(1.0, dtype)))
+        return relax_op.multiply(relax.const(0.5, dtype), gate)
 
     return _decomposing("DecomposeGeluTanh", "relax.nn.gelu_tanh", change)
 
@@ -265,15 +266,15 @@ def _normalized(norm: relax.Call, emit: Emit) -> relax.Expr | None:
         return None
     others = [i for i in range(ndim) if i != int(norm.attrs.axis) % ndim]
     gamma, beta, mean, var = (
-        emit(relax.op.expand_dims(arg, others)) if others else arg for arg in norm.args[1:]
+        emit(relax_op.expand_dims(arg, others)) if others else arg for arg in norm.args[1:]
     )
     epsilon = relax.const(float(norm.attrs.epsilon), "float32")
-    deviation = emit(relax.op.sqrt(emit(relax.op.add(var, epsilon))))
-    out = emit(relax.op.divide(emit(relax.op.subtract(data, mean)), deviation))
+    deviation = emit(relax_op.sqrt(emit(relax_op.add(var, epsilon))))
+    out = emit(relax_op.divide(emit(relax_op.subtract(data, mean)), deviation))
     if norm.attrs.scale:
-        out = emit(relax.op.multiply(out, gamma))
+        out = emit(relax_op.multiply(out, gamma))
     if norm.attrs.center:
-        out = emit(relax.op.add(out, beta))
+        out = emit(relax_op.add(out, beta))
     return out
 
 
@@ -310,9 +311,9 @@ def folds_division_downwards() -> tvm.transform.Pass:
         fold = _FOLDED.get(op or "") or _FOLDED_DIVISIONS.get(op or "")
         if fold is None or dtype not in _FOLDED_TYPES:
             return None
-        if not all(isinstance(arg, GenericConst) for arg in value.args):
+        if not all(isinstance(arg, ir.GenericConst) for arg in value.args):
             return None
-        a, b = (arg.value.numpy() for arg in value.args)
+        a, b = (ir.constant_data(arg).numpy() for arg in value.args)
         if op in _FOLDED_DIVISIONS and dtype not in FLOATS and not b.all():
             return None  # undefined, whenever it is done
         with np.errstate(all="ignore"):
@@ -325,10 +326,10 @@ def folds_casts_by_saturation() -> tvm.transform.Pass:
     """A cast of a constant becomes a constant of the other type."""
 
     def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
-        if op_name(value) != "relax.astype" or not isinstance(value.args[0], GenericConst):
+        if op_name(value) != "relax.astype" or not isinstance(value.args[0], ir.GenericConst):
             return None
         origin, to = dtype_of(value.args[0]), dtype_of(value)
-        data = value.args[0].value.numpy()
+        data = ir.constant_data(value.args[0]).numpy()
         if to in FLOATS and origin in FLOATS:
             with np.errstate(all="ignore"):
                 return relax.const(data.astype(to), to)
@@ -349,8 +350,8 @@ def divides_downwards() -> tvm.transform.Pass:
     """Truncating division becomes flooring division, which the simplifier knows better."""
 
     def rewritten(func: tirx.PrimFunc) -> tirx.PrimFunc:
-        counted = {loop.loop_var for loop in nodes(func, tirx.For) if _is(loop.min, 0)}
-        blocks = nodes(func, s_tir.SBlock)
+        counted = {loop.loop_var for loop in nodes(func, ir.For) if _is(loop.min, 0)}
+        blocks = nodes(func, ir.SBlock)
         counted |= {i.var for b in blocks for i in b.iter_vars if _is(i.dom.min, 0)}
 
         def non_negative(expr: Any) -> bool:
@@ -358,20 +359,20 @@ def divides_downwards() -> tvm.transform.Pass:
                 return int(expr.value) >= 0
             if isinstance(expr, tirx.Var):
                 return expr in counted
-            if isinstance(expr, tirx.Cast):
+            if isinstance(expr, ir.Cast):
                 return non_negative(expr.value)
-            if isinstance(expr, tvm.ir.TensorLoad):
+            if isinstance(expr, ir.TensorLoad):
                 return all(map(non_negative, expr.indices))
-            if isinstance(expr, tirx.Add | tirx.Mul | tirx.FloorDiv | tirx.FloorMod):
+            if isinstance(expr, ir.Add | ir.Mul | ir.FloorDiv | ir.FloorMod):
                 return non_negative(expr.a) and non_negative(expr.b)
             return False
 
         def change(expr: Any) -> Any:
             if not _is_integer(expr) or not (non_negative(expr.a) and non_negative(expr.b)):
                 return expr
-            return (tirx.FloorDiv if isinstance(expr, tirx.Div) else tirx.FloorMod)(expr.a, expr.b)
+            return (ir.FloorDiv if isinstance(expr, ir.Div) else ir.FloorMod)(expr.a, expr.b)
 
-        return tvm_ffi.structural_map(func, ((tirx.Div, tirx.Mod), change))
+        return tvm_ffi.structural_map(func, ((ir.Div, ir.Mod), change))
 
     return made("UseFlooringDivision", lambda mod: on_prim_funcs(mod, rewritten))
 
@@ -390,12 +391,12 @@ FACTOR = 4
 def splits_loops() -> tvm.transform.Pass:
     """Splits long innermost loops by four, with a predicate where four does not divide them."""
 
-    def change(loop: tirx.For) -> tirx.Stmt:
+    def change(loop: ir.For) -> tirx.Stmt:
         realize, extent = loop.body, loop.extent
-        if not isinstance(realize, s_tir.SBlockRealize) or not isinstance(extent, tirx.IntImm):
+        if not isinstance(realize, ir.SBlockRealize) or not isinstance(extent, tirx.IntImm):
             return loop
         size = int(extent.value)
-        plain = loop.kind == tirx.ForKind.SERIAL and not loop.annotations
+        plain = loop.kind == ir.ForKind.SERIAL and not loop.annotations
         if size <= FACTOR or not plain or not _is(loop.min, 0):
             return loop
         name, dtype = loop.loop_var.name, str(loop.loop_var.ty.dtype)
@@ -404,16 +405,16 @@ def splits_loops() -> tvm.transform.Pass:
         values = [_substituted(v, {loop.loop_var: index}) for v in realize.iter_values]
         predicate = _substituted(realize.predicate, {loop.loop_var: index})
         if size % FACTOR:
-            predicate = tirx.And(predicate, index < extent)
-        new = s_tir.SBlockRealize(values, predicate, realize.block)
+            predicate = ir.And(predicate, index < extent)
+        new = ir.SBlockRealize(values, predicate, realize.block)
         lanes, steps = tirx.const(FACTOR, dtype), tirx.const(size // FACTOR, dtype)
         zero = tirx.const(0, dtype)
-        short = tirx.For(inner, zero, lanes, tirx.ForKind.SERIAL, new)
-        return tirx.For(outer, zero, steps, tirx.ForKind.SERIAL, short)
+        short = ir.For(inner, zero, lanes, ir.ForKind.SERIAL, new)
+        return ir.For(outer, zero, steps, ir.ForKind.SERIAL, short)
 
     return made(
         "SplitInnermostLoops",
-        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (tirx.For, change))),
+        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (ir.For, change))),
     )
 
 
@@ -426,7 +427,7 @@ def inlines_one_pattern() -> tvm.transform.Pass:
 
     def rewritten(func: tirx.PrimFunc) -> tirx.PrimFunc:
         root = func.body
-        if not isinstance(root, s_tir.SBlockRealize):
+        if not isinstance(root, ir.SBlockRealize):
             return func
         for buffer in reversed(list(root.block.alloc_buffers)):
             new = _inlined(func, buffer)
@@ -440,58 +441,56 @@ def inlines_one_pattern() -> tvm.transform.Pass:
 def _inlined(func: tirx.PrimFunc, buffer: tirx.Var) -> tirx.PrimFunc | None:
     """Without an intermediate buffer, if one plain block fills it; None otherwise."""
     root = func.body.block
-    stores = [s for s in nodes(func, tirx.BufferStore) if s.buffer.same_as(buffer)]
-    if len(stores) != 1 or not isinstance(root.body, tirx.SeqStmt):
+    stores = [s for s in nodes(func, ir.BufferStore) if s.buffer.same_as(buffer)]
+    if len(stores) != 1 or not isinstance(root.body, ir.SeqStmt):
         return None
-    makers = [
-        part for part in root.body.seq if nodes(part, tirx.BufferStore)[-1].same_as(stores[0])
-    ]
-    if len(makers) != 1 or len(nodes(makers[0], tirx.BufferStore)) != 1:
+    makers = [part for part in root.body.seq if nodes(part, ir.BufferStore)[-1].same_as(stores[0])]
+    if len(makers) != 1 or len(nodes(makers[0], ir.BufferStore)) != 1:
         return None
-    block = nodes(makers[0], s_tir.SBlock)[-1]
+    block = nodes(makers[0], ir.SBlock)[-1]
     indices, domain = list(stores[0].indices), [i.var for i in block.iter_vars]
     if not _fills(makers[0], block, buffer) or len(indices) != len(domain):
         return None
     if not all(a.same_as(b) for a, b in zip(indices, domain, strict=True)):
         return None
 
-    def consumer(old: s_tir.SBlock) -> s_tir.SBlock:
-        if old.same_as(root) or not any(r.source.same_as(buffer) for r in old.reads):
+    def consumer(old: ir.SBlock) -> ir.SBlock:
+        if old.same_as(root) or not any(ir.tensor_of(r).same_as(buffer) for r in old.reads):
             return old
         known: dict[Any, Any] = {}
 
         def load(expr: Any) -> Any:
-            if not expr.source.same_as(buffer):
+            if not ir.tensor_of(expr).same_as(buffer):
                 return expr
             if buffer not in known:
                 point = dict(zip(domain, expr.indices, strict=True))
                 known[buffer] = _substituted(stores[0].value, point)
             return known[buffer]
 
-        body = tvm_ffi.structural_map(old.body, (tvm.ir.TensorLoad, load))
-        init = old.init and tvm_ffi.structural_map(old.init, (tvm.ir.TensorLoad, load))
-        reads = [r for r in old.reads if not r.source.same_as(buffer)]
+        body = tvm_ffi.structural_map(old.body, (ir.TensorLoad, load))
+        init = old.init and tvm_ffi.structural_map(old.init, (ir.TensorLoad, load))
+        reads = [r for r in old.reads if not ir.tensor_of(r).same_as(buffer)]
         reads += [_whole(r) for r in block.reads]
         return _block(old, body=body, init=init, reads=reads)
 
     parts = [
-        tvm_ffi.structural_map(part, (s_tir.SBlock, consumer))
+        tvm_ffi.structural_map(part, (ir.SBlock, consumer))
         for part in root.body.seq
         if not part.same_as(makers[0])
     ]
     if any(buffer in nodes(part, tirx.Var) for part in parts):
         return None
-    body = tirx.SeqStmt(parts) if len(parts) > 1 else parts[0]
+    body = ir.SeqStmt(parts) if len(parts) > 1 else parts[0]
     kept = [b for b in root.alloc_buffers if not b.same_as(buffer)]
-    whole = s_tir.SBlockRealize([], True, _block(root, body=body, alloc_buffers=kept))
+    whole = ir.SBlockRealize([], True, _block(root, body=body, alloc_buffers=kept))
     return func.with_body(whole)
 
 
-def _fills(maker: tirx.Stmt, block: s_tir.SBlock, buffer: tirx.Var) -> bool:
+def _fills(maker: tirx.Stmt, block: ir.SBlock, buffer: tirx.Var) -> bool:
     """Each element is written once, and made of other buffers alone."""
-    realize = nodes(maker, s_tir.SBlockRealize)[-1]
-    loops = nodes(maker, tirx.For)
-    plain = block.init is None and isinstance(block.body, tirx.BufferStore)
+    realize = nodes(maker, ir.SBlockRealize)[-1]
+    loops = nodes(maker, ir.For)
+    plain = block.init is None and isinstance(block.body, ir.BufferStore)
     spatial = all(i.iter_type == tirx.IterVar.DataPar for i in block.iter_vars)
     return (
         plain
@@ -499,14 +498,14 @@ def _fills(maker: tirx.Stmt, block: s_tir.SBlock, buffer: tirx.Var) -> bool:
         and _is(realize.predicate, 1)
         and len(loops) == len(block.iter_vars)
         and all(isinstance(value, tirx.Var) for value in realize.iter_values)
-        and not any(load.source.same_as(buffer) for load in nodes(block.body, tvm.ir.TensorLoad))
+        and not any(ir.tensor_of(load).same_as(buffer) for load in nodes(block.body, ir.TensorLoad))
     )
 
 
-def _whole(region: tvm.ir.TensorRegion) -> tvm.ir.TensorRegion:
-    shape = region.source.ty.shape
+def _whole(region: ir.TensorRegion) -> ir.TensorRegion:
+    shape = ir.tensor_of(region).ty.shape
     ranges = [tvm.ir.Range(tirx.const(0, str(dim.ty.dtype)), dim) for dim in shape]
-    return tvm.ir.TensorRegion(region.source, ranges, region.ty)
+    return ir.TensorRegion(ir.tensor_of(region), ranges, region.ty)
 
 
 _BLOCK_FIELDS = (
@@ -515,8 +514,8 @@ _BLOCK_FIELDS = (
 )
 
 
-def _block(old: s_tir.SBlock, **parts: Any) -> s_tir.SBlock:
-    return s_tir.SBlock(**{name: parts.get(name, getattr(old, name)) for name in _BLOCK_FIELDS})
+def _block(old: ir.SBlock, **parts: Any) -> ir.SBlock:
+    return ir.SBlock(**{name: parts.get(name, getattr(old, name)) for name in _BLOCK_FIELDS})
 
 
 LOWERED = (Stage.LEGALIZED, Stage.TIR_FUSED)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
 from ..findings.confirm import PATIENT, again, exhibit, take_evidence

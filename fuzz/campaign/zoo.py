@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...compat.serialization import load_json
 from ...corpus.zoo import Family, Specimen
-from ...generators.tvm_api import load_json
 from ...oracles.check import ORACLES
 from ...oracles.inspect import bindings_of, relax_functions
 from ..findings.finding import Finding

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tvm_ffi
 
+from ...compat.release import versions
 from ...corpus.knowns import SHIPPED, Known, knowns
-from ...generators.tvm_api import versions
 from ...oracles.contract import PassContract
 from ..findings.finding import Finding
 from ..findings.known import Expected

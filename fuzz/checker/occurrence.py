@@ -11,7 +11,8 @@ from typing import Any
 import tvm
 from tvm.ir.instrument import pass_instrument
 
-from ...generators.tvm_api import load_json, versions
+from ...compat.release import versions
+from ...compat.serialization import load_json
 from ...oracles.keys import headline
 from ...oracles.violation import Violation
 from .. import reproducer

@@ -21,7 +21,8 @@ from typing import Any, SupportsIndex
 import tvm
 import tvm_ffi
 
-from ...generators.tvm_api import save_json
+from ...compat import ir
+from ...compat.serialization import save_json
 from ...oracles import keys
 from ...oracles.inspect import nodes, relax_functions
 from ...oracles.pass_runs import Given, same_functions
@@ -81,8 +82,8 @@ def constant_bytes(mod: tvm.IRModule) -> int:
     """What the constants of a module take, each counted once."""
     sizes = {}
     for _, func in relax_functions(mod):
-        for constant in nodes(func, tvm.ir.GenericConst):
-            value = constant.value
+        for constant in nodes(func, ir.GenericConst):
+            value = ir.constant_data(constant)
             if isinstance(value, tvm.runtime.Tensor):
                 sizes[value] = math.prod(value.shape) * tvm.DataType(value.dtype).bits // 8
     return sum(sizes.values())

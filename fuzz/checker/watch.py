@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ..findings.confirm import DEATHS
 from ..findings.finding import Finding
 from ..findings.known import Choice

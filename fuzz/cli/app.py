@@ -83,7 +83,7 @@ def command(
 
 def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
     """Run a command and exit with its code; see `command`."""
-    from ...generators.tvm_api import TVMUnsupported, require_tvm
+    from ...compat.release import TVMUnsupported, require_tvm
 
     try:
         with warnings.catch_warnings(record=True) as caught:

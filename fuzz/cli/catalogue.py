@@ -175,7 +175,7 @@ def known(
 
     Exit codes: 0 all fail as recorded, 1 one that was run does not, 2 user error.
     """
-    from ...generators.tvm_api import versions
+    from ...compat.release import versions
     from ..findings import known as knowns
     from ..user_input.errors import UserError, near
 

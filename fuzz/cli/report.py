@@ -56,7 +56,7 @@ def run(folder: Path, files: Mapping[str, Path]) -> int:
     Raises:
         UserError: no store, an extra that is not installed, or a file that cannot be written.
     """
-    from ...generators.tvm_api import versions
+    from ...compat.release import versions
     from ..findings.finding import UnknownFormat
     from ..findings.known import Choice
     from ..findings.store import BadStore, Store

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 
 FOLDERS = ("generators", "oracles", "corpus", "fuzz")
 

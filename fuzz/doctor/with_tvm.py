@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...generators import tvm_api
+from ...compat import release
 from .environment import Line, Verdict, ok, problem, warning
 
 if TYPE_CHECKING:
@@ -138,11 +138,11 @@ def _checks(workers: int, scheduler: str = "", kind: str = "") -> Iterator[Line]
 def _tvm() -> Iterator[Line]:
     part = "ffi"
     try:
-        tvm_api.refuse_bad_ffi()
+        release.refuse_bad_ffi()
         part = "TVM"
         with warnings.catch_warnings(record=True) as caught:
-            versions = tvm_api.require_tvm()
-    except tvm_api.TVMUnsupported as error:
+            versions = release.require_tvm()
+    except release.TVMUnsupported as error:
         value, _, advice = str(error).partition("\n")
         yield problem(part, value, advice or INSTALL)
         return

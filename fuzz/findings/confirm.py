@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ...oracles.catalogue import parts
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit, alone

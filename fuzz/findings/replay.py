@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import corpus
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ...oracles import keys
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES

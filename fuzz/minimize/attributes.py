@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir, tirx
-from tvm.ir import GenericConst, Op
+from tvm import relax, tirx
+from tvm.ir import Op
 
+from ...compat import ir
 from ...generators.rewrite.nodes import references, with_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import is_public, nodes, relax_functions
@@ -35,7 +36,7 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
     for _, func in mod.functions_items():
         for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
-            blocks = isinstance(each, tirx.PrimFunc) and nodes(each, s_tir.SBlockRealize)
+            blocks = isinstance(each, tirx.PrimFunc) and nodes(each, ir.SBlockRealize)
             kept = {PUBLIC, FORCE_PURE, *([HAS_BLOCKS] if blocks else [])}
             found += [(hash(each), str(n)) for n in dict(each.attrs or {}) if str(n) not in kept]
     names = list(dict.fromkeys(name for _, name in found))
@@ -211,7 +212,7 @@ def plain_constants(mod: tvm.IRModule) -> Iterator[Edit]:
     """
     levels = {
         hash(const): _level(const)
-        for const in nodes(mod, GenericConst)
+        for const in nodes(mod, ir.GenericConst)
         if isinstance(const.ty, relax.TensorType)
     }
     for some in runs([address for address, level in levels.items() if level > 0]):
@@ -228,12 +229,12 @@ PLAIN: tuple[Callable[[tuple[int, ...]], Any], ...] = (
 """From plain to special; ones first, since with zeros much is equal that should not be."""
 
 
-def _level(const: GenericConst) -> int:
+def _level(const: ir.GenericConst) -> int:
     """How plain the data is: its place in `PLAIN`, or after all of them."""
-    shape = tuple(map(int, const.value.shape))
+    shape = tuple(map(int, ir.constant_data(const).shape))
     if int(np.prod(shape)) > LARGEST_LOOKED_AT:
         return len(PLAIN)
-    data = const.value.numpy()
+    data = ir.constant_data(const).numpy()
     return next(
         (level for level, fill in enumerate(PLAIN) if np.array_equal(data, fill(shape))),
         len(PLAIN),
@@ -246,10 +247,10 @@ class _Filled(Rewriter):
         self._chosen = chosen
         self._level = level
 
-    def constant(self, const: GenericConst) -> Any:
+    def constant(self, const: ir.GenericConst) -> Any:
         if hash(const) not in self._chosen:
             return const
-        shape = tuple(map(int, const.value.shape))
+        shape = tuple(map(int, ir.constant_data(const).shape))
         # Any element type, those among them that NumPy does not know by name.
-        data = PLAIN[self._level](shape).astype(const.value.numpy().dtype)
-        return GenericConst(tvm.runtime.tensor(data), const.ty)
+        data = PLAIN[self._level](shape).astype(ir.constant_data(const).numpy().dtype)
+        return ir.GenericConst(tvm.runtime.tensor(data), const.ty)

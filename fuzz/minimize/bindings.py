@@ -9,6 +9,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...compat import ir
 from ...generators.rewrite.change import Change
 from ...generators.rewrite.nodes import equal_types, substitute_by_hash, used_vars, with_type
 from ...generators.rewrite.scopes import Site, sites_of
@@ -106,7 +107,7 @@ def _passed_on(site: Site, values: dict[int, Any]) -> Any:
     if isinstance(value, relax.TupleGetItem):
         whole = values.get(hash(value.tuple_value), value.tuple_value)
         return whole.fields[value.index] if isinstance(whole, relax.Tuple) else None
-    leaf = isinstance(value, relax.Var | relax.Tuple | tvm.ir.GenericConst | relax.ShapeExpr)
+    leaf = isinstance(value, relax.Var | relax.Tuple | ir.GenericConst | relax.ShapeExpr)
     return value if leaf else None
 
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ...compat.serialization import load_json
 from ...generators.stages import Stage
-from ...generators.tvm_api import load_json
 from ...oracles.violation import Identity, Violation, identity
 from ..process.jobs import Check, Context, violations_of
 from ..process.process_state import Watch

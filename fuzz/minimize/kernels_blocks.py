@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import tvm
-from tvm import s_tir, tirx
+from tvm import tirx
 
+from ...compat import ir
 from . import kernels_tree as tree
 from .kernels import changed_in_runs, places, with_changes
 from .reduction import Edit, grouped, runs
@@ -24,7 +25,7 @@ def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def shrink_extents(mod: tvm.IRModule) -> Iterator[Edit]:
     """Loops that run once or twice, with the domains of the blocks inside."""
-    loops = [(name, place) for name, place in places(mod) if isinstance(place.node, tirx.For)]
+    loops = [(name, place) for name, place in places(mod) if isinstance(place.node, ir.For)]
     for extent in (1, 2):
         longer = [(name, p) for name, p in loops if _length(p.node) > extent]
         yield from changed_in_runs(mod, longer, partial(_running, extent=extent))
@@ -40,7 +41,7 @@ def _running(loop: Any, extent: int) -> Any:
     changes = {
         place.number: partial(_bounded, counter=loop.loop_var, extent=new)
         for place in tree.places(loop.body)
-        if isinstance(place.node, s_tir.SBlockRealize)
+        if isinstance(place.node, ir.SBlockRealize)
         and any(value.same_as(loop.loop_var) for value in place.node.iter_values)
     }
     body = tree.changed(loop.body, changes) if changes else loop.body
@@ -62,7 +63,7 @@ def _axis(axis: Any, *, extent: Any = None, kind: int | None = None) -> Any:
 
 
 def _with_block(realize: Any, **fields: Any) -> Any:
-    return s_tir.SBlockRealize(
+    return ir.SBlockRealize(
         realize.iter_values, realize.predicate, tree.with_block(realize.block, **fields)
     )
 
@@ -73,13 +74,13 @@ def _with_block(realize: Any, **fields: Any) -> Any:
 def _is_peculiar_loop(loop: Any) -> bool:
     return (
         bool(len(loop.annotations))
-        or int(loop.kind) != int(tirx.ForKind.SERIAL)
+        or int(loop.kind) != int(ir.ForKind.SERIAL)
         or loop.step is not None
     )
 
 
 def _plain_loop(loop: Any) -> Any:
-    return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, loop.body)
+    return ir.For(loop.loop_var, loop.min, loop.extent, ir.ForKind.SERIAL, loop.body)
 
 
 def _is_bounded(realize: Any) -> bool:
@@ -88,7 +89,7 @@ def _is_bounded(realize: Any) -> bool:
 
 
 def _unbounded(realize: Any) -> Any:
-    return s_tir.SBlockRealize(realize.iter_values, True, realize.block)
+    return ir.SBlockRealize(realize.iter_values, True, realize.block)
 
 
 def _reduces(realize: Any) -> bool:
@@ -111,13 +112,13 @@ def _without_field(name: str, empty: Any) -> tuple[Callable[[Any], Any], Callabl
 
 
 _PLAINER: list[tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = [
-    (tirx.For, _is_peculiar_loop, _plain_loop),
-    (s_tir.SBlockRealize, *_without_field("annotations", {})),
-    (s_tir.SBlockRealize, _is_bounded, _unbounded),
-    (s_tir.SBlockRealize, *_without_field("init", None)),
-    (s_tir.SBlockRealize, _reduces, _spatial),
-    (s_tir.SBlockRealize, *_without_field("reads", [])),
-    (s_tir.SBlockRealize, *_without_field("writes", [])),
+    (ir.For, _is_peculiar_loop, _plain_loop),
+    (ir.SBlockRealize, *_without_field("annotations", {})),
+    (ir.SBlockRealize, _is_bounded, _unbounded),
+    (ir.SBlockRealize, *_without_field("init", None)),
+    (ir.SBlockRealize, _reduces, _spatial),
+    (ir.SBlockRealize, *_without_field("reads", [])),
+    (ir.SBlockRealize, *_without_field("writes", [])),
 ]
 """What is peculiar of which kind of node, and the node without."""
 
@@ -131,7 +132,7 @@ def drop_axes(mod: tvm.IRModule) -> Iterator[Edit]:
 
     A loop's variable cannot be used inside of a block: these stay.
     """
-    blocks = [(name, p) for name, p in places(mod) if isinstance(p.node, s_tir.SBlockRealize)]
+    blocks = [(name, p) for name, p in places(mod) if isinstance(p.node, ir.SBlockRealize)]
     free = [
         (name, place.number, at)
         for name, place in blocks
@@ -170,7 +171,7 @@ def _without(realize: Any, numbers: set[int]) -> Any:
     block = tree.with_block(
         realize.block, iter_vars=[axis for at, axis in enumerate(axes) if at not in numbers]
     )
-    return s_tir.SBlockRealize(
+    return ir.SBlockRealize(
         [value for at, value in enumerate(values) if at not in numbers],
         realize.predicate,
         tree.substituted(block, mapping),
@@ -183,7 +184,7 @@ def _plain(realize: Any, numbers: set[int]) -> Any:
         for at, axis in enumerate(realize.block.iter_vars)
     ]
     block = tree.with_block(realize.block, iter_vars=axes)
-    return s_tir.SBlockRealize(realize.iter_values, realize.predicate, block)
+    return ir.SBlockRealize(realize.iter_values, realize.predicate, block)
 
 
 def _unit(axis: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import s_tir, tirx
+from tvm import tirx
 
+from ...compat import ir
 from ...generators.rewrite.nodes import with_functions
 from . import kernels_tree as tree
 from .kernels import (
@@ -69,19 +70,19 @@ def _with_bodies(
 
 def _nothing(func: tirx.PrimFunc) -> Any:
     if isinstance(func.ret_type, tvm.ir.PrimType) and str(func.ret_type.dtype) != "void":
-        return tirx.stmt.Return(tirx.const(0, func.ret_type.dtype))
+        return ir.Return(tirx.const(0, func.ret_type.dtype))
     return tree.nothing()
 
 
 def _in_a_block(body: Any) -> Any:
-    return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
+    return ir.SBlockRealize([], True, ir.SBlock([], [], [], "root", body))
 
 
 def _zeros(func: tirx.PrimFunc) -> Any:
     written = outputs(func)
     returned = _nothing(func)
     stores = [_filled(buffer) for buffer in written]
-    if isinstance(returned, tirx.stmt.Return):
+    if isinstance(returned, ir.Return):
         stores.append(returned)
     return _in_a_block(tree.sequence(stores) or returned)
 
@@ -90,9 +91,9 @@ def _filled(buffer: Any) -> Any:
     ints = [dim.ty.dtype for dim in buffer.ty.shape]
     loops = [tirx.Var(f"i{i}", dtype) for i, dtype in enumerate(ints)]
     axes = [tirx.Var(f"v{i}", dtype) for i, dtype in enumerate(ints)]
-    store = tirx.BufferStore(buffer, tirx.const(0, buffer.ty.dtype.dtype), axes)
+    store = ir.BufferStore(buffer, tirx.const(0, buffer.ty.dtype.dtype), axes)
     ones = [tvm.ir.Range.from_min_extent(axis, tirx.const(1, axis.ty.dtype)) for axis in axes]
-    block = s_tir.SBlock(
+    block = ir.SBlock(
         [
             tirx.IterVar(tvm.ir.Range(tirx.const(0, var.ty.dtype), dim), var, tirx.IterVar.DataPar)
             for var, dim in zip(axes, buffer.ty.shape, strict=True)
@@ -102,9 +103,9 @@ def _filled(buffer: Any) -> Any:
         "zeros",
         store,
     )
-    stmt = s_tir.SBlockRealize(loops, True, block)
+    stmt = ir.SBlockRealize(loops, True, block)
     for var, dim in reversed(list(zip(loops, buffer.ty.shape, strict=True))):
-        stmt = tirx.For(var, tirx.const(0, var.ty.dtype), dim, tirx.ForKind.SERIAL, stmt)
+        stmt = ir.For(var, tirx.const(0, var.ty.dtype), dim, ir.ForKind.SERIAL, stmt)
     return stmt
 
 
@@ -113,7 +114,7 @@ def outputs(func: tirx.PrimFunc) -> list[Any]:
     stored = {
         hash(place.node.buffer)
         for place in tree.places(func.body)
-        if isinstance(place.node, tirx.BufferStore)
+        if isinstance(place.node, ir.BufferStore)
     }
     buffers = [param for param in func.params if isinstance(param.ty, tirx.BufferType)]
     return [param for param in buffers if hash(param) in stored] or buffers[-1:]
@@ -124,13 +125,13 @@ _BODIES = (_nothing, lambda func: _in_a_block(_nothing(func)), _zeros)
 
 def _rank(func: tirx.PrimFunc) -> int:
     body = func.body
-    if tree.is_nothing(body) or isinstance(body, tirx.stmt.Return):
+    if tree.is_nothing(body) or isinstance(body, ir.Return):
         return 0
-    if isinstance(body, s_tir.SBlockRealize) and tree.is_nothing(body.block.body):
+    if isinstance(body, ir.SBlockRealize) and tree.is_nothing(body.block.body):
         return 1
     nodes = [place.node for place in tree.places(body)]
-    writes = [node for node in nodes if isinstance(node, tirx.BufferStore)]
-    blocks = [node for node in nodes if isinstance(node, s_tir.SBlock)]
+    writes = [node for node in nodes if isinstance(node, ir.BufferStore)]
+    blocks = [node for node in nodes if isinstance(node, ir.SBlock)]
     zeros = all(isinstance(node.value, tirx.IntImm | tirx.FloatImm) for node in writes)
     plain = not any(isinstance(node, tvm.ir.Call) for node in nodes)
     return 2 if plain and zeros and len(blocks) <= len(writes) + 1 <= len(func.params) + 1 else 3
@@ -182,7 +183,7 @@ def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
     found = [
         (name, place)
         for name, place in places(mod)
-        if isinstance(place.node, tirx.BufferStore | tirx.AssertStmt | tirx.Evaluate)
+        if isinstance(place.node, ir.BufferStore | ir.AssertStmt | ir.Evaluate)
         and not (tree.is_nothing(place.node) and _alone(place.parent))
     ]
     yield from changed_in_runs(mod, found, lambda node: None)
@@ -191,7 +192,7 @@ def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
 def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
     """Without variables: their values, or zeros, stand in their places."""
     for name, func in kernels(mod).items():
-        for run in runs([p for p in tree.places(func.body) if isinstance(p.node, tirx.Bind)]):
+        for run in runs([p for p in tree.places(func.body) if isinstance(p.node, ir.Bind)]):
             for value in (_zero_of, attrgetter("value")):
                 yield partial(_without_definitions, mod, name, func, run, value)
 
@@ -210,7 +211,7 @@ def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
 
 def _alone(parent: Any) -> bool:
     """A statement there has nothing before or after it."""
-    return parent is None or isinstance(parent, s_tir.SBlock)
+    return parent is None or isinstance(parent, ir.SBlock)
 
 
 def _loop(node: Any) -> Any:
@@ -221,22 +222,22 @@ def _block(node: Any) -> Any:
     """What a block does, at the values of its variables; what it allocates is allocated there."""
     block = node.block
     values = dict(zip((hash(i.var) for i in block.iter_vars), node.iter_values, strict=True))
-    allocations = [tirx.AllocBuffer(buffer) for buffer in block.alloc_buffers]
+    allocations = [ir.AllocBuffer(buffer) for buffer in block.alloc_buffers]
     body = tree.sequence([*allocations, block.init, block.body])
     return tree.substituted(body, values) if values else body
 
 
 def _fixed(node: Any) -> bool:
     """A block whose views of buffers are declared nowhere else."""
-    return isinstance(node, s_tir.SBlockRealize) and bool(len(node.block.match_buffers))
+    return isinstance(node, ir.SBlockRealize) and bool(len(node.block.match_buffers))
 
 
 _UNWRAPPED: Sequence[tuple[Any, Callable[[Any], Any]]] = (
-    (tirx.For, _loop),
-    (s_tir.SBlockRealize, _block),
-    (tirx.IfThenElse, attrgetter("then_case")),
-    (tirx.IfThenElse, attrgetter("else_case")),
-    ((tirx.While, tirx.AttrStmt), attrgetter("body")),
+    (ir.For, _loop),
+    (ir.SBlockRealize, _block),
+    (ir.IfThenElse, attrgetter("then_case")),
+    (ir.IfThenElse, attrgetter("else_case")),
+    ((ir.While, ir.AttrStmt), attrgetter("body")),
 )
 
 
@@ -261,12 +262,12 @@ def _without_definitions(
     return with_kernels(mod, {name: rebuilt(func, body)})
 
 
-LITERALS = (tirx.IntImm, tirx.FloatImm, tvm.ir.StringImm)
+LITERALS = (tirx.IntImm, tirx.FloatImm, ir.StringImm)
 
 
 def zero_values(mod: tvm.IRModule) -> Iterator[Edit]:
     """Zeros for stored values, then for indices: long runs first."""
-    stores = [(name, p) for name, p in places(mod) if isinstance(p.parent, tirx.BufferStore)]
+    stores = [(name, p) for name, p in places(mod) if isinstance(p.parent, ir.BufferStore)]
     values = [(name, p) for name, p in stores if p.node.same_as(p.parent.value)]
     yield from _with_zeros(mod, values)
     yield from _with_zeros(mod, [item for item in stores if item not in values])
@@ -319,8 +320,8 @@ def _constant(expr: Any) -> tree.Change:
 
 def _bounds(place: tree.Place) -> bool:
     """It is a bound of a loop or the value of a block's variable: how often, not what."""
-    return isinstance(place.parent, tirx.For | s_tir.SBlockRealize) and not (
-        isinstance(place.parent, s_tir.SBlockRealize) and place.node.same_as(place.parent.predicate)
+    return isinstance(place.parent, ir.For | ir.SBlockRealize) and not (
+        isinstance(place.parent, ir.SBlockRealize) and place.node.same_as(place.parent.predicate)
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.rewrite.nodes import references, with_functions
 from . import kernels_tree as tree
 from .kernels import kernels, rebuilt, with_kernels
@@ -55,9 +56,9 @@ def allocated(func: tirx.PrimFunc) -> list[Any]:
     """The buffers that are declared in the body, in order."""
     found: list[Any] = []
     for place in tree.places(func.body):
-        if isinstance(place.node, tirx.AllocBuffer | tirx.DeclBuffer):
+        if isinstance(place.node, ir.AllocBuffer | ir.DeclBuffer):
             found.append(place.node.buffer)
-        elif isinstance(place.node, s_tir.SBlock):
+        elif isinstance(place.node, ir.SBlock):
             found += list(place.node.alloc_buffers)
             found += [match.buffer for match in place.node.match_buffers]
     return found
@@ -68,14 +69,14 @@ def without_buffers(func: tirx.PrimFunc, gone: set[int]) -> Any:
     changes: dict[int, tree.Change] = {}
     for place in tree.places(func.body):
         node = place.node
-        if isinstance(node, tirx.BufferStore | tirx.AllocBuffer | tirx.DeclBuffer):
+        if isinstance(node, ir.BufferStore | ir.AllocBuffer | ir.DeclBuffer):
             if hash(node.buffer) in gone:
                 changes[place.number] = _dropped
-        elif isinstance(node, tvm.ir.TensorLoad) and hash(node.source) in gone:
+        elif isinstance(node, ir.TensorLoad) and hash(ir.tensor_of(node)) in gone:
             changes[place.number] = _zero
-        elif isinstance(node, s_tir.SBlock):
+        elif isinstance(node, ir.SBlock):
             changes[place.number] = partial(_block_without, gone=gone)
-        elif isinstance(node, tirx.Evaluate) and tree.variables(node.value) & gone:
+        elif isinstance(node, ir.Evaluate) and tree.variables(node.value) & gone:
             changes[place.number] = _dropped
     return tree.changed(func.body, changes)
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import tvm
 import tvm_ffi
-from tvm import s_tir, tirx
-from tvm.ir import prim
+from tvm import tirx
+
+from ...compat import ir
 
 DEEPEST = 100
 """How deep nodes are looked at; what lies deeper belongs to its node. Python's stack has an end."""
@@ -60,23 +61,23 @@ def changed(root: Any, changes: Mapping[int, Change]) -> Any:
 
 def nothing() -> Any:
     """A statement that does nothing."""
-    return tirx.Evaluate(tirx.IntImm("int32", 0))
+    return ir.Evaluate(tirx.IntImm("int32", 0))
 
 
 def is_nothing(stmt: Any) -> bool:
     """It does nothing."""
-    return isinstance(stmt, tirx.Evaluate) and isinstance(stmt.value, tirx.IntImm)
+    return isinstance(stmt, ir.Evaluate) and isinstance(stmt.value, tirx.IntImm)
 
 
 def sequence(stmts: list[Any]) -> Any:
     """The statements one after the other; None where there is none."""
     flat: list[Any] = []
     for stmt in stmts:
-        if isinstance(stmt, tirx.SeqStmt):
+        if isinstance(stmt, ir.SeqStmt):
             flat.extend(stmt.seq)
         elif stmt is not None:
             flat.append(stmt)
-    return tirx.SeqStmt(flat) if len(flat) > 1 else (flat[0] if flat else None)
+    return ir.SeqStmt(flat) if len(flat) > 1 else (flat[0] if flat else None)
 
 
 def substituted(root: Any, mapping: Mapping[int, Any]) -> Any:
@@ -104,8 +105,8 @@ def operands(expr: Any) -> Iterator[Any]:
 
 # Each kind of node: its parts, and the same node with others. Statements that are gone are None.
 
-_BINARY = (prim.BinaryOpExpr, prim.CmpExpr, prim.LogicalExpr)
-_UNARY = (prim.Not, prim.BitwiseNot)
+_BINARY = (ir.BinaryOpExpr, ir.CmpExpr, ir.LogicalExpr)
+_UNARY = (ir.Not, ir.BitwiseNot)
 
 
 def _parts(node: Any) -> list[Any]:
@@ -134,7 +135,7 @@ def _if(node: Any, parts: list[Any]) -> Any:
     condition, then, other = parts
     if then is None and other is None:
         return None
-    return tirx.IfThenElse(condition, nothing() if then is None else then, other)
+    return ir.IfThenElse(condition, nothing() if then is None else then, other)
 
 
 def _block(node: Any, parts: list[Any]) -> Any:
@@ -146,20 +147,20 @@ def _block(node: Any, parts: list[Any]) -> Any:
 
 def _realize(node: Any, parts: list[Any]) -> Any:
     *values, predicate, block = parts
-    return None if block is None else s_tir.SBlockRealize(values, predicate, block)
+    return None if block is None else ir.SBlockRealize(values, predicate, block)
 
 
 def with_loop(loop: Any, **fields: Any) -> Any:
     """The loop with other fields."""
     names = ["loop_var", "min", "extent", "kind", "body", "thread_binding", "annotations", "step"]
-    return tirx.For(**{name: fields.get(name, getattr(loop, name)) for name in names})
+    return ir.For(**{name: fields.get(name, getattr(loop, name)) for name in names})
 
 
 def with_block(block: Any, **fields: Any) -> Any:
     """The block with other fields."""
     names = ["iter_vars", "reads", "writes", "name_hint", "body", "init"]
     names += ["alloc_buffers", "match_buffers", "annotations"]
-    return s_tir.SBlock(**{name: fields.get(name, getattr(block, name)) for name in names})
+    return ir.SBlock(**{name: fields.get(name, getattr(block, name)) for name in names})
 
 
 def _needs_body(make: Callable[[Any, list[Any]], Any]) -> Callable[[Any, list[Any]], Any]:
@@ -169,38 +170,38 @@ def _needs_body(make: Callable[[Any, list[Any]], Any]) -> Callable[[Any, list[An
 _Kind: TypeAlias = tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]
 
 _KINDS: Mapping[type, _Kind] = {
-    tirx.SeqStmt: (lambda n: list(n.seq), lambda n, p: sequence(p)),
-    tirx.For: (lambda n: [n.min, n.extent, n.body], _for),
-    tirx.While: (
+    ir.SeqStmt: (lambda n: list(n.seq), lambda n, p: sequence(p)),
+    ir.For: (lambda n: [n.min, n.extent, n.body], _for),
+    ir.While: (
         lambda n: [n.condition, n.body],
-        _needs_body(lambda n, p: tirx.While(*p)),
+        _needs_body(lambda n, p: ir.While(*p)),
     ),
-    tirx.IfThenElse: (lambda n: [n.condition, n.then_case, n.else_case], _if),
-    tirx.AttrStmt: (
+    ir.IfThenElse: (lambda n: [n.condition, n.then_case, n.else_case], _if),
+    ir.AttrStmt: (
         lambda n: [n.value, n.body],
-        _needs_body(lambda n, p: tirx.AttrStmt(n.node, n.attr_key, *p)),
+        _needs_body(lambda n, p: ir.AttrStmt(n.node, n.attr_key, *p)),
     ),
-    s_tir.SBlockRealize: (lambda n: [*n.iter_values, n.predicate, n.block], _realize),
-    s_tir.SBlock: (lambda n: [n.init, n.body], _block),
-    tirx.BufferStore: (
+    ir.SBlockRealize: (lambda n: [*n.iter_values, n.predicate, n.block], _realize),
+    ir.SBlock: (lambda n: [n.init, n.body], _block),
+    ir.BufferStore: (
         lambda n: [n.value, *n.indices],
-        lambda n, p: tirx.BufferStore(n.buffer, p[0], p[1:]),
+        lambda n, p: ir.BufferStore(n.buffer, p[0], p[1:]),
     ),
-    tirx.Evaluate: (lambda n: [n.value], lambda n, p: tirx.Evaluate(*p)),
-    tirx.Bind: (lambda n: [n.value], lambda n, p: tirx.Bind(n.var, *p)),
-    tirx.DeclBuffer: (lambda n: [n.data], lambda n, p: tirx.DeclBuffer(n.buffer, data=p[0])),
-    tirx.stmt.Return: (lambda n: [n.value], lambda n, p: tirx.stmt.Return(*p)),
-    prim.Cast: (lambda n: [n.value], lambda n, p: prim.Cast(n.ty.dtype, *p)),
-    prim.Select: (
+    ir.Evaluate: (lambda n: [n.value], lambda n, p: ir.Evaluate(*p)),
+    ir.Bind: (lambda n: [n.value], lambda n, p: ir.Bind(n.var, *p)),
+    ir.DeclBuffer: (lambda n: [n.data], lambda n, p: ir.DeclBuffer(n.buffer, data=p[0])),
+    ir.Return: (lambda n: [n.value], lambda n, p: ir.Return(*p)),
+    ir.Cast: (lambda n: [n.value], lambda n, p: ir.Cast(n.ty.dtype, *p)),
+    ir.Select: (
         lambda n: [n.condition, n.true_value, n.false_value],
-        lambda n, p: prim.Select(*p),
+        lambda n, p: ir.Select(*p),
     ),
-    prim.Let: (lambda n: [n.value, n.body], lambda n, p: prim.Let(n.var, *p)),
-    prim.Broadcast: (lambda n: [n.value], lambda n, p: prim.Broadcast(*p, n.lanes)),
-    prim.Ramp: (lambda n: [n.base, n.stride], lambda n, p: prim.Ramp(*p, n.lanes)),
-    tvm.ir.TensorLoad: (
+    ir.Let: (lambda n: [n.value, n.body], lambda n, p: ir.Let(n.var, *p)),
+    ir.Broadcast: (lambda n: [n.value], lambda n, p: ir.Broadcast(*p, n.lanes)),
+    ir.Ramp: (lambda n: [n.base, n.stride], lambda n, p: ir.Ramp(*p, n.lanes)),
+    ir.TensorLoad: (
         lambda n: list(n.indices),
-        lambda n, p: tirx.BufferLoad(n.source, p),
+        lambda n, p: tirx.BufferLoad(ir.tensor_of(n), p),
     ),
     tvm.ir.Call: (
         lambda n: list(n.args),

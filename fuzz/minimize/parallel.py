@@ -7,7 +7,7 @@ import queue
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from ...oracles.structural import crash
 from ...oracles.violation import Identity, Violation, identity
 from ..findings.confirm import DEATHS, again, same

@@ -17,8 +17,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from ...compat.serialization import load_json
 from ...generators.source import SourceError, to_source
-from ...generators.tvm_api import load_json
 from ..system.scratch import scratch
 from .parallel import TICK, State
 from .search import Candidate, Search, digest, flaw_of

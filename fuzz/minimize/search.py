@@ -13,7 +13,7 @@ from itertools import islice
 
 import tvm
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from ...oracles.pass_runs import given
 from ...oracles.structural import checkers
 from .reduction import FIRST, Edit, EditId, Reduction

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...generators.tvm_api import load_json, versions
+from ...compat.release import versions
+from ...compat.serialization import load_json
 from ...oracles.composition import contract_of
 from ...oracles.inspect import bindings_of
 from ...oracles.passcall import PassCall

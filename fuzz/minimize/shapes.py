@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, sym, tirx
-from tvm.ir import GenericConst, PrimType
+from tvm import relax, tirx
+from tvm.ir import PrimType
 
+from ...compat import ir
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
 from ...oracles.inspect import relax_functions
@@ -117,7 +118,7 @@ class _Resized(Rewriter):
         self._sizes = sizes or {}
         self._symbols = symbols or {}
         self._composite = composite
-        self._analyzer = sym.Analyzer()
+        self._analyzer = ir.Analyzer()
 
     def dim(self, expr: Any) -> Any:
         if isinstance(expr, tirx.IntImm):
@@ -141,12 +142,12 @@ class _Resized(Rewriter):
             ]
         return super().call(call, args)
 
-    def constant(self, const: GenericConst) -> Any:
-        shape = [int(dim) for dim in const.value.shape]
+    def constant(self, const: ir.GenericConst) -> Any:
+        shape = [int(dim) for dim in ir.constant_data(const).shape]
         new = [self._sizes.get(dim, dim) for dim in shape]
         if new == shape:
             return const
-        data = const.value.numpy()
+        data = ir.constant_data(const).numpy()
         # The first elements along each axis; where there are too few, the last again, or zeros.
         for axis, size in enumerate(new):
             if data.shape[axis]:
@@ -155,7 +156,7 @@ class _Resized(Rewriter):
                 data = np.zeros((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype)
         data = np.ascontiguousarray(data)
         ty = relax.TensorType(new, const.ty.dtype, const.ty.vdevice)
-        return GenericConst(tvm.runtime.tensor(data), ty)
+        return ir.GenericConst(tvm.runtime.tensor(data), ty)
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         # Numbers below 2 mean many things besides dimensions.

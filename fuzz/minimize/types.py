@@ -10,8 +10,9 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst, PrimType
+from tvm.ir import PrimType
 
+from ...compat import ir
 from ...generators.ops import table
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import nodes, op_name, relax_functions
@@ -41,7 +42,7 @@ def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
         for device in named if len(named) > 1 else ():
             yield _WithoutDevices(mod, device).run
     if mod.global_infos:
-        used = _distinct(nodes(mod, relax.VDevice))
+        used = _distinct(nodes(mod, ir.VDevice))
         if not used:
             yield partial(_listing, mod, {})
         for kind, infos in mod.global_infos.items():
@@ -122,8 +123,8 @@ class _WithoutDevices(Rewriter):
         )
         return _tensor(ty, ty.shape, ty.dtype) if goes else ty
 
-    def constant(self, const: GenericConst) -> Any:
-        return GenericConst(const.value, self.type(const.ty))
+    def constant(self, const: ir.GenericConst) -> Any:
+        return ir.GenericConst(ir.constant_data(const), self.type(const.ty))
 
 
 class _Complete(Rewriter):
@@ -179,18 +180,18 @@ class _Cast(Rewriter):
         new = None if ty.dtype is None else self._dtypes.get(str(ty.dtype.dtype))
         return ty if new is None else _tensor(ty, ty.shape, PrimType(new), ty.vdevice)
 
-    def constant(self, const: GenericConst) -> Any:
+    def constant(self, const: ir.GenericConst) -> Any:
         ty = self.type(const.ty)
         if ty.same_as(const.ty):
             return const
-        data = const.value.numpy().astype(str(ty.dtype.dtype))
-        return GenericConst(tvm.runtime.tensor(data), ty)
+        data = ir.constant_data(const).numpy().astype(str(ty.dtype.dtype))
+        return ir.GenericConst(tvm.runtime.tensor(data), ty)
 
-    def dtype(self, const: GenericConst) -> Any:
-        if not isinstance(const.value, tvm_ffi.dtype):
+    def dtype(self, const: ir.GenericConst) -> Any:
+        if not isinstance(ir.constant_data(const), tvm_ffi.dtype):
             return const
-        new = self._of(const.value)
-        return const if new is const.value else GenericConst(new, const.ty)
+        new = self._of(ir.constant_data(const))
+        return const if new is ir.constant_data(const) else ir.GenericConst(new, const.ty)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         for old, new in zip(call.args, args, strict=True):

@@ -12,13 +12,13 @@ from typing import ClassVar, TypeAlias
 import tvm
 from tvm import relax
 
+from ...compat.serialization import save_json
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.choices import Choices
 from ...generators.modules import ir_modules
 from ...generators.stages import STEPS, Stage
 from ...generators.traits import Trait
-from ...generators.tvm_api import save_json
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.inspect import ops_used

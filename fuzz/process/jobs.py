@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 import tvm
 
+from ...compat.serialization import load_json, save_json
 from ...generators.stages import Stage
-from ...generators.tvm_api import load_json, save_json
 from ...oracles import check as oracle_check
 from ...oracles import composition
 from ...oracles import explain as oracle_explain

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable
 import psutil
 import tvm
 
-from ...generators.tvm_api import save_json, versions
+from ...compat.release import versions
+from ...compat.serialization import save_json
 from ...oracles import check as oracle_layer
 from ...oracles.composition import contract_of
 from ...oracles.contract import Exemption, PassContract

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...generators.tvm_api import load_json
+from ...compat.serialization import load_json
 from ...oracles.text.exhibit import alone
 from ...oracles.text.exhibit import exhibit as show
 from ...oracles.text.printed import printed

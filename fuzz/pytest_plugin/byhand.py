@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tvm
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ..campaign.campaign import CampaignConfig
 from ..campaign.runner import CampaignRunner
 from ..campaign.triage import Triage

@@ -108,7 +108,7 @@ class _OfCorpus(_Replay):
         self.entry = entry
 
     def runtest(self) -> None:
-        from ...generators.tvm_api import versions
+        from ...compat.release import versions
         from ..findings.replay import Status
 
         outcome = self.replay(self.path)
@@ -135,8 +135,8 @@ class _OfCorpus(_Replay):
 
 class _OfKnown(_Replay):
     def runtest(self) -> None:
+        from ...compat.release import versions
         from ...corpus.knowns import known
-        from ...generators.tvm_api import versions
         from ..findings.known import NO_LONGER
         from ..findings.replay import Status
         from .results import reason

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ...generators.tvm_api import TVMUnsupported, require_tvm, versions
+from ...compat.release import TVMUnsupported, require_tvm, versions
 from ..campaign.triage import Triage
 from ..findings.finding import Finding
 from ..findings.known import Choice

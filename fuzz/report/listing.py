@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rich.text import Text
 
+from ...compat.release import versions
 from ...corpus.reading import LONGEST_GENERATED, read_text
-from ...generators.tvm_api import versions
 from ...oracles.text.exhibit import Exhibit
 from .. import reproducer
 from ..findings import executable_text

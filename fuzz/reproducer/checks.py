@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ...generators.tvm_api import load_json
+from ...compat.serialization import load_json
 from ...oracles.check import ORACLES
 from ...oracles.violation import Case
 from ..findings.finding import Finding

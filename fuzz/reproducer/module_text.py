@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import tvm
 
+from ...compat.serialization import load_json
 from ...generators.source import to_source
-from ...generators.tvm_api import load_json
 from ...oracles.metamorphic.graph import Graph
 from ..system.scratch import scratch
 from .execution import run

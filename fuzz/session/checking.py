@@ -11,9 +11,9 @@ from pathlib import Path
 
 import tvm
 
+from ...compat.serialization import load_json
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ...generators.tvm_api import load_json
 from ...oracles.catalogue import catalogue
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...generators.tvm_api import versions
+from ...compat.release import versions
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
 from ..campaign.triage import Triage

@@ -22,7 +22,7 @@ from types import ModuleType
 
 import tvm
 
-from ...generators.tvm_api import load_json, save_json, upgraded_json
+from ...compat.serialization import load_json, save_json, upgraded_json
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork

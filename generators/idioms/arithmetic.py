@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tvm import relax
 
+from ...compat.ops import relax_op
 from .. import tensorir
 from ..choices import Choices
 from ..ops.operands import nonempty
@@ -17,7 +18,7 @@ from ..traits import Trait
 def reductions(c: Choices, s: Scope) -> None:
     """A reduction of a reduction."""
     x = s.tensor(c, dtype=FLOATS, ndim=(3, 2), where=nonempty, fresh_shape=(2, 3)).expr
-    op = c.pick((relax.op.sum, relax.op.mean, relax.op.max))
+    op = c.pick((relax_op.sum, relax_op.mean, relax_op.max))
     keep = c.flag(0.3)
     for axis in (c.pick((-1, 0)), 0):
         x = s.emit(op(x, [axis], keep)).expr
@@ -45,30 +46,30 @@ def fields_apart(c: Choices, s: Scope) -> None:
 def common_subexpressions(c: Choices, s: Scope) -> None:
     """The same call twice, and their sum."""
     x = s.tensor(c, dtype=FLOATS)
-    op = c.pick((relax.op.exp, *_UNARY))
+    op = c.pick((relax_op.exp, *_UNARY))
     y, z = (s.emit(op(x.expr)).expr for _ in range(2))
-    s.emit(relax.op.add(y, z))
+    s.emit(relax_op.add(y, z))
 
 
 _UNARY: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax.op.nn.relu,
-    relax.op.negative,
-    relax.op.abs,
-    relax.op.square,
-    relax.op.sigmoid,
-    relax.op.tanh,
-    relax.op.floor,
-    relax.op.ceil,
+    relax_op.nn.relu,
+    relax_op.negative,
+    relax_op.abs,
+    relax_op.square,
+    relax_op.sigmoid,
+    relax_op.tanh,
+    relax_op.floor,
+    relax_op.ceil,
 )
 """Elementwise operators of any float."""
 
 
 _BINARY: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
-    relax.op.add,
-    relax.op.multiply,
-    relax.op.subtract,
-    relax.op.maximum,
-    relax.op.minimum,
+    relax_op.add,
+    relax_op.multiply,
+    relax_op.subtract,
+    relax_op.maximum,
+    relax_op.minimum,
 )
 
 
@@ -87,7 +88,7 @@ def casts(c: Choices, s: Scope) -> None:
     """Two or three casts of integers, one after another."""
     x = s.tensor(c, dtype=("int32", "int64", "int8", "uint8")).expr
     for _ in range(2 + c.below(2)):
-        x = s.emit(relax.op.astype(x, c.pick(("int64", "int32", "int8", "uint8", "float32")))).expr
+        x = s.emit(relax_op.astype(x, c.pick(("int64", "int32", "int8", "uint8", "float32")))).expr
         if str(x.ty.dtype) == "float32":
             break  # what it holds may be too large for the next type
 
@@ -96,7 +97,7 @@ def scaled(c: Choices, s: Scope) -> None:
     """Arithmetic of one value with scalars, neutral ones among them, twice the same at times."""
     x = s.tensor(c, dtype=("float32", "float16", "float64", "int32", "int64"))
     y, z = x.expr, x.expr
-    op = c.pick((relax.op.multiply, relax.op.add, relax.op.multiply, relax.op.subtract))
+    op = c.pick((relax_op.multiply, relax_op.add, relax_op.multiply, relax_op.subtract))
     scalar = relax.const(c.pick((2, 1, 2, 0, -1)), x.dtype)
     y = s.emit(op(y, scalar)).expr
     if c.flag():
@@ -104,14 +105,14 @@ def scaled(c: Choices, s: Scope) -> None:
         y = s.emit(c.pick(_BINARY)(y, other)).expr
     if c.flag():
         z = s.emit(op(x.expr, scalar)).expr
-    s.emit(relax.op.add(y, z))
+    s.emit(relax_op.add(y, z))
 
 
 def bounded(c: Choices, s: Scope) -> None:
     """A maximum and a minimum by scalars, in either order."""
     x = s.tensor(c, dtype=("float32", "float16", "int32"))
     low, high = (relax.const(value, x.dtype) for value in c.pick(((0, 6), (-1, 1), (0, 0))))
-    first, second = (relax.op.maximum, low), (relax.op.minimum, high)
+    first, second = (relax_op.maximum, low), (relax_op.minimum, high)
     for op, bound in (second, first) if c.flag() else (first, second):
         x = s.emit(op(x.expr, bound))
 
@@ -124,30 +125,30 @@ def constant_expression(c: Choices, s: Scope) -> None:
     folded = s.emit(c.pick(_BINARY)(a, b)).expr
     kind = c.below(5)
     if kind == 1:
-        folded = s.emit(relax.op.negative(folded)).expr
+        folded = s.emit(relax_op.negative(folded)).expr
     elif kind == 2:
-        folded = s.emit(relax.op.divide(folded, s.constant(c, (), dtype, low=2, high=3).expr)).expr
+        folded = s.emit(relax_op.divide(folded, s.constant(c, (), dtype, low=2, high=3).expr)).expr
     elif kind == 3:
         folded = s.emit(c.pick(_BINARY)(folded, b)).expr
     elif kind == 4:
         # What does not fit wraps around among integers; of floats, all of it fits.
         to = ("uint8", "int64", "int8") if dtype.startswith("int") else ("float64", "float32")
-        s.emit(relax.op.astype(a, c.pick(to)))
-    s.emit(relax.op.multiply(folded, s.tensor(c, dtype=dtype, shape=(2, 3)).expr))
+        s.emit(relax_op.astype(a, c.pick(to)))
+    s.emit(relax_op.multiply(folded, s.tensor(c, dtype=dtype, shape=(2, 3)).expr))
 
 
 def elementwise_math(c: Choices, s: Scope) -> None:
     """exp, erf, tanh, softmax one after another."""
     x = s.tensor(c, dtype="float32", ndim=(2, 1, 3)).expr
-    for op in c.subset((relax.op.exp, relax.op.erf, relax.op.tanh, relax.op.nn.softmax), 0.6):
+    for op in c.subset((relax_op.exp, relax_op.erf, relax_op.tanh, relax_op.nn.softmax), 0.6):
         x = s.emit(op(x)).expr
 
 
 def reduced(c: Choices, s: Scope) -> None:
     """Normalisation by hand: x - mean(x), over sqrt(var)."""
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 3))
-    mean = s.emit(relax.op.mean(x.expr, axis=-1, keepdims=True)).expr
-    centred = s.emit(relax.op.subtract(x.expr, mean)).expr
-    var = s.emit(relax.op.variance(x.expr, axis=-1, keepdims=True)).expr
+    mean = s.emit(relax_op.mean(x.expr, axis=-1, keepdims=True)).expr
+    centred = s.emit(relax_op.subtract(x.expr, mean)).expr
+    var = s.emit(relax_op.variance(x.expr, axis=-1, keepdims=True)).expr
     if c.flag():
-        s.emit(relax.op.divide(centred, s.emit(relax.op.sqrt(var)).expr))
+        s.emit(relax_op.divide(centred, s.emit(relax_op.sqrt(var)).expr))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import tvm
 from tvm import relax
 
+from ...compat.ops import registered, relax_op
 from ..choices import Choices
 from ..ops.operands import ints, nonempty
 from ..ops.record import FLOATS
@@ -20,8 +20,8 @@ def reshapes(c: Choices, s: Scope) -> None:
     # A 0 in the new shape stands for the dim of the old one.
     x = s.tensor(c, ndim=(2, 1, 3), static=True, where=nonempty, fresh_shape=(2, 3))
     shape = ints(x.shape)
-    flat = s.emit(relax.op.reshape(x.expr, s.shape_expr(c, [int(np.prod(shape))])))
-    s.emit(relax.op.reshape(flat.expr, s.shape_expr(c, c.pick((shape, shape[::-1])))))
+    flat = s.emit(relax_op.reshape(x.expr, s.shape_expr(c, [int(np.prod(shape))])))
+    s.emit(relax_op.reshape(flat.expr, s.shape_expr(c, c.pick((shape, shape[::-1])))))
 
 
 def concat_of_transposes(c: Choices, s: Scope) -> None:
@@ -29,17 +29,17 @@ def concat_of_transposes(c: Choices, s: Scope) -> None:
     x = s.tensor(c, ndim=(2, 3), static=True)
     y = s.tensor(c, dtype=x.dtype, shape=x.shape)
     axes = list(reversed(range(x.ndim)))
-    parts = [s.emit(relax.op.permute_dims(t.expr, axes)).expr for t in (x, y)]
-    s.emit(relax.op.concat(parts, axis=c.below(x.ndim)))
+    parts = [s.emit(relax_op.permute_dims(t.expr, axes)).expr for t in (x, y)]
+    s.emit(relax_op.concat(parts, axis=c.below(x.ndim)))
 
 
 def split_and_concat(c: Choices, s: Scope) -> None:
     """split, then concat of the parts."""
     x = s.tensor(c, ndim=(2, 1), static=True, fresh_shape=(4, 2))
-    parts = s.bind(relax.op.split(x.expr, 2, axis=0))
+    parts = s.bind(relax_op.split(x.expr, 2, axis=0))
     if isinstance(parts.ty, relax.TupleType):
         fields = [s.bind(relax.TupleGetItem(parts, i)) for i in range(len(parts.ty.fields))]
-        s.emit(relax.op.concat(fields, axis=0))
+        s.emit(relax_op.concat(fields, axis=0))
 
 
 def neighbouring_slices(c: Choices, s: Scope) -> None:
@@ -54,23 +54,23 @@ def neighbouring_slices(c: Choices, s: Scope) -> None:
     size = ints(x.shape)[0]
     middle = size // 2 if c.flag() else 1
     parts = [
-        s.emit(relax.op.strided_slice(x.expr, [0], [low], [high])).expr
+        s.emit(relax_op.strided_slice(x.expr, [0], [low], [high])).expr
         for low, high in ((0, middle), (middle, size))
     ]
-    s.emit(relax.op.concat(parts, axis=0))
+    s.emit(relax_op.concat(parts, axis=0))
 
 
 def permuted_along_an_axis(c: Choices, s: Scope) -> None:
     """permute_dims, and an operator along one axis of the result."""
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 3), where=nonempty, fresh_shape=(2, 3))
-    y = s.emit(relax.op.permute_dims(x.expr, [None, [*range(1, x.ndim), 0]][c.below(2)])).expr
+    y = s.emit(relax_op.permute_dims(x.expr, [None, [*range(1, x.ndim), 0]][c.below(2)])).expr
     axis = c.pick((-1, 0, 1, -2))
     along: tuple[_Step, ...] = (
-        lambda v: relax.op.nn.softmax(v, axis),
-        lambda v: relax.op.sum(v, [axis]),
-        lambda v: relax.op.cumsum(v, axis),
-        lambda v: relax.op.max(v, [axis], True),
-        lambda v: relax.op.nn.log_softmax(v, axis),
+        lambda v: relax_op.nn.softmax(v, axis),
+        lambda v: relax_op.sum(v, [axis]),
+        lambda v: relax_op.cumsum(v, axis),
+        lambda v: relax_op.max(v, [axis], True),
+        lambda v: relax_op.nn.log_softmax(v, axis),
     )
     s.emit(c.pick(along)(y))
 
@@ -79,7 +79,7 @@ def view_and_origin(c: Choices, s: Scope) -> None:
     """A fresh value and a view of it, by an alias or a tuple sometimes, both used later."""
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 1, 3), static=True, where=nonempty, fresh_shape=(2, 3))
     y = s.emit(c.pick(_UNARY)(x.expr))
-    view = s.emit(relax.op.reshape(y.expr, [int(np.prod(ints(y.shape)))])).expr
+    view = s.emit(relax_op.reshape(y.expr, [int(np.prod(ints(y.shape)))])).expr
     kind = c.below(3)
     if kind == 1:
         view = s.emit(view).expr
@@ -115,10 +115,7 @@ def reshapes_alike(c: Choices, s: Scope) -> None:
     for _ in range(2 + c.below(2)):
         x = s.tensor(c, dtype=dtype, shape=c.pick((shape, flat, turned)))
         # relax.op.reshape would copy the node.
-        s.emit(relax.Call(_RESHAPE, [x.expr, node]))
-
-
-_RESHAPE = tvm.ir.Op.get("relax.reshape")
+        s.emit(relax.Call(registered("relax.reshape"), [x.expr, node]))
 
 
 def there_and_back(c: Choices, s: Scope) -> None:
@@ -141,20 +138,20 @@ def _inverses(x: Value, axes: list[int]) -> list[tuple[_Step, _Step]]:
     shape, dtype = ints(x.shape), x.dtype or "float32"
     back = [axes.index(axis) for axis in range(len(axes))]
     pairs: list[tuple[_Step, _Step]] = [
-        (relax.op.negative, relax.op.negative),
-        (lambda v: relax.op.permute_dims(v, axes), lambda v: relax.op.permute_dims(v, back)),
-        (relax.op.permute_dims, relax.op.permute_dims),
-        (lambda v: relax.op.expand_dims(v, 0), lambda v: relax.op.squeeze(v, [0])),
-        (lambda v: relax.op.flip(v, 0), lambda v: relax.op.flip(v, 0)),
+        (relax_op.negative, relax_op.negative),
+        (lambda v: relax_op.permute_dims(v, axes), lambda v: relax_op.permute_dims(v, back)),
+        (relax_op.permute_dims, relax_op.permute_dims),
+        (lambda v: relax_op.expand_dims(v, 0), lambda v: relax_op.squeeze(v, [0])),
+        (lambda v: relax_op.flip(v, 0), lambda v: relax_op.flip(v, 0)),
         *(
-            (lambda v, d=d: relax.op.astype(v, d), lambda v: relax.op.astype(v, dtype))
+            (lambda v, d=d: relax_op.astype(v, d), lambda v: relax_op.astype(v, dtype))
             for d in FLOATS
             if d != dtype
         ),
     ]
     if 0 not in shape:
         size = int(np.prod(shape))
-        pairs.append((lambda v: relax.op.reshape(v, (size,)), lambda v: relax.op.reshape(v, shape)))
+        pairs.append((lambda v: relax_op.reshape(v, (size,)), lambda v: relax_op.reshape(v, shape)))
     return pairs
 
 
@@ -163,23 +160,23 @@ def filled(c: Choices, s: Scope) -> None:
     x = s.tensor(c, dtype=("float32", "int32", "float16"), static=True)
     shape, dtype = s.shape_expr(c, ints(x.shape)), x.dtype or "float32"
     makers: tuple[_Step, ...] = (
-        lambda v: relax.op.zeros(shape, dtype),
-        lambda v: relax.op.ones(shape, dtype),
-        relax.op.zeros_like,
-        relax.op.ones_like,
+        lambda v: relax_op.zeros(shape, dtype),
+        lambda v: relax_op.ones(shape, dtype),
+        relax_op.zeros_like,
+        relax_op.ones_like,
     )
     a, b = (s.emit(makers[at + 2 * c.below(2)](x.expr)).expr for at in (0, 1))
     kind = c.below(3)
     if kind == 2:
-        s.emit(relax.op.where(s.emit(relax.op.greater(x.expr, a)).expr, b, a))
+        s.emit(relax_op.where(s.emit(relax_op.greater(x.expr, a)).expr, b, a))
     else:
-        s.emit(relax.op.add(x.expr, s.emit(_BINARY[kind](a, b)).expr))
+        s.emit(relax_op.add(x.expr, s.emit(_BINARY[kind](a, b)).expr))
 
 
 def layout_transforms(c: Choices, s: Scope) -> None:
     """A layout_transform and its inverse, sometimes with an operator between."""
     x = s.tensor(c, dtype=FLOATS, ndim=2, static=True).expr
-    there = s.emit(relax.op.layout_transform(x, lambda i, j: (j, i))).expr
+    there = s.emit(relax_op.layout_transform(x, lambda i, j: (j, i))).expr
     if c.flag():
-        there = s.emit(relax.op.nn.relu(there)).expr
-    s.emit(relax.op.layout_transform(there, lambda i, j: (j, i)))
+        there = s.emit(relax_op.nn.relu(there)).expr
+    s.emit(relax_op.layout_transform(there, lambda i, j: (j, i)))

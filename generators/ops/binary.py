@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope, Value
 from . import batching, undefined
@@ -63,7 +64,7 @@ ROWS = (
 def _op(row: Row) -> Op:
     return Op(
         name=row.name,
-        build=build_binary(getattr(relax.op, row.name), row.dtypes),
+        build=build_binary(getattr(relax_op, row.name), row.dtypes),
         reference=quiet(in_single(lambda args, attrs: row.reference(args[0], args[1]))),
         dtypes=row.dtypes,
         nonfinite=row.nonfinite,
@@ -79,7 +80,7 @@ def _divisor(c: Choices, s: Scope, x: Value) -> Value:
     shape = broadcast_shape(c, x.shape)
     if c.flag(0.3):
         y = s.tensor(c, dtype=x.dtype, shape=shape)
-        return s.emit(relax.op.maximum(y.expr, scalar(1, x.dtype)))
+        return s.emit(relax_op.maximum(y.expr, scalar(1, x.dtype)))
     if len(ints(shape)) < len(shape):
         shape = ()
     if x.dtype in SIGNED and c.flag(0.2):
@@ -94,7 +95,7 @@ def _division(
     *,
     nonfinite: bool = False,
 ) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=dtypes)
@@ -136,7 +137,7 @@ def _floor_mod(x: Any, y: Any) -> Any:
 
 
 def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=INTEGERS)
@@ -161,9 +162,9 @@ def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
 def _build_fma(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=FLOATS, complete=False)
     if x.shape is None or x.dtype is None:
-        return relax.op.ewise_fma(x.expr, x.expr, x.expr)
+        return relax_op.ewise_fma(x.expr, x.expr, x.expr)
     y, z = (s.tensor(c, dtype=x.dtype, shape=x.shape) for _ in range(2))
-    return relax.op.ewise_fma(x.expr, y.expr, z.expr)
+    return relax_op.ewise_fma(x.expr, y.expr, z.expr)
 
 
 def _fma(args: Sequence[Any], attrs: Any) -> Any:

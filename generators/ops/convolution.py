@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
@@ -111,7 +112,7 @@ def _form(c: Choices, values: list[int]) -> int | list[int]:
 
 def _conv(n: int) -> Op:
     name = f"nn.conv{n}d"
-    call = getattr(relax.op.nn, f"conv{n}d")
+    call = getattr(relax_op.nn, f"conv{n}d")
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:
@@ -198,7 +199,7 @@ def _grouped(x: Any, axis: int, groups: int) -> Any:
 
 def _transpose(n: int) -> Op:
     name = f"nn.conv{n}d_transpose"
-    call = getattr(relax.op.nn, f"conv{n}d_transpose")
+    call = getattr(relax_op.nn, f"conv{n}d_transpose")
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:

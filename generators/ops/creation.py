@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching
@@ -23,7 +24,7 @@ def _dtype(attrs: Any, default: Any = None) -> Any:
 
 
 def _filled(name: str, value: int) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         return call(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3, 0)))), c.pick(ALL))
@@ -38,7 +39,7 @@ def _filled(name: str, value: int) -> Op:
 
 
 def _filled_like(name: str, value: int) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=ALL, complete=False)
@@ -70,7 +71,7 @@ def _fill_dtype(c: Choices) -> str | None:
 
 def _build_full(c: Choices, s: Scope) -> relax.Expr:
     value = _fill_value(c, s, c.pick(NUMBERS))
-    return relax.op.full(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3, 0)))), value, _fill_dtype(c))
+    return relax_op.full(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3, 0)))), value, _fill_dtype(c))
 
 
 def _full(args: Sequence[Any], attrs: Any) -> Any:
@@ -81,7 +82,7 @@ def _full(args: Sequence[Any], attrs: Any) -> Any:
 def _build_full_like(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL)
     assert x.dtype is not None
-    return relax.op.full_like(x.expr, _fill_value(c, s, x.dtype), _fill_dtype(c))
+    return relax_op.full_like(x.expr, _fill_value(c, s, x.dtype), _fill_dtype(c))
 
 
 def _full_like(args: Sequence[Any], attrs: Any) -> Any:
@@ -93,12 +94,12 @@ def _build_arange(c: Choices, s: Scope) -> relax.Expr:
     start, step, count = c.pick((0, 1, -2)), c.pick((1, 2, 3)), c.pick((3, 4, 1, 5))
     end = start + step * count - c.below(step)
     # No negative steps: TVM infers more elements for them than there are.
-    return relax.op.arange(start, end, step, c.pick(RANGES))
+    return relax_op.arange(start, end, step, c.pick(RANGES))
 
 
 def _build_eye(c: Choices, s: Scope) -> relax.Expr:
     n, m = c.pick((2, 3, 1)), c.pick((None, 2, 4))
-    return relax.op.eye(n, m, c.pick((0, 1, -1)), c.pick(NUMBERS))
+    return relax_op.eye(n, m, c.pick((0, 1, -1)), c.pick(NUMBERS))
 
 
 def _eye(args: Sequence[Any], attrs: Any) -> Any:
@@ -108,7 +109,7 @@ def _eye(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_eye_like(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=NUMBERS, ndim=2)
-    return relax.op.eye_like(x.expr, c.pick((0, 1, -1)), c.pick(NUMBERS) if c.flag(0.3) else None)
+    return relax_op.eye_like(x.expr, c.pick((0, 1, -1)), c.pick(NUMBERS) if c.flag(0.3) else None)
 
 
 def _eye_like(args: Sequence[Any], attrs: Any) -> Any:
@@ -117,7 +118,7 @@ def _eye_like(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _triangle(name: str, reference: Callable[..., Any]) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=(*ALL, *BRAIN), ndim=(2, 3, 4))
@@ -132,7 +133,7 @@ def _triangle(name: str, reference: Callable[..., Any]) -> Op:
 
 
 def _build_hamming_window(c: Choices, s: Scope) -> relax.Expr:
-    return relax.op.hamming_window(c.pick((4, 3, 8)), c.flag(), 0.54, 0.46, c.pick(FLOATS))
+    return relax_op.hamming_window(c.pick((4, 3, 8)), c.flag(), 0.54, 0.46, c.pick(FLOATS))
 
 
 def _hamming_window(args: Sequence[Any], attrs: Any) -> Any:
@@ -149,7 +150,7 @@ def _build_one_hot(c: Choices, s: Scope) -> relax.Expr:
     depth = c.pick((4, 3, 5))
     indices = s.constant(c, shape, c.pick(("int64", "int32")), low=0, high=depth - 1)
     on, off = c.pick(((1.0, 0.0), (1, 0), (5, -1)))
-    return relax.op.one_hot(indices.expr, on, off, depth, c.pick((-1, *range(ndim + 1))))
+    return relax_op.one_hot(indices.expr, on, off, depth, c.pick((-1, *range(ndim + 1))))
 
 
 def _one_hot(args: Sequence[Any], attrs: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tvm
 from tvm import relax
 
+from ...compat import ir
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
@@ -14,14 +16,14 @@ __all__ = ["OPS"]
 
 
 def _build_hint(c: Choices, s: Scope) -> relax.Expr:
-    return relax.op.hint_on_device(s.tensor(c, dtype=ALL).expr, tvm.cpu(c.below(2)), "global")
+    return relax_op.hint_on_device(s.tensor(c, dtype=ALL).expr, tvm.cpu(c.below(2)), "global")
 
 
 def _build_to_vdevice(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL)
     if not s.module.vdevices:
-        s.module.vdevices.append(relax.VDevice("llvm", 0, "global"))
-    return relax.op.to_vdevice(x.expr, c.pick(s.module.vdevices))
+        s.module.vdevices.append(ir.VDevice("llvm", 0, "global"))
+    return relax_op.to_vdevice(x.expr, c.pick(s.module.vdevices))
 
 
 OPS = (

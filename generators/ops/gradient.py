@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat import ir
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope, Value, value_of
 from .convolution import from_layout, windows
@@ -16,7 +18,7 @@ from .record import FLOATS, Op
 
 __all__ = ["OPS"]
 
-grad = relax.op.grad
+grad = relax_op.grad
 
 
 def _gradient_of(c: Choices, s: Scope, forward: relax.Expr) -> relax.Expr:
@@ -63,7 +65,7 @@ def _pool(kind: str) -> Op:
             "count_include_pad": c.flag(0.3),
             "layout": layout,
         }
-        forward = getattr(relax.op.nn, f"{kind}_pool2d")(x.expr, **window)
+        forward = getattr(relax_op.nn, f"{kind}_pool2d")(x.expr, **window)
         return getattr(grad, f"{kind}_pool2d_backward")(
             _gradient_of(c, s, forward), x.expr, **window
         )
@@ -127,10 +129,10 @@ def _build_nll_loss(c: Choices, s: Scope) -> relax.Expr:
     if reduction == "mean":
         # The mean is over the sum of the weights, which must not be 0.
         weights = None
-        if (targets.expr.value.numpy() == ignore).all():
+        if (ir.constant_data(targets.expr).numpy() == ignore).all():
             reduction = "sum"
     options = weights, reduction, ignore
-    upper = _gradient_of(c, s, relax.op.nn.nll_loss(x.expr, targets.expr, *options))
+    upper = _gradient_of(c, s, relax_op.nn.nll_loss(x.expr, targets.expr, *options))
     return grad.nll_loss_backward(upper, x.expr, targets.expr, *options)
 
 
@@ -165,7 +167,7 @@ def _build_take(c: Choices, s: Scope) -> relax.Expr:
     along = None if x.ndim == 1 and c.flag(0.3) else axis
     if along is not None and c.flag(0.2):
         along -= x.ndim
-    upper = _gradient_of(c, s, relax.op.take(x.expr, indices, axis))
+    upper = _gradient_of(c, s, relax_op.take(x.expr, indices, axis))
     return grad.take_backward(upper, x.expr, indices, along)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
@@ -20,18 +21,18 @@ __all__ = ["OPS"]
 
 def _build_print(c: Choices, s: Scope) -> relax.Expr:
     values = [s.tensor(c, dtype=ALL, complete=False).expr for _ in range(c.pick((1, 2)))]
-    return relax.op.print(*values, format=c.pick(("", " ".join("{}" for _ in values))))
+    return relax_op.print(*values, format=c.pick(("", " ".join("{}" for _ in values))))
 
 
 def _build_assert(c: Choices, s: Scope) -> relax.Expr:
     """Of a condition that holds: a constant, or a tensor that equals itself."""
     if c.flag():
         x = s.tensor(c, dtype=("int32", "int64"), shape=())
-        condition = s.emit(relax.op.equal(x.expr, x.expr)).expr
+        condition = s.emit(relax_op.equal(x.expr, x.expr)).expr
     else:
         condition = relax.const(True, "bool")
     values = [s.tensor(c, dtype=ALL).expr] if c.flag(0.4) else []
-    return relax.op.assert_op(condition, values, format="got {}" if values else "")
+    return relax_op.assert_op(condition, values, format="got {}" if values else "")
 
 
 def _assert(args: Sequence[Any], attrs: Any) -> tuple[()]:
@@ -43,7 +44,7 @@ def _assert(args: Sequence[Any], attrs: Any) -> tuple[()]:
 OPS = (
     Op(
         name="null_value",
-        build=lambda c, s: relax.op.null_value(),
+        build=lambda c, s: relax_op.null_value(),
         reference=lambda args, attrs: None,
         dtypes=ALL,
         legalizes=False,

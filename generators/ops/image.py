@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching
@@ -18,7 +19,7 @@ from .record import FLOATS, WIDE, Op, Tolerance
 
 __all__ = ["OPS"]
 
-image = relax.op.image
+image = relax_op.image
 
 Taps = list[tuple[Any, Any]]
 """Along one axis: which elements are read, and their weights."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
@@ -50,7 +51,7 @@ def _build_take(c: Choices, s: Scope) -> relax.Expr:
         low, high = (0, high) if mode == "fast" else (0, high + 2)
         shape = _static_shape(c, s, c.pick((1, 2, 0)))
         indices = s.constant(c, shape, c.pick(INDICES), low=low, high=high).expr
-    return relax.op.take(x.expr, indices, None if x.ndim == 1 and c.flag(0.3) else axis, mode)
+    return relax_op.take(x.expr, indices, None if x.ndim == 1 and c.flag(0.3) else axis, mode)
 
 
 def _take(args: Sequence[Any], attrs: Any) -> Any:
@@ -95,7 +96,7 @@ def _build_strided_slice(c: Choices, s: Scope) -> relax.Expr:
     begin, end, strides = map(list, zip(*bounds, strict=True)) if bounds else ([], [], [])
     plain = all(stride == 1 for stride in strides) and c.flag()
     inside = all(0 <= b < e <= size for b, e, size in within) and c.flag()
-    return relax.op.strided_slice(
+    return relax_op.strided_slice(
         x.expr, axes, begin, end, None if plain else strides, assume_inbound=inside
     )
 
@@ -119,7 +120,7 @@ def _build_dynamic_strided_slice(c: Choices, s: Scope) -> relax.Expr:
     assert x.shape is not None
     # None is empty: TVM computes negative sizes for begin > end.
     bounds = [c.pick(((0, 1, 1), (0, 9, 2), (0, 9, 1), (-1, -9, -1))) for _ in x.shape]
-    return relax.op.dynamic_strided_slice(
+    return relax_op.dynamic_strided_slice(
         x.expr, *(_const(part) for part in zip(*bounds, strict=True))
     )
 
@@ -137,7 +138,7 @@ def _build_slice_scatter(c: Choices, s: Scope) -> relax.Expr:
     end = shape[axis] - c.below(shape[axis] - start)
     shape[axis] = len(range(start, end, step))
     src = s.tensor(c, dtype=x.dtype, shape=shape)
-    return relax.op.slice_scatter(x.expr, src.expr, start, end, step, axis)
+    return relax_op.slice_scatter(x.expr, src.expr, start, end, step, axis)
 
 
 def _slice_scatter(args: Sequence[Any], attrs: Any) -> Any:
@@ -159,7 +160,7 @@ def _build_gather_elements(c: Choices, s: Scope) -> relax.Expr:
     high = shape[axis] - 1
     shape[axis] = c.pick((shape[axis], 1, 3))
     indices = s.constant(c, shape, c.pick(INDICES), low=0, high=high)
-    return relax.op.gather_elements(x.expr, indices.expr, axis)
+    return relax_op.gather_elements(x.expr, indices.expr, axis)
 
 
 def _grid(indices: Any, axis: int) -> tuple[Any, ...]:
@@ -183,7 +184,7 @@ def _build_gather_nd(c: Choices, s: Scope) -> relax.Expr:
     bounds = shape[batch : batch + depth]
     rows = [[c.below(bound) for bound in bounds] for _ in range(count)]
     values = np.broadcast_to(np.asarray(rows), (*shape[:batch], count, depth))
-    return relax.op.gather_nd(x.expr, _const(values), batch)
+    return relax_op.gather_nd(x.expr, _const(values), batch)
 
 
 def _gather_nd(args: Sequence[Any], attrs: Any) -> Any:
@@ -206,7 +207,7 @@ def _build_index_tensor(c: Choices, s: Scope) -> relax.Expr:
         ):
             part = first
         indices.append(s.constant(c, part, c.pick(INDICES), low=0, high=size - 1).expr)
-    return relax.op.index_tensor(x.expr, indices)
+    return relax_op.index_tensor(x.expr, indices)
 
 
 # Scatter
@@ -242,7 +243,7 @@ def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
     else:
         indices = _const(_distinct(c, shape, axis, size))
     updates = s.tensor(c, dtype=x.dtype, shape=shape)
-    return relax.op.scatter_elements(x.expr, indices, updates.expr, axis, reduction)
+    return relax_op.scatter_elements(x.expr, indices, updates.expr, axis, reduction)
 
 
 def _scattered(x: Any, where: tuple[Any, ...], updates: Any, reduction: str) -> Any:
@@ -271,7 +272,7 @@ def _build_scatter_nd(c: Choices, s: Scope) -> relax.Expr:
     others = [[c.below(size) for size in shape[1:depth]] for _ in range(count)]
     indices = np.concatenate([indices, np.reshape(others, (count, depth - 1))], 1).astype("int64")
     updates = s.tensor(c, dtype=x.dtype, shape=(count, *shape[depth:]))
-    return relax.op.scatter_nd(x.expr, _const(indices), updates.expr, c.pick(tuple(_REDUCTIONS)))
+    return relax_op.scatter_nd(x.expr, _const(indices), updates.expr, c.pick(tuple(_REDUCTIONS)))
 
 
 def _scatter_nd(args: Sequence[Any], attrs: Any) -> Any:
@@ -288,7 +289,7 @@ def _build_index_put(c: Choices, s: Scope) -> relax.Expr:
     others = [[c.below(size) for _ in range(count)] for size in shape[1:]]
     values = s.tensor(c, dtype=x.dtype, shape=(count,))
     indices = tuple(_const(part) for part in (first, *others))
-    return relax.op.index_put(x.expr, indices, values.expr, accumulate)
+    return relax_op.index_put(x.expr, indices, values.expr, accumulate)
 
 
 def _index_put(args: Sequence[Any], attrs: Any) -> Any:
@@ -305,7 +306,7 @@ def _build_where(c: Choices, s: Scope) -> relax.Expr:
     y = s.tensor(c, dtype=x.dtype, shape=_narrower(c, x))
     condition = s.tensor(c, dtype="bool", shape=_narrower(c, x))
     x, y = (y, x) if c.flag(0.25) else (x, y)
-    return relax.op.where(condition.expr, x.expr, y.expr)
+    return relax_op.where(condition.expr, x.expr, y.expr)
 
 
 def _narrower(c: Choices, x: Value) -> tuple[Dim, ...]:
@@ -322,7 +323,7 @@ def _build_reverse_sequence(c: Choices, s: Scope) -> relax.Expr:
     shape = ints(x.shape)
     batch, seq = c.pick(((0, 1), (1, 0)))
     lengths = s.constant(c, (shape[batch],), c.pick(INDICES), low=1, high=shape[seq])
-    return relax.op.reverse_sequence(x.expr, lengths.expr, seq, batch)
+    return relax_op.reverse_sequence(x.expr, lengths.expr, seq, batch)
 
 
 def _reverse_sequence(args: Sequence[Any], attrs: Any) -> Any:

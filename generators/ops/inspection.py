@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tvm
 from tvm import relax
 
+from ...compat.ops import registered
 from ..choices import Choices
 from ..scope import Scope
 from .record import ALL, Op
@@ -20,10 +20,11 @@ CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}
 
 def _field(name: str, reference: Callable[[Any], int]) -> Op:
     """A field of the descriptor; a tensor's rank, shape and dtype need not be known."""
-    op = tvm.ir.Op.get(f"relax.inspect.{name}")
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        return relax.Call(op, [s.tensor(c, dtype=ALL, complete=False).expr])
+        return relax.Call(
+            registered(f"relax.inspect.{name}"), [s.tensor(c, dtype=ALL, complete=False).expr]
+        )
 
     return Op(
         name=f"inspect.{name}",
@@ -36,11 +37,12 @@ def _field(name: str, reference: Callable[[Any], int]) -> Op:
 
 def _along(name: str, reference: Callable[[Any, int], int]) -> Op:
     """A number of one axis, which must not be negative."""
-    op = tvm.ir.Op.get(f"relax.inspect.{name}")
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3, 4))
-        return relax.Call(op, [x.expr, relax.prim_value(c.below(x.ndim))])
+        return relax.Call(
+            registered(f"relax.inspect.{name}"), [x.expr, relax.prim_value(c.below(x.ndim))]
+        )
 
     def evaluate(args: Sequence[Any], attrs: Any) -> int:
         x, axis = args

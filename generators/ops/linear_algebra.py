@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
@@ -27,8 +28,8 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
     if x.shape is None:
         # Nothing is known that another operand could fit, but x times x transposed works.
         if x.ndim >= 2:
-            turned = s.emit(relax.op.permute_dims(x.expr, _swapped(x.ndim)))
-            return relax.op.matmul(x.expr, turned.expr, out_dtype)
+            turned = s.emit(relax_op.permute_dims(x.expr, _swapped(x.ndim)))
+            return relax_op.matmul(x.expr, turned.expr, out_dtype)
         x = s.tensor(c, dtype=DTYPES, ndim=(2, 3, 4, 1))
         out_dtype = _out_dtype(c, x)
     assert x.shape is not None
@@ -42,7 +43,7 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
             (1, k, *columns),
         )
     )
-    return relax.op.matmul(x.expr, s.tensor(c, dtype=x.dtype, shape=shape).expr, out_dtype)
+    return relax_op.matmul(x.expr, s.tensor(c, dtype=x.dtype, shape=shape).expr, out_dtype)
 
 
 def _swapped(ndim: int) -> list[int]:
@@ -81,7 +82,7 @@ def _build_einsum(c: Choices, s: Scope) -> relax.Expr:
     # A sum over nothing is left unwritten by TVM's TensorIR, hence no zeros.
     dims = dict(zip(letters, positive(s.shape(c, len(letters), static=True)), strict=True))
     tensors = [s.tensor(c, dtype=dtype, shape=[dims[i] for i in one]).expr for one in operands]
-    return relax.op.einsum(tensors, subscripts)
+    return relax_op.einsum(tensors, subscripts)
 
 
 def _einsum(args: Sequence[Any], attrs: Any) -> Any:
@@ -91,7 +92,7 @@ def _einsum(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_outer(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=DTYPES, ndim=1)
-    return relax.op.outer(x.expr, s.tensor(c, dtype=x.dtype, ndim=1).expr)
+    return relax_op.outer(x.expr, s.tensor(c, dtype=x.dtype, ndim=1).expr)
 
 
 OPS = (

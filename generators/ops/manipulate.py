@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, tirx
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
@@ -56,20 +57,20 @@ def _reshaped(c: Choices, shape: Sequence[Dim]) -> list[Dim]:
 def _build_reshape(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, complete=not c.flag(0.15))
     if x.shape is None:
-        return relax.op.reshape(x.expr, s.bind(relax.op.shape_of(x.expr)))
+        return relax_op.reshape(x.expr, s.bind(relax_op.shape_of(x.expr)))
     dims = _reshaped(c, x.shape)
     if -1 in ints(dims):
-        return relax.op.reshape(x.expr, dims)
-    return relax.op.reshape(x.expr, s.shape_expr(c, dims))
+        return relax_op.reshape(x.expr, dims)
+    return relax_op.reshape(x.expr, s.shape_expr(c, dims))
 
 
 def _build_permute_dims(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, complete=False)
     if x.ndim < 1 or c.flag(0.4):
-        return relax.op.permute_dims(x.expr)
+        return relax_op.permute_dims(x.expr)
     left = list(range(x.ndim))
     axes = [left.pop(c.below(len(left))) for _ in range(x.ndim)]
-    return relax.op.permute_dims(x.expr, [a - x.ndim if c.flag(0.1) else a for a in axes])
+    return relax_op.permute_dims(x.expr, [a - x.ndim if c.flag(0.1) else a for a in axes])
 
 
 def _permute_dims(args: Sequence[Any], attrs: Any) -> Any:
@@ -89,7 +90,7 @@ def _build_concat(c: Choices, s: Scope) -> relax.Expr:
         parts.append(s.tensor(c, dtype=x.dtype, shape=shape).expr)
     if c.flag(0.2):
         parts.reverse()
-    return relax.op.concat(parts, None if x.ndim == 1 and c.flag(0.2) else axis)
+    return relax_op.concat(parts, None if x.ndim == 1 and c.flag(0.2) else axis)
 
 
 def _concat(args: Sequence[Any], attrs: Any) -> Any:
@@ -106,10 +107,10 @@ def _build_split(c: Choices, s: Scope) -> relax.Expr:
     if size >= 2 and c.flag(0.5):
         # No empty part: TVM's legalization takes equal cuts for unsorted ones.
         cuts = sorted({1 + c.below(size - 1) for _ in range(1 + c.below(2))})
-        return relax.op.split(x.expr, cuts, axis)
+        return relax_op.split(x.expr, cuts, axis)
     # "Last section will be smaller", but TVM infers a negative size where one before it is cut.
     sections = [n for n in (2, 3, 4, 1) if -(-size // n) * (n - 1) <= size]
-    return relax.op.split(x.expr, c.pick(sections), axis)
+    return relax_op.split(x.expr, c.pick(sections), axis)
 
 
 def _has_static_dim(x: Value) -> bool:
@@ -135,11 +136,11 @@ def _build_squeeze(c: Choices, s: Scope) -> relax.Expr:
     fresh[c.below(len(fresh))] = 1
     x = s.tensor(c, dtype=ALL, where=lambda x: bool(_units(x)), fresh_shape=fresh)
     if x.static and c.flag(0.3):
-        return relax.op.squeeze(x.expr)
+        return relax_op.squeeze(x.expr)
     units = _units(x)
     axes = [axis for axis in units if c.flag()] or units[:1]
     axes = [axis - x.ndim if c.flag(0.2) else axis for axis in axes]
-    return relax.op.squeeze(x.expr, axes[0] if len(axes) == 1 and c.flag() else axes)
+    return relax_op.squeeze(x.expr, axes[0] if len(axes) == 1 and c.flag() else axes)
 
 
 def _squeeze(args: Sequence[Any], attrs: Any) -> Any:
@@ -153,14 +154,14 @@ def _build_expand_dims(c: Choices, s: Scope) -> relax.Expr:
     axes = some_axes(c, x.ndim + count)[:count]
     if len(axes) < count:
         axes = list(range(count))
-    return relax.op.expand_dims(x.expr, axes[0] if count == 1 else axes)
+    return relax_op.expand_dims(x.expr, axes[0] if count == 1 else axes)
 
 
 def _build_broadcast_to(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 0, 3))
     assert x.shape is not None
     shape = [c.pick((3, 2, 1)) if isinstance(dim, int) and dim == 1 else dim for dim in x.shape]
-    return relax.op.broadcast_to(x.expr, s.shape_expr(c, (*s.shape(c, c.pick((1, 0, 2))), *shape)))
+    return relax_op.broadcast_to(x.expr, s.shape_expr(c, (*s.shape(c, c.pick((1, 0, 2))), *shape)))
 
 
 def _build_collapse_sum(c: Choices, s: Scope) -> tuple[relax.Expr, str, list[Dim]]:
@@ -172,12 +173,12 @@ def _build_collapse_sum(c: Choices, s: Scope) -> tuple[relax.Expr, str, list[Dim
 
 def _build_collapse_sum_to(c: Choices, s: Scope) -> relax.Expr:
     x, _, shape = _build_collapse_sum(c, s)
-    return relax.op.collapse_sum_to(x, s.shape_expr(c, shape))
+    return relax_op.collapse_sum_to(x, s.shape_expr(c, shape))
 
 
 def _build_collapse_sum_like(c: Choices, s: Scope) -> relax.Expr:
     x, dtype, shape = _build_collapse_sum(c, s)
-    return relax.op.collapse_sum_like(x, s.tensor(c, dtype=dtype, shape=shape).expr)
+    return relax_op.collapse_sum_like(x, s.tensor(c, dtype=dtype, shape=shape).expr)
 
 
 def _collapse_sum(args: Sequence[Any], attrs: Any) -> Any:
@@ -191,13 +192,13 @@ def _collapse_sum(args: Sequence[Any], attrs: Any) -> Any:
 def _build_tile(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3))
     repeats = [c.pick((2, 1, 3)) for _ in range(c.pick((x.ndim, 1, x.ndim + 1)))]
-    return relax.op.tile(x.expr, repeats[0] if len(repeats) == 1 and c.flag() else repeats)
+    return relax_op.tile(x.expr, repeats[0] if len(repeats) == 1 and c.flag() else repeats)
 
 
 def _build_repeat(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3))
     axis = None if c.flag(0.25) else one_axis(c, x.ndim)
-    return relax.op.repeat(x.expr, c.pick((2, 1, 3)), axis)
+    return relax_op.repeat(x.expr, c.pick((2, 1, 3)), axis)
 
 
 def _repeat(args: Sequence[Any], attrs: Any) -> Any:
@@ -207,20 +208,20 @@ def _repeat(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_flip(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3, 4))
-    return relax.op.flip(x.expr, one_axis(c, x.ndim))
+    return relax_op.flip(x.expr, one_axis(c, x.ndim))
 
 
 def _build_stack(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3, 0))
     parts = [x.expr]
     parts += [s.tensor(c, dtype=x.dtype, shape=x.shape).expr for _ in range(c.pick((1, 2, 0)))]
-    return relax.op.stack(parts, one_axis(c, x.ndim + 1))
+    return relax_op.stack(parts, one_axis(c, x.ndim + 1))
 
 
 def _build_meshgrid(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=1)
     others = [s.tensor(c, dtype=x.dtype, ndim=1).expr for _ in range(1 + c.below(2))]
-    return relax.op.meshgrid([x.expr, *others], c.pick(("ij", "ij", "xy")))
+    return relax_op.meshgrid([x.expr, *others], c.pick(("ij", "ij", "xy")))
 
 
 def _meshgrid(args: Sequence[Any], attrs: Any) -> Any:
@@ -239,11 +240,11 @@ def _build_layout_transform(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, NUMBERS, (2, 3, 4), static=True)
     transpose, pack = _MAPS[x.ndim]
     if not c.flag():
-        return relax.op.layout_transform(x.expr, transpose)
+        return relax_op.layout_transform(x.expr, transpose)
     # Half of a pair is padded.
     odd = ints(x.shape)[0] % 2 == 1
     value = relax.prim_value(tirx.const(c.pick((0, 1)), x.dtype)) if odd else None
-    return relax.op.layout_transform(x.expr, pack, value)
+    return relax_op.layout_transform(x.expr, pack, value)
 
 
 def _layout_transform(args: Sequence[Any], attrs: Any) -> Any:
@@ -277,7 +278,7 @@ OPS = (
     ),
     moving(
         "flatten",
-        lambda c, s: relax.op.flatten(s.tensor(c, dtype=ALL, complete=False).expr),
+        lambda c, s: relax_op.flatten(s.tensor(c, dtype=ALL, complete=False).expr),
         lambda args, attrs: args[0].reshape(-1),
         batching=batching.reshape,
     ),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tvm import relax, tirx
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
@@ -18,7 +19,7 @@ from .unary import erf
 
 __all__ = ["OPS"]
 
-nn = relax.op.nn
+nn = relax_op.nn
 
 NARROW = ("float32", "float16")
 """Layer, group and instance norm are documented by their error message for these two only."""

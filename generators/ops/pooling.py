@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from . import batching, undefined
@@ -35,7 +36,7 @@ def _operand(c: Choices, s: Scope, n: int, layout: str, dtypes: tuple[str, ...])
 
 
 def _pool(n: int, kind: str) -> Op:
-    call = getattr(relax.op.nn, f"{kind}_pool{n}d")
+    call = getattr(relax_op.nn, f"{kind}_pool{n}d")
     dtypes = MAX_DTYPES if kind == "max" else FLOATS
     letters = SPATIAL[n]
 
@@ -132,7 +133,7 @@ def _out_size(
 
 
 def _adaptive(n: int) -> Op:
-    call = getattr(relax.op.nn, f"adaptive_avg_pool{n}d")
+    call = getattr(relax_op.nn, f"adaptive_avg_pool{n}d")
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from .operands import ints, nonempty_tensor
@@ -34,7 +35,7 @@ def _build_quantize(c: Choices, s: Scope) -> relax.Expr:
     axis = c.pick((-1, 0, 1))
     to = c.pick(QUANTIZED)
     scale, zero = _parameters(c, s, ints(x.shape), axis, to)
-    return relax.op.quantize(x.expr, scale, zero, axis, to)
+    return relax_op.quantize(x.expr, scale, zero, axis, to)
 
 
 def _quantize(args: Sequence[Any], attrs: Any) -> Any:
@@ -56,7 +57,7 @@ def _build_dequantize(c: Choices, s: Scope) -> relax.Expr:
     assert x.dtype is not None
     axis = c.pick((-1, 0, 1))
     scale, zero = _parameters(c, s, ints(x.shape), axis, x.dtype)
-    return relax.op.dequantize(x.expr, scale, zero, axis, c.pick(("float32", "float16")))
+    return relax_op.dequantize(x.expr, scale, zero, axis, c.pick(("float32", "float16")))
 
 
 def _dequantize(args: Sequence[Any], attrs: Any) -> Any:

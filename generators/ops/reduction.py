@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching, undefined
@@ -43,7 +44,7 @@ def _reduce(
         nonfinite: a NaN is never passed over, and infinities have one sum in every order.
         rule: for which operands it is undefined.
     """
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         if of_nothing:
@@ -85,7 +86,7 @@ def _wrapping(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = nonempty_tensor(c, s, NUMBERS)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import tvm
 from tvm import relax
 
+from ...compat.ops import registered, relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching
@@ -40,19 +40,17 @@ def _identity(
 
 
 def _build_shape_to_tensor(c: Choices, s: Scope) -> relax.Expr:
-    return relax.op.shape_to_tensor(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3)))))
+    return relax_op.shape_to_tensor(s.shape_expr(c, s.shape(c, c.pick((2, 1, 3)))))
 
 
 def _build_tensor_to_shape(c: Choices, s: Scope) -> relax.Expr:
     size = c.pick((2, 1, 3))
     if c.flag():
-        return relax.op.tensor_to_shape(s.constant(c, (size,), "int64", low=1, high=3).expr)
-    return relax.op.tensor_to_shape(s.tensor(c, dtype="int64", shape=(size,)).expr)
+        return relax_op.tensor_to_shape(s.constant(c, (size,), "int64", low=1, high=3).expr)
+    return relax_op.tensor_to_shape(s.tensor(c, dtype="int64", shape=(size,)).expr)
 
 
 WIDTH = {"float32": 4, "int32": 4, "float16": 2, "int8": 1, "uint8": 1, "int64": 8, "float64": 8}
-
-VIEW = tvm.ir.Op.get("relax.memory.view")
 
 
 def _build_view(c: Choices, s: Scope) -> relax.Expr:
@@ -67,7 +65,9 @@ def _build_view(c: Choices, s: Scope) -> relax.Expr:
     if kind == 2 and shape[0] > 1:
         offset = relax.prim_value(size // shape[0] * WIDTH[x.dtype])
         target = (shape[0] - 1, *shape[1:])
-    return relax.Call(VIEW, [x.expr, s.shape_expr(c, target), relax.Tuple([]), offset])
+    return relax.Call(
+        registered("relax.memory.view"), [x.expr, s.shape_expr(c, target), relax.Tuple([]), offset]
+    )
 
 
 def _view(args: Sequence[Any], attrs: Any) -> Any:
@@ -83,7 +83,7 @@ def _view(args: Sequence[Any], attrs: Any) -> Any:
 def _checkpoint(name: str, call: Callable[[relax.Expr], relax.Expr]) -> Op:
     def build(c: Choices, s: Scope) -> relax.Expr:
         # The operand must be a variable, and must stay one: passes put constants for others.
-        return call(s.emit(relax.op.negative(s.tensor(c, dtype=FLOATS).expr)).expr)
+        return call(s.emit(relax_op.negative(s.tensor(c, dtype=FLOATS).expr)).expr)
 
     return Op(
         name=name,
@@ -97,7 +97,7 @@ def _checkpoint(name: str, call: Callable[[relax.Expr], relax.Expr]) -> Op:
 OPS = (
     Op(
         name="shape_of",
-        build=lambda c, s: relax.op.shape_of(s.tensor(c, dtype=ALL, complete=False).expr),
+        build=lambda c, s: relax_op.shape_of(s.tensor(c, dtype=ALL, complete=False).expr),
         reference=lambda args, attrs: tuple(int(dim) for dim in args[0].shape),
         dtypes=ALL,
         nonfinite=True,
@@ -121,7 +121,7 @@ OPS = (
     ),
     Op(
         name="size",
-        build=lambda c, s: relax.op.size(s.tensor(c, dtype=ALL, complete=False).expr),
+        build=lambda c, s: relax_op.size(s.tensor(c, dtype=ALL, complete=False).expr),
         reference=lambda args, attrs: np.asarray(args[0].size, "int64"),
         dtypes=ALL,
         nonfinite=True,
@@ -138,18 +138,18 @@ OPS = (
     ),
     _identity(
         "memory.ensure_zero_offset",
-        relax.op.memory.ensure_zero_offset,
+        relax_op.memory.ensure_zero_offset,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
     ),
     _identity(
         "builtin.stop_lift_params",
-        relax.op.builtin.stop_lift_params,
+        relax_op.builtin.stop_lift_params,
         legalizes=False,
         lowered_by="LiftTransformParams",
         executes=False,
     ),
-    _identity("grad.no_grad", relax.op.grad.no_grad, dtypes=FLOATS),
-    _checkpoint("grad.start_checkpoint", relax.op.grad.start_checkpoint),
-    _checkpoint("grad.end_checkpoint", relax.op.grad.end_checkpoint),
+    _identity("grad.no_grad", relax_op.grad.no_grad, dtypes=FLOATS),
+    _checkpoint("grad.start_checkpoint", relax_op.grad.start_checkpoint),
+    _checkpoint("grad.end_checkpoint", relax_op.grad.end_checkpoint),
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching, undefined
@@ -31,7 +32,7 @@ def _order(x: Any, axis: int, descending: bool) -> Any:
 
 def _build_sort(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, DTYPES)
-    return relax.op.sort(x.expr, c.pick((-1, one_axis(c, x.ndim))), c.flag(0.3))
+    return relax_op.sort(x.expr, c.pick((-1, one_axis(c, x.ndim))), c.flag(0.3))
 
 
 def _sort(args: Sequence[Any], attrs: Any) -> Any:
@@ -43,7 +44,7 @@ def _sort(args: Sequence[Any], attrs: Any) -> Any:
 def _build_argsort(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, DTYPES)
     axis, dtype = c.pick((-1, one_axis(c, x.ndim))), c.pick(("int32", "int64", "float32"))
-    return relax.op.argsort(x.expr, axis, c.flag(0.3), dtype)
+    return relax_op.argsort(x.expr, axis, c.flag(0.3), dtype)
 
 
 def _argsort(args: Sequence[Any], attrs: Any) -> Any:
@@ -57,7 +58,7 @@ def _build_topk(c: Choices, s: Scope) -> relax.Expr:
     size = x.shape[axis]
     # 0 or less stands for all of the axis.
     k = c.pick((1, size, -1)) if isinstance(size, int) else 1
-    return relax.op.topk(
+    return relax_op.topk(
         x.expr,
         k,
         axis,
@@ -76,7 +77,7 @@ def _topk(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
-    call = getattr(relax.op, name)
+    call = getattr(relax_op, name)
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = nonempty_tensor(c, s, (*SCANNED, "bool"))
@@ -115,7 +116,7 @@ def _build_bucketize(c: Choices, s: Scope) -> relax.Expr:
     size = c.pick((3, 4, 1))
     first = 0 if x.dtype == "uint8" else -1
     boundaries = relax.const(np.arange(first, first + size).astype(x.dtype), x.dtype)
-    return relax.op.bucketize(x.expr, boundaries, c.flag(), c.flag())
+    return relax_op.bucketize(x.expr, boundaries, c.flag(), c.flag())
 
 
 def _bucketize(args: Sequence[Any], attrs: Any) -> Any:
@@ -129,7 +130,7 @@ def _build_multinomial(c: Choices, s: Scope) -> relax.Expr:
     prob = relax.const(np.full((batch, classes), 1 / classes, "float32"), "float32")
     sample = relax.const((np.arange(count).reshape(-1, 1) / count).astype("float32"), "float32")
     indices = s.constant(c, (count, 1), "int64", low=0, high=batch - 1)
-    return relax.op.multinomial_from_uniform(prob, sample, indices.expr, c.pick(("int64", "int32")))
+    return relax_op.multinomial_from_uniform(prob, sample, indices.expr, c.pick(("int64", "int32")))
 
 
 def _multinomial(args: Sequence[Any], attrs: Any) -> Any:
@@ -146,7 +147,7 @@ def _build_median(c: Choices, s: Scope) -> relax.Expr:
         axis = some_axes(c, x.ndim, at_least=1)
     elif c.flag(0.3):
         axis = None
-    return relax.op.median(x.expr, axis, c.flag(0.3))
+    return relax_op.median(x.expr, axis, c.flag(0.3))
 
 
 def _median(args: Sequence[Any], attrs: Any) -> Any:
@@ -164,12 +165,12 @@ def _median(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_nonzero(c: Choices, s: Scope) -> relax.Expr:
-    return relax.op.nonzero(s.tensor(c, dtype=ALL, ndim=(2, 1, 3)).expr)
+    return relax_op.nonzero(s.tensor(c, dtype=ALL, ndim=(2, 1, 3)).expr)
 
 
 def _build_unique(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, DTYPES, (1, 2))
-    return relax.op.unique(
+    return relax_op.unique(
         x.expr, True, c.flag(0.3), c.flag(0.3), c.flag(0.3), 0 if c.flag(0.3) else None
     )
 

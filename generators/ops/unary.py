@@ -10,6 +10,7 @@ import ml_dtypes  # registers bfloat16 with NumPy
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching, undefined
@@ -83,7 +84,7 @@ ROWS = (
 def _op(row: Row) -> Op:
     return Op(
         name=row.name,
-        build=build_unary(getattr(relax.op, row.name), row.dtypes),
+        build=build_unary(getattr(relax_op, row.name), row.dtypes),
         reference=quiet(in_single(lambda args, attrs: row.reference(args[0]))),
         dtypes=row.dtypes,
         domain=(row.low, row.high),
@@ -105,7 +106,7 @@ def _build_astype(c: Choices, s: Scope) -> relax.Expr:
             to = "float32"
         else:
             x = s.emit(_clip(x.expr, -100 if to in SIGNED and c.flag() else 0, 100))
-    return relax.op.astype(x.expr, to)
+    return relax_op.astype(x.expr, to)
 
 
 def _astype(args: Sequence[Any], attrs: Any) -> Any:
@@ -113,7 +114,7 @@ def _astype(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _clip(x: relax.Expr, low: float, high: float) -> relax.Expr:
-    return relax.op.clip(x, relax.prim_value(low), relax.prim_value(high))
+    return relax_op.clip(x, relax.prim_value(low), relax.prim_value(high))
 
 
 def _build_clip(c: Choices, s: Scope) -> relax.Expr:
@@ -133,7 +134,7 @@ def _clip_reference(args: Sequence[Any], attrs: Any) -> Any:
 def _build_wrap_param(c: Choices, s: Scope) -> relax.Expr:
     shape = [d for d in s.shape(c, c.pick((1, 2, 0)), static=True) if isinstance(d, int)]
     data = s.constant(c, shape, c.pick(("float32", "float16", "float64")))
-    return relax.op.wrap_param(data.expr, c.pick(("float16", "float32", "float64")))
+    return relax_op.wrap_param(data.expr, c.pick(("float16", "float32", "float64")))
 
 
 OPS = (

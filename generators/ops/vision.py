@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from .convolution import from_layout
@@ -16,7 +17,7 @@ from .record import FLOATS, WIDE, Op
 
 __all__ = ["OPS"]
 
-vision = relax.op.vision
+vision = relax_op.vision
 
 
 # Boxes

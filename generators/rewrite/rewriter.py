@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst, GlobalVar, PrimType
+from tvm.ir import GlobalVar, PrimType
 
+from ...compat import ir
 from .nodes import (
     all_same,
     contradict,
@@ -128,11 +129,11 @@ class Rewriter:
         except Exception as error:  # the tuple has fewer fields, or it is none
             raise CannotRewrite(str(error)) from error
 
-    def constant(self, const: GenericConst) -> Any:
+    def constant(self, const: ir.GenericConst) -> Any:
         """A constant tensor."""
         return const
 
-    def dtype(self, const: GenericConst) -> Any:
+    def dtype(self, const: ir.GenericConst) -> Any:
         """A dtype among operands."""
         return const
 
@@ -388,7 +389,7 @@ class Rewriter:
         match expr:
             case GlobalVar():
                 return self.gvars.get(str(expr.name_hint), expr)
-            case GenericConst():
+            case ir.GenericConst():
                 is_tensor = isinstance(expr.ty, relax.TensorType)
                 return self._once(expr, self.constant if is_tensor else self.dtype)
             case relax.ShapeExpr():

@@ -6,6 +6,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.rewrite.nodes import reachable, references
 from ..contract import Exemption, PassContract
@@ -34,7 +35,7 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
                 isinstance(value, relax.TupleGetItem)
                 and isinstance(known := values.get(value.tuple_value), relax.Tuple)
                 # What an output is bound to is put into its uses unless it is a constant.
-                and not isinstance(known.fields[value.index], tvm.ir.GenericConst)
+                and not isinstance(known.fields[value.index], ir.GenericConst)
                 and _used(func, var)
             ):
                 return "a use of a TupleGetItem of a Tuple bound in the same function is left"

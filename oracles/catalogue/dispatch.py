@@ -7,10 +7,9 @@ import ast
 import tvm
 import tvm_ffi
 from tvm import relax
-from tvm.ir import GenericConst as Constant
 from tvm.ir import GlobalVar
-from tvm.s_tir import SBlock
 
+from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Reference, Rejection
@@ -38,7 +37,7 @@ def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -
     return None
 
 
-def _device(expr: relax.Expr) -> relax.VDevice | None:
+def _device(expr: relax.Expr) -> ir.VDevice | None:
     return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
 
 
@@ -102,7 +101,7 @@ def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
             free = [
                 index
                 for index, arg in enumerate(node.args[1].fields)
-                if isinstance(arg, Constant) or arg in weights
+                if isinstance(arg, ir.GenericConst) or arg in weights
             ]
             given = attr(after[node.args[0]], "layout_free_buffers")
             if given is None:
@@ -116,7 +115,7 @@ def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
     """Docstring: the layout rewrites become PrimFuncs of their own."""
     marked = "meta_schedule.layout_rewrite_preproc"
     for _, func in prim_funcs(after):
-        if any(marked in block.annotations for block in nodes(func.body, SBlock)):
+        if any(marked in block.annotations for block in nodes(func.body, ir.SBlock)):
             return "a block marked as layout rewrite is left"
     return None
 

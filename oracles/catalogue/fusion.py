@@ -6,8 +6,8 @@ from math import prod
 
 import tvm
 from tvm import relax
-from tvm.ir import GenericConst as Constant
 
+from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection
@@ -120,7 +120,7 @@ def _in_place(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
                 overwritten = node.args[1].fields[index]
                 if overwritten in params and not known:
                     return "an operator overwrites a parameter"
-                if isinstance(overwritten, Constant) and not known:
+                if isinstance(overwritten, ir.GenericConst) and not known:
                     return "an operator overwrites a constant"
     return None
 

@@ -10,8 +10,8 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst as Constant
 
+from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Rejection, Variants
@@ -218,7 +218,7 @@ def _of_constants(call: relax.Call) -> bool:
 
 
 def _constant(args: relax.Expr) -> bool:
-    return len(args.fields) > 0 and all(isinstance(arg, Constant) for arg in args.fields)
+    return len(args.fields) > 0 and all(isinstance(arg, ir.GenericConst) for arg in args.fields)
 
 
 CONTRACTS: tuple[PassContract, ...] = (

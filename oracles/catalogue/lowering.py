@@ -8,6 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Reference, Rejection, Relation
 from ..inspect import (
@@ -115,9 +116,9 @@ def _vm_intrinsics(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 
 ARITHMETIC = (
-    *(tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod),
-    *(tirx.Min, tirx.Max, tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE),
-    *(tirx.And, tirx.Or, tirx.Not, tirx.Cast, tirx.Select),
+    *(ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Mod, ir.FloorDiv, ir.FloorMod),
+    *(ir.Min, ir.Max, ir.EQ, ir.NE, ir.LT, ir.LE, ir.GT, ir.GE),
+    *(ir.And, ir.Or, ir.Not, ir.Cast, ir.Select),
 )
 SKIPPED_TYPES = (relax.ShapeExpr, tvm.ir.Type)
 

@@ -245,7 +245,7 @@ def _has_shape(ty: relax.TensorType) -> bool:
     return isinstance(ty.shape, relax.ShapeExpr)
 
 
-def _extent(dim: tirx.PrimExpr) -> int | None:
+def _extent(dim: tvm.ir.Expr) -> int | None:
     if isinstance(dim, tirx.IntImm):
         return int(dim.value)
     return SYMBOLIC_EXTENT if isinstance(dim, tirx.Var) else None

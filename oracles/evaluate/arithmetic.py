@@ -10,6 +10,7 @@ from typing import Any
 from tvm import tirx
 from tvm.ir import Call
 
+from ...compat import ir
 from ..dtypes import dtype_of
 from ..errors import Undefined, Unsupported
 from .frame import Frame
@@ -73,7 +74,7 @@ def _remainder(a: Any, b: Any) -> Any:
     return a - b * _truncated(a, b)
 
 
-def _cast(frame: Frame, expr: tirx.Cast) -> int | float:
+def _cast(frame: Frame, expr: ir.Cast) -> int | float:
     value = frame.value(expr.value)
     dtype = str(expr.ty.dtype)
     if isinstance(value, float) and "int" in dtype:
@@ -85,11 +86,11 @@ def _cast(frame: Frame, expr: tirx.Cast) -> int | float:
     return rounded(value, dtype)
 
 
-def _select(frame: Frame, expr: tirx.Select) -> Any:
+def _select(frame: Frame, expr: ir.Select) -> Any:
     return frame.value(expr.true_value if frame.value(expr.condition) else expr.false_value)
 
 
-def _let(frame: Frame, expr: tirx.Let) -> Any:
+def _let(frame: Frame, expr: ir.Let) -> Any:
     frame.env[hash(expr.var)] = frame.value(expr.value)
     return frame.value(expr.body)
 
@@ -97,33 +98,33 @@ def _let(frame: Frame, expr: tirx.Let) -> Any:
 ARITHMETIC: Mapping[type, Callable[[Frame, Any], Any]] = {
     tirx.IntImm: lambda frame, expr: int(expr.value),
     tirx.FloatImm: lambda frame, expr: float(expr.value),
-    tirx.Add: _binary(operator.add),
-    tirx.Sub: _binary(operator.sub),
-    tirx.Mul: _binary(operator.mul),
-    tirx.Div: _division(_truncated),
-    tirx.Mod: _division(_remainder),
-    tirx.FloorDiv: _division(operator.floordiv),
-    tirx.FloorMod: _division(operator.mod),
-    tirx.Min: _binary(min),
-    tirx.Max: _binary(max),
-    tirx.EQ: _binary(operator.eq),
-    tirx.NE: _binary(operator.ne),
-    tirx.LT: _binary(operator.lt),
-    tirx.LE: _binary(operator.le),
-    tirx.GT: _binary(operator.gt),
-    tirx.GE: _binary(operator.ge),
-    tirx.And: lambda frame, expr: bool(frame.value(expr.a) and frame.value(expr.b)),
-    tirx.Or: lambda frame, expr: bool(frame.value(expr.a) or frame.value(expr.b)),
-    tirx.Not: lambda frame, expr: not frame.value(expr.a),
-    tirx.BitwiseAnd: _binary(operator.and_),
-    tirx.BitwiseOr: _binary(operator.or_),
-    tirx.BitwiseXor: _binary(operator.xor),
-    tirx.BitwiseNot: lambda frame, expr: _result(expr, ~frame.value(expr.a)),
-    tirx.LShift: _shift(operator.lshift),
-    tirx.RShift: _shift(operator.rshift),
-    tirx.Cast: _cast,
-    tirx.Select: _select,
-    tirx.Let: _let,
+    ir.Add: _binary(operator.add),
+    ir.Sub: _binary(operator.sub),
+    ir.Mul: _binary(operator.mul),
+    ir.Div: _division(_truncated),
+    ir.Mod: _division(_remainder),
+    ir.FloorDiv: _division(operator.floordiv),
+    ir.FloorMod: _division(operator.mod),
+    ir.Min: _binary(min),
+    ir.Max: _binary(max),
+    ir.EQ: _binary(operator.eq),
+    ir.NE: _binary(operator.ne),
+    ir.LT: _binary(operator.lt),
+    ir.LE: _binary(operator.le),
+    ir.GT: _binary(operator.gt),
+    ir.GE: _binary(operator.ge),
+    ir.And: lambda frame, expr: bool(frame.value(expr.a) and frame.value(expr.b)),
+    ir.Or: lambda frame, expr: bool(frame.value(expr.a) or frame.value(expr.b)),
+    ir.Not: lambda frame, expr: not frame.value(expr.a),
+    ir.BitwiseAnd: _binary(operator.and_),
+    ir.BitwiseOr: _binary(operator.or_),
+    ir.BitwiseXor: _binary(operator.xor),
+    ir.BitwiseNot: lambda frame, expr: _result(expr, ~frame.value(expr.a)),
+    ir.LShift: _shift(operator.lshift),
+    ir.RShift: _shift(operator.rshift),
+    ir.Cast: _cast,
+    ir.Select: _select,
+    ir.Let: _let,
 }
 
 
@@ -166,4 +167,10 @@ _INTRINSICS: Mapping[str, Callable[..., Any]] = {
     "round": round,
     "nearbyint": round,
     "popcount": lambda x: x.bit_count(),
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_not": operator.invert,
+    "shift_left": operator.lshift,
+    "shift_right": operator.rshift,
 }

@@ -10,8 +10,9 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GenericConst, GlobalVar
+from tvm.ir import GlobalVar
 
+from ...compat import ir
 from ..errors import Mismatch, Undefined, Unsupported
 from ..tensorir import translate
 from .expressions import VISIT
@@ -170,7 +171,7 @@ class Evaluator:
             if isinstance(constant, np.ndarray) and np.may_share_memory(value, constant):
                 raise Undefined("a constant is updated in place")
 
-    def constant(self, expr: GenericConst) -> Any:
+    def constant(self, expr: ir.GenericConst) -> Any:
         """A constant's value: the same array each time.
 
         Raises:
@@ -178,7 +179,7 @@ class Evaluator:
         """
         address = hash(expr)
         if address not in self._constants:
-            self._constants[address] = _constant(expr.value)
+            self._constants[address] = _constant(ir.constant_data(expr))
         return self._constants[address]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm import relax
-from tvm.ir import GenericConst, GlobalVar, Op, StringImm
+from tvm.ir import GlobalVar, Op
 
+from ...compat import ir
 from ..errors import Undefined, Unsupported
 from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
@@ -112,6 +113,6 @@ VISIT: Mapping[type, Visit] = {
     relax.Tuple: lambda frame, expr: tuple(frame.value(field) for field in expr.fields),
     relax.TupleGetItem: lambda frame, expr: frame.value(expr.tuple_value)[expr.index],
     relax.ShapeExpr: lambda frame, expr: tuple(int(frame.value(dim)) for dim in expr.values),
-    GenericConst: lambda frame, expr: frame.evaluator.constant(expr),
-    StringImm: lambda frame, expr: str(expr.value),
+    ir.GenericConst: lambda frame, expr: frame.evaluator.constant(expr),
+    **dict.fromkeys(ir.STRINGS, lambda frame, expr: str(expr.value)),
 }

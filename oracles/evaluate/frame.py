@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from tvm import relax
-from tvm.ir import GenericConst, GlobalVar
+from tvm.ir import GlobalVar
 
+from ...compat import ir
 from ..errors import Unsupported
 
 Visit = Callable[["Frame", Any], Any]
@@ -37,7 +38,7 @@ class Host(Protocol):
     ) -> Any:
         """The result of a Relax function among the variables that it is defined in."""
 
-    def constant(self, expr: GenericConst) -> Any:
+    def constant(self, expr: ir.GenericConst) -> Any:
         """The value of a constant: the same array each time."""
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import tvm
 from tvm import tirx
 
+from ...compat import ir
+
 Function = Callable[..., Any]
 
 
@@ -91,13 +93,13 @@ def _byte_offset(tensor: tvm.runtime.Tensor) -> int:
 
 
 _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
-    tirx.Add: operator.add,
-    tirx.Sub: operator.sub,
-    tirx.Mul: operator.mul,
+    ir.Add: operator.add,
+    ir.Sub: operator.sub,
+    ir.Mul: operator.mul,
 }
 
 
-def _value(dim: tirx.PrimExpr, known: Mapping[int, int]) -> int | None:
+def _value(dim: tvm.ir.Expr, known: Mapping[int, int]) -> int | None:
     """A dim; None where it is of a kind that is left to the compiled checks."""
     if isinstance(dim, tirx.IntImm):
         return int(dim.value)

@@ -10,6 +10,7 @@ import dataclasses
 import tvm
 from tvm import relax
 
+from ...compat import ir
 from ..inspect import attr, prim_funcs
 from ..passcall import cpu
 from ..violation import Journal, silent
@@ -85,7 +86,7 @@ def _only_names(gone: Walk) -> bool:
         broken is not None
         and broken.error is None
         and relax.analysis.check_well_formed(gone.end)
-        and tvm.s_tir.analysis.verify_well_formed(gone.end, assert_mode=False)
+        and ir.verify_well_formed(gone.end, assert_mode=False)
     )
 
 

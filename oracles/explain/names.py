@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import Op
 
+from ...compat import ir
 from ...generators.near import near
 from ..inspect import attr, calls_of, nodes, prim_funcs, relax_functions
 from .lowering import later
@@ -184,7 +185,7 @@ def _names_called(mod: tvm.IRModule) -> Iterator[tuple[str, list[relax.Call]]]:
         for call in nodes(prim, relax.Call):
             if isinstance(call.op, Op) and str(call.op.name) in _PACKED and call.args:
                 first = call.args[0]
-                if isinstance(first, tvm.ir.StringImm):
+                if isinstance(first, ir.StringImm):
                     yield str(first.value), []
 
 

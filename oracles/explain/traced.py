@@ -15,7 +15,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from ..inspect import calls_of, relax_functions
 from .trouble import Excerpt
 

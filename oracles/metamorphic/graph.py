@@ -12,7 +12,7 @@ from typing import Any
 
 import tvm
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 
 
 class Graph:

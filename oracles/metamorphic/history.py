@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, attempt

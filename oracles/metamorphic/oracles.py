@@ -14,8 +14,8 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...compat.serialization import load_json, save_json
 from ...generators.source import from_source, same_graph, to_source
-from ...generators.tvm_api import load_json, save_json
 from .. import keys
 from ..inspect import is_public, relax_functions
 from ..oracle import Aspect, Half, Halves, Oracle

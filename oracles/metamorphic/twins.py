@@ -7,7 +7,7 @@ from collections.abc import Collection
 import tvm
 from tvm import relax
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from ..inspect import bindings_of, has_dataflow, is_public
 from .graph import Graph
 

@@ -22,8 +22,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import tvm
 from tvm import relax
 from tvm.error import InternalError
-from tvm.ir import BaseFunc, DictAttrs, GenericConst, GlobalVar
+from tvm.ir import BaseFunc, DictAttrs, GlobalVar
 
+from ...compat import ir
 from ...generators.rewrite.nodes import (
     all_same,
     block_like,
@@ -183,7 +184,7 @@ def _refuse_shared_nodes(functions: Iterable[relax.Function]) -> None:
     for func in functions:
         nodes: list[relax.Expr] = []
         relax.analysis.post_order_visit(func, nodes.append)
-        nodes = [node for node in nodes if isinstance(node, relax.ShapeExpr | GenericConst)]
+        nodes = [node for node in nodes if isinstance(node, relax.ShapeExpr | ir.GenericConst)]
         if any(node.same_as(other) for node in nodes for other in seen):
             raise InternalError("Check failed: (!group_map.count(obj)) is false: ")
         seen += nodes

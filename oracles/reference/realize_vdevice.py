@@ -31,11 +31,12 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
 
+from ...compat import ir
 from ...generators.rewrite.nodes import global_var, substitute, with_functions
 from ..errors import NoAnswer
 from ..inspect import bindings_of, global_vars, nodes, op_name, ops_used, relax_functions
 
-Devices: TypeAlias = dict[relax.Var, relax.VDevice]
+Devices: TypeAlias = dict[relax.Var, ir.VDevice]
 Edges: TypeAlias = dict[relax.Var, list[relax.Var]]
 
 HINT, COPY = "relax.hint_on_device", "relax.to_vdevice"
@@ -89,7 +90,7 @@ class _Facts:
     """Where values live, and which live together."""
 
     known: Devices = field(default_factory=dict)
-    hinted: list[tuple[relax.Var, relax.VDevice]] = field(default_factory=list)
+    hinted: list[tuple[relax.Var, ir.VDevice]] = field(default_factory=list)
     """Arguments of hints: where they live if nothing else is known."""
     params: list[relax.Var] = field(default_factory=list)
     together: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
@@ -118,7 +119,7 @@ class _Facts:
             if _device(param) is None and not clear:
                 raise NoAnswer(f"No document defines the device of parameter {param.name!r}")
 
-    def _spread(self, edges: Edges) -> dict[relax.Var, list[relax.VDevice]]:
+    def _spread(self, edges: Edges) -> dict[relax.Var, list[ir.VDevice]]:
         """All devices that reach a value; those of hints' arguments only where no other does."""
         sure = self._reached(list(self.known.items()), edges)
         weak = self._reached([(v, d) for v, d in self.hinted if v not in sure], edges, sure)
@@ -126,11 +127,11 @@ class _Facts:
 
     def _reached(
         self,
-        start: list[tuple[relax.Var, relax.VDevice]],
+        start: list[tuple[relax.Var, ir.VDevice]],
         edges: Edges,
         closed: Iterable[relax.Var] = (),
-    ) -> dict[relax.Var, list[relax.VDevice]]:
-        found: dict[relax.Var, list[relax.VDevice]] = {}
+    ) -> dict[relax.Var, list[ir.VDevice]]:
+        found: dict[relax.Var, list[ir.VDevice]] = {}
         todo = start[::-1]
         while todo:
             var, device = todo.pop()
@@ -241,7 +242,7 @@ def _element(value: relax.Expr, defined: dict[Any, Any]) -> relax.Expr:
 
 def _returned(
     expr: relax.Expr, ty: relax.Type, bound: dict[relax.Var, relax.Expr]
-) -> Iterator[tuple[relax.Var, relax.VDevice]]:
+) -> Iterator[tuple[relax.Var, ir.VDevice]]:
     """The variables that a function returns and whose device its type names."""
     if isinstance(ty, relax.TensorType) and ty.vdevice is not None and isinstance(expr, relax.Var):
         yield expr, ty.vdevice
@@ -257,20 +258,20 @@ def _has_tensors(var: relax.Var) -> bool:
     return isinstance(var.ty, relax.TensorType | relax.TupleType)
 
 
-def _device(expr: relax.Expr) -> relax.VDevice | None:
+def _device(expr: relax.Expr) -> ir.VDevice | None:
     return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
 
 
-def _same(a: relax.VDevice, b: relax.VDevice) -> bool:
+def _same(a: ir.VDevice, b: ir.VDevice) -> bool:
     return bool(tvm_ffi.structural_equal(a, b))
 
 
-def _lives_on(expr: relax.Expr, device: relax.VDevice) -> bool:
+def _lives_on(expr: relax.Expr, device: ir.VDevice) -> bool:
     here = _device(expr)
     return here is not None and _same(here, device)
 
 
-def _wanted(mod: tvm.IRModule, hint: relax.Call) -> relax.VDevice:
+def _wanted(mod: tvm.IRModule, hint: relax.Call) -> ir.VDevice:
     """The module's device that a hint names."""
     wanted = hint.attrs.device_type, hint.attrs.index, hint.attrs.memory_scope
     for device in mod.global_infos.get("vdevice", ()):
@@ -285,20 +286,20 @@ def _wanted(mod: tvm.IRModule, hint: relax.Call) -> relax.VDevice:
 
 # What becomes of it
 
-OnHint: TypeAlias = Callable[[relax.Call, relax.Call, relax.VDevice], relax.Expr]
+OnHint: TypeAlias = Callable[[relax.Call, relax.Call, ir.VDevice], relax.Expr]
 """Given a hint as it was, the same with new arguments, and its device: what stands in its place."""
 
 
-def _realized(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+def _realized(before: relax.Call, hint: relax.Call, device: ir.VDevice) -> relax.Expr:
     (arg,) = hint.args
     return arg if _lives_on(arg, device) else relax.op.to_vdevice(arg, device)
 
 
-def _left_for_a_name(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+def _left_for_a_name(before: relax.Call, hint: relax.Call, device: ir.VDevice) -> relax.Expr:
     return hint if _lives_on(hint.args[0], device) else _realized(before, hint, device)
 
 
-def _left_where_known(before: relax.Call, hint: relax.Call, device: relax.VDevice) -> relax.Expr:
+def _left_where_known(before: relax.Call, hint: relax.Call, device: ir.VDevice) -> relax.Expr:
     return hint if _lives_on(before.args[0], device) else _realized(before, hint, device)
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 
 import tvm
-from tvm import relax, s_tir
+from tvm import relax
 from tvm.ir import GlobalVar
 
+from ...compat import ir
 from .. import keys
 from ..inspect import attr, global_vars, relax_functions
 from ..violation import Violation
@@ -33,9 +34,9 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
     """What the checker of TensorIR reports."""
-    if s_tir.analysis.verify_well_formed(mod, assert_mode=False):
+    if ir.verify_well_formed(mod, assert_mode=False):
         return None
-    return _complaint(TENSOR_IR, s_tir.analysis.verify_well_formed, mod)
+    return _complaint(TENSOR_IR, ir.verify_well_formed, mod)
 
 
 MISFIT = re.compile(

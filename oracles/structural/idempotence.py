@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import tvm
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..inspect import bindings_of, public_functions
 from ..oracle import Half, Halves, Oracle

@@ -7,7 +7,7 @@ import re
 
 import tvm
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt

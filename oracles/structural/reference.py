@@ -8,7 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..composition import contract_of
 from ..contract import Reference

@@ -7,8 +7,8 @@ from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.ir import prim
 
+from ...compat import ir
 from ..inspect import nodes
 from .intrinsics import BINARY, UNARY
 from .values import is_float
@@ -20,13 +20,13 @@ def depends_on_data(func: tirx.PrimFunc) -> bool:
     Only what is computed with and then stored certainly does not: an index, a condition, an
     extent, a divisor may. What is read of memory does not depend on it either.
     """
-    stored = sum(_harmless(store.value) for store in nodes(func, tirx.BufferStore))
-    return stored < len(nodes(func, tvm.ir.TensorLoad))
+    stored = sum(_harmless(store.value) for store in nodes(func, ir.BufferStore))
+    return stored < len(nodes(func, ir.TensorLoad))
 
 
 def _harmless(expr: Any) -> int:
     """How many loads in an expression do nothing but give a value to compute with."""
-    if type(expr) is tvm.ir.TensorLoad:
+    if type(expr) is ir.TensorLoad:
         return 1  # those in its indices not
     parts = _PARTS.get(type(expr))
     return 0 if parts is None else sum(map(_harmless, parts(expr)))
@@ -59,14 +59,14 @@ def _call(expr: Any) -> list[Any]:
 
 
 _PARTS: Mapping[type, Callable[[Any], list[Any]]] = {
-    **dict.fromkeys((prim.Add, prim.Sub, prim.Mul, prim.Min, prim.Max), _both),
-    **dict.fromkeys((prim.EQ, prim.NE, prim.LT, prim.LE, prim.GT, prim.GE), _both),
-    **dict.fromkeys((prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor), _both),
-    **dict.fromkeys((prim.LShift, prim.RShift), lambda expr: [expr.a]),
-    **dict.fromkeys((prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod), _division),
-    **dict.fromkeys((prim.Not, prim.BitwiseNot), lambda expr: [expr.a]),
-    prim.Select: lambda expr: [expr.true_value, expr.false_value],
-    prim.Cast: _cast,
+    **dict.fromkeys((ir.Add, ir.Sub, ir.Mul, ir.Min, ir.Max), _both),
+    **dict.fromkeys((ir.EQ, ir.NE, ir.LT, ir.LE, ir.GT, ir.GE), _both),
+    **dict.fromkeys((ir.BitwiseAnd, ir.BitwiseOr, ir.BitwiseXor), _both),
+    **dict.fromkeys((ir.LShift, ir.RShift), lambda expr: [expr.a]),
+    **dict.fromkeys((ir.Div, ir.Mod, ir.FloorDiv, ir.FloorMod), _division),
+    **dict.fromkeys((ir.Not, ir.BitwiseNot), lambda expr: [expr.a]),
+    ir.Select: lambda expr: [expr.true_value, expr.false_value],
+    ir.Cast: _cast,
     tvm.ir.Call: _call,
 }
 """The operands of which only the value counts; other expressions are not covered."""

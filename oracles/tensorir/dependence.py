@@ -29,23 +29,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import tvm
-from tvm import s_tir, tirx
-from tvm.ir import prim
+from tvm import tirx
 
+from ...compat import ir
 from .forms import FIELDS, LEAVES, Form, Forms, integer, variables_of
 from .statements import REDUCE, TRANSPARENT
 from .values import dtype_of, is_float
 
 COMMUTATIVE: Mapping[type, str] = {
-    prim.Add: "add",
-    prim.Mul: "mul",
-    prim.Min: "min",
-    prim.Max: "max",
-    prim.And: "and",
-    prim.Or: "or",
-    prim.BitwiseAnd: "bitand",
-    prim.BitwiseOr: "bitor",
-    prim.BitwiseXor: "bitxor",
+    ir.Add: "add",
+    ir.Mul: "mul",
+    ir.Min: "min",
+    ir.Max: "max",
+    ir.And: "and",
+    ir.Or: "or",
+    ir.BitwiseAnd: "bitand",
+    ir.BitwiseOr: "bitor",
+    ir.BitwiseXor: "bitxor",
 }
 """Operators that reductions may have."""
 
@@ -128,34 +128,34 @@ class Plan:
     def statement(self, stmt: Any) -> Size:
         """Note what a statement does, and decide the loops in it."""
         kind = type(stmt)
-        if kind is tirx.For:
+        if kind is ir.For:
             return self._loop(stmt)
-        if kind is s_tir.SBlockRealize:
+        if kind is ir.SBlockRealize:
             return self._block(stmt)
-        if kind is tirx.SeqStmt:
+        if kind is ir.SeqStmt:
             return _largest([self.statement(item) for item in stmt.seq])
-        if kind is tirx.BufferStore:
+        if kind is ir.BufferStore:
             self._accesses.append(Access(stmt.buffer.__chandle__(), list(stmt.indices), True))
             for index in self._accesses[-1].indices:
                 self.expression(index)
             self.expression(stmt.value)
             return SCALAR
-        if kind is tirx.IfThenElse:
+        if kind is ir.IfThenElse:
             self.expression(stmt.condition)
             cases = [stmt.then_case, *([] if stmt.else_case is None else [stmt.else_case])]
             return _largest([self.statement(case) for case in cases])
-        if kind is tirx.Bind:
+        if kind is ir.Bind:
             self._define(stmt.var, stmt.value)
             self.expression(stmt.value)
             return SCALAR
-        if kind is tirx.AttrStmt and str(stmt.attr_key).startswith(TRANSPARENT):
+        if kind is ir.AttrStmt and str(stmt.attr_key).startswith(TRANSPARENT):
             return self.statement(stmt.body)
-        if kind is tirx.Evaluate and not isinstance(stmt.value, tvm.ir.Call):
+        if kind is ir.Evaluate and not isinstance(stmt.value, tvm.ir.Call):
             return SCALAR
         self._block_all()
-        if kind is tirx.While:
+        if kind is ir.While:
             return self.statement(stmt.body)
-        if kind is tirx.DeclBuffer:
+        if kind is ir.DeclBuffer:
             self._alias(stmt.buffer, stmt.data)
         return SCALAR
 
@@ -223,7 +223,7 @@ class Plan:
         if len(block.alloc_buffers) or len(block.match_buffers):
             self._block_all()
             for match in block.match_buffers:
-                self._alias(match.buffer, match.source.source)
+                self._alias(match.buffer, ir.tensor_of(match.source))
                 self._overlapping.discard(match.buffer.__chandle__())  # a part of its source
         parts = [block.body] if block.init is None else [block.init, block.body]
         return _largest([self.statement(part) for part in parts])
@@ -233,15 +233,15 @@ class Plan:
         kind = type(expr)
         if kind in LEAVES:
             return
-        if kind is tvm.ir.TensorLoad:
+        if kind is ir.TensorLoad:
             indices = list(expr.indices)
-            self._accesses.append(Access(expr.source.__chandle__(), indices, False))
+            self._accesses.append(Access(ir.tensor_of(expr).__chandle__(), indices, False))
             for index in indices:
                 self.expression(index)
         elif kind is tvm.ir.Call:
             for arg in expr.args:
                 self.expression(arg)
-        elif kind is prim.Let:
+        elif kind is ir.Let:
             self._define(expr.var, expr.value)
             self.expression(expr.value)
             self.expression(expr.body)
@@ -339,17 +339,17 @@ class Plan:
 
     def _reduces(self, loop: Loop) -> bool:
         stmt, blocks = loop.node.body, []
-        while not isinstance(stmt, tirx.BufferStore):
-            if isinstance(stmt, tirx.For):
+        while not isinstance(stmt, ir.BufferStore):
+            if isinstance(stmt, ir.For):
                 if self.loops[stmt.__chandle__()].kind == "serial":
                     return False
                 stmt = stmt.body
-            elif isinstance(stmt, s_tir.SBlockRealize):
+            elif isinstance(stmt, ir.SBlockRealize):
                 if integer(stmt.predicate) != 1:
                     return False
                 blocks.append(stmt)
                 stmt = stmt.block.body
-            elif isinstance(stmt, tirx.AttrStmt):
+            elif isinstance(stmt, ir.AttrStmt):
                 stmt = stmt.body
             else:
                 return False
@@ -379,9 +379,9 @@ class Plan:
         return None
 
     def _is_target(self, expr: Any, store: Any) -> bool:
-        if not isinstance(expr, tvm.ir.TensorLoad):
+        if not isinstance(expr, ir.TensorLoad):
             return False
-        if expr.source.__chandle__() != store.buffer.__chandle__():
+        if ir.tensor_of(expr).__chandle__() != store.buffer.__chandle__():
             return False
         return all(
             self._forms.form(a).exact and self._forms.form(a) == self._forms.form(b)
@@ -403,7 +403,7 @@ class Plan:
         init = block.init
         if init is None:
             return True
-        if not isinstance(init, tirx.BufferStore) or init.buffer.__chandle__() != buffer:
+        if not isinstance(init, ir.BufferStore) or init.buffer.__chandle__() != buffer:
             return False
         if [self._forms.form(index) for index in init.indices] != list(target):
             return False

@@ -14,8 +14,8 @@ from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.ir import prim
 
+from ...compat import ir
 from ..errors import Unsupported
 from .intrinsics import BINARY, BITS, UNARY
 from .values import (
@@ -67,7 +67,7 @@ class Expressions:
 
     def load(self, expr: Any) -> Value:
         """An element of a buffer."""
-        storage = self.storage(expr.source)
+        storage = self.storage(ir.tensor_of(expr))
         indices = [self.value(index) for index in expr.indices]
         return self.element(storage, self.inside(storage, indices))
 
@@ -343,8 +343,11 @@ class Expressions:
             raise Unsupported(f"call of a {type(expr.op).__name__}")
         short = name.rpartition(".")[2]
         args = expr.args
-        if name == "prim.if_then_else":
+        if short == "if_then_else":
             return self.choice(*args)
+        if short in ir.BITWISE:
+            operands = ir.Operands(args[0], args[1] if len(args) > 1 else None, expr.ty)
+            return VISIT[ir.BITWISE[short]](self, operands)
         if short == "likely":
             return self.value(args[0])
         if short == "reinterpret":
@@ -395,34 +398,34 @@ VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
     tirx.Var: lambda t, e: t.variable(e),
     tirx.IntImm: lambda t, e: t.int_imm(e),
     tirx.FloatImm: lambda t, e: t.float_imm(e),
-    tvm.ir.TensorLoad: lambda t, e: t.load(e),
+    ir.TensorLoad: lambda t, e: t.load(e),
     tvm.ir.Call: lambda t, e: t.call(e),
-    prim.Cast: lambda t, e: t.cast(e),
-    prim.Add: lambda t, e: t.arithmetic(e, "+", operator.add),
-    prim.Sub: lambda t, e: t.arithmetic(e, "-", operator.sub),
-    prim.Mul: lambda t, e: t.arithmetic(e, "*", operator.mul),
-    prim.Div: lambda t, e: t.division(e, floor=False, rest=False),
-    prim.Mod: lambda t, e: t.division(e, floor=False, rest=True),
-    prim.FloorDiv: lambda t, e: t.division(e, floor=True, rest=False),
-    prim.FloorMod: lambda t, e: t.division(e, floor=True, rest=True),
-    prim.Min: lambda t, e: t.extreme(e, "<"),
-    prim.Max: lambda t, e: t.extreme(e, ">"),
-    prim.EQ: lambda t, e: t.comparison(e, "=="),
-    prim.NE: lambda t, e: t.comparison(e, "!="),
-    prim.LT: lambda t, e: t.comparison(e, "<"),
-    prim.LE: lambda t, e: t.comparison(e, "<="),
-    prim.GT: lambda t, e: t.comparison(e, ">"),
-    prim.GE: lambda t, e: t.comparison(e, ">="),
-    prim.And: lambda t, e: t.logical(e, both=True),
-    prim.Or: lambda t, e: t.logical(e, both=False),
-    prim.Not: lambda t, e: t.negation(e),
-    prim.Select: lambda t, e: t.select(e),
-    prim.Let: lambda t, e: t.let(e),
-    prim.BitwiseAnd: lambda t, e: t.bitwise(e, "&"),
-    prim.BitwiseOr: lambda t, e: t.bitwise(e, "|"),
-    prim.BitwiseXor: lambda t, e: t.bitwise(e, "^"),
-    prim.BitwiseNot: lambda t, e: t.inverted(e),
-    prim.LShift: lambda t, e: t.shifted(e, "<<"),
-    prim.RShift: lambda t, e: t.shifted(e, ">>"),
+    ir.Cast: lambda t, e: t.cast(e),
+    ir.Add: lambda t, e: t.arithmetic(e, "+", operator.add),
+    ir.Sub: lambda t, e: t.arithmetic(e, "-", operator.sub),
+    ir.Mul: lambda t, e: t.arithmetic(e, "*", operator.mul),
+    ir.Div: lambda t, e: t.division(e, floor=False, rest=False),
+    ir.Mod: lambda t, e: t.division(e, floor=False, rest=True),
+    ir.FloorDiv: lambda t, e: t.division(e, floor=True, rest=False),
+    ir.FloorMod: lambda t, e: t.division(e, floor=True, rest=True),
+    ir.Min: lambda t, e: t.extreme(e, "<"),
+    ir.Max: lambda t, e: t.extreme(e, ">"),
+    ir.EQ: lambda t, e: t.comparison(e, "=="),
+    ir.NE: lambda t, e: t.comparison(e, "!="),
+    ir.LT: lambda t, e: t.comparison(e, "<"),
+    ir.LE: lambda t, e: t.comparison(e, "<="),
+    ir.GT: lambda t, e: t.comparison(e, ">"),
+    ir.GE: lambda t, e: t.comparison(e, ">="),
+    ir.And: lambda t, e: t.logical(e, both=True),
+    ir.Or: lambda t, e: t.logical(e, both=False),
+    ir.Not: lambda t, e: t.negation(e),
+    ir.Select: lambda t, e: t.select(e),
+    ir.Let: lambda t, e: t.let(e),
+    ir.BitwiseAnd: lambda t, e: t.bitwise(e, "&"),
+    ir.BitwiseOr: lambda t, e: t.bitwise(e, "|"),
+    ir.BitwiseXor: lambda t, e: t.bitwise(e, "^"),
+    ir.BitwiseNot: lambda t, e: t.inverted(e),
+    ir.LShift: lambda t, e: t.shifted(e, "<<"),
+    ir.RShift: lambda t, e: t.shifted(e, ">>"),
 }
 """What translates each kind of expression."""

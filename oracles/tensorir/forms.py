@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import tvm
 from tvm import tirx
-from tvm.ir import prim
 
+from ...compat import ir
 from .values import LIMIT
 
 
@@ -66,27 +66,27 @@ class Forms:
                 known = Form(0, {handle: 1}) if value is None else self.form(value)
                 self._known[handle] = known
             return known
-        if kind is prim.Add or kind is prim.Sub:
+        if kind is ir.Add or kind is ir.Sub:
             a, b = self.form(expr.a), self.form(expr.b)
-            return _plus(a, _times(b, 1 if kind is prim.Add else -1))
-        if kind is prim.Mul:
+            return _plus(a, _times(b, 1 if kind is ir.Add else -1))
+        if kind is ir.Mul:
             a, b = self.form(expr.a), self.form(expr.b)
             for one, other in ((a, b), (b, a)):
                 if one.exact and not one.terms:
                     return _times(other, one.const)
             return Form(0, {}, None, None, variables_of(a) | variables_of(b))
-        if kind is prim.Cast and _integer_bits(expr.value):
+        if kind is ir.Cast and _integer_bits(expr.value):
             form = self.form(expr.value)
             low, high = self.bounds(form)
             if _integer_bits(expr) >= _integer_bits(expr.value):
                 return form
             if low is not None and high is not None and -LIMIT <= low <= high < LIMIT:
                 return form
-        if kind is prim.FloorDiv or kind is prim.FloorMod:
+        if kind is ir.FloorDiv or kind is ir.FloorMod:
             a, b = self.form(expr.a), self.form(expr.b)
             within = variables_of(a) | variables_of(b)
             if b.exact and not b.terms and b.const > 0:
-                if kind is prim.FloorMod:
+                if kind is ir.FloorMod:
                     return Form(0, {}, 0, b.const - 1, within)
                 low, high = self.bounds(a)
                 if low is not None and high is not None:
@@ -101,7 +101,7 @@ class Forms:
             return variables_of(self.form(expr))
         if kind in LEAVES:
             return frozenset()
-        if kind is tvm.ir.TensorLoad:
+        if kind is ir.TensorLoad:
             parts = list(expr.indices)
         elif kind is tvm.ir.Call:
             parts = list(expr.args)
@@ -153,27 +153,27 @@ class Forms:
             value = self.values.get(expr.__chandle__())
             if value is not None:
                 return self.digit(value)
-        elif kind is prim.FloorDiv or kind is prim.FloorMod:
+        elif kind is ir.FloorDiv or kind is ir.FloorMod:
             by = integer(expr.b)
             if by is not None and by > 0:
                 form, modulus, divisor = self.digit(expr.a)
-                if kind is prim.FloorDiv and (modulus is None or modulus % (divisor * by) == 0):
+                if kind is ir.FloorDiv and (modulus is None or modulus % (divisor * by) == 0):
                     return Digit(form, modulus, divisor * by)
-                if kind is prim.FloorMod and (modulus is None or modulus % (divisor * by) == 0):
+                if kind is ir.FloorMod and (modulus is None or modulus % (divisor * by) == 0):
                     return Digit(form, divisor * by, divisor)
         return Digit(self.form(expr), None, 1)
 
 
-LEAVES = frozenset({tirx.Var, tirx.IntImm, tirx.FloatImm, tvm.ir.StringImm})
+LEAVES = frozenset({tirx.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm})
 
 FIELDS: Mapping[type, tuple[str, ...]] = {
-    prim.Cast: ("value",),
-    prim.Not: ("a",),
-    prim.BitwiseNot: ("a",),
-    prim.Select: ("condition", "true_value", "false_value"),
-    prim.Let: ("value", "body"),
-    prim.Ramp: ("base", "stride", "lanes"),
-    prim.Broadcast: ("value", "lanes"),
+    ir.Cast: ("value",),
+    ir.Not: ("a",),
+    ir.BitwiseNot: ("a",),
+    ir.Select: ("condition", "true_value", "false_value"),
+    ir.Let: ("value", "body"),
+    ir.Ramp: ("base", "stride", "lanes"),
+    ir.Broadcast: ("value", "lanes"),
 }
 """Where the operands of an expression are, if not in `a` and `b`."""
 

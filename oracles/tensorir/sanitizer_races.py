@@ -14,22 +14,24 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import s_tir, tirx
+from tvm import tirx
+
+from ...compat import ir
 
 SPATIAL = 0
 """The type of an iteration variable of a block whose iterations are independent."""
 
-_UNORDERED = (tirx.stmt.ForKind.PARALLEL, tirx.stmt.ForKind.VECTORIZED)
+_UNORDERED = (ir.ForKind.PARALLEL, ir.ForKind.VECTORIZED)
 
 
-def unordered(loop: tirx.For) -> bool:
+def unordered(loop: ir.For) -> bool:
     """Whether a loop declares that its iterations need no order."""
-    if loop.kind == tirx.stmt.ForKind.THREAD_BINDING:
+    if loop.kind == ir.ForKind.THREAD_BINDING:
         return str(loop.thread_binding.thread_tag).startswith("blockIdx")
     return loop.kind in _UNORDERED
 
 
-def spatial(block: s_tir.SBlock) -> list[Any]:
+def spatial(block: ir.SBlock) -> list[Any]:
     """The spatial variables of a block that have more than one value."""
     return [
         iter_var.var
@@ -62,7 +64,7 @@ def conflicts(body: Any, keys: Sequence[Any]) -> frozenset[int]:
     roots: dict[int, int] = {}
 
     def load(node: Any) -> None:
-        accesses.setdefault(node.source.__chandle__(), []).append(node.indices)
+        accesses.setdefault(ir.tensor_of(node).__chandle__(), []).append(node.indices)
 
     def store(node: Any) -> None:
         stores.setdefault(node.buffer.__chandle__(), []).append(node.indices)
@@ -70,18 +72,18 @@ def conflicts(body: Any, keys: Sequence[Any]) -> frozenset[int]:
     def block(node: Any) -> None:
         own.update(buffer.__chandle__() for buffer in node.alloc_buffers)
         for match in node.match_buffers:
-            roots[match.buffer.__chandle__()] = match.source.source.__chandle__()
+            roots[match.buffer.__chandle__()] = ir.tensor_of(match.source).__chandle__()
 
     def view(node: Any) -> None:
         if isinstance(node.data, tvm.ir.Call) and len(node.data.args):
             roots[node.buffer.__chandle__()] = node.data.args[0].__chandle__()
 
     entries = [
-        (tvm.ir.TensorLoad, load),
-        (tirx.BufferStore, store),
-        (s_tir.SBlock, block),
-        (tirx.AllocBuffer, lambda node: own.add(node.buffer.__chandle__())),
-        (tirx.DeclBuffer, view),
+        (ir.TensorLoad, load),
+        (ir.BufferStore, store),
+        (ir.SBlock, block),
+        (ir.AllocBuffer, lambda node: own.add(node.buffer.__chandle__())),
+        (ir.DeclBuffer, view),
     ]
     tvm_ffi.structural_walk(body, entries)
 

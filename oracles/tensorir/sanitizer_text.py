@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tvm import tirx
 
+from ...compat import ir
 from ..errors import Unsupported
 from .dependence import Plan
 from .expressions import Operation
@@ -23,7 +24,7 @@ from .values import INDEX, Storage, Value, dtype_of, is_float
 PER_STEP = 64
 """Elements of an allocation that count as one step."""
 
-_SIMPLE = (tirx.BufferStore, tirx.Bind, tirx.AssertStmt, tirx.Evaluate, tirx.stmt.Return)
+_SIMPLE = (ir.BufferStore, ir.Bind, ir.AssertStmt, ir.Evaluate, ir.Return)
 """Statements that faults are shown in; of others the expression is shown."""
 
 _ROOT = "    race = None"
@@ -145,7 +146,7 @@ class Checked(Statements):
         if self._plan.sound and self._plan.loops[stmt.__chandle__()].kind in ("lanes", "unit"):
             return None
         buffers = conflicts(stmt.body, ())
-        if stmt.kind == tirx.stmt.ForKind.THREAD_BINDING:
+        if stmt.kind == ir.ForKind.THREAD_BINDING:
             buffers = frozenset(b for b in buffers if self._is_global(b))
         if not buffers:
             return None
@@ -219,7 +220,7 @@ class Checked(Statements):
 
     def match_buffer(self, match: Any) -> None:
         super().match_buffer(match)
-        self._see(match.buffer, match.source.source)
+        self._see(match.buffer, ir.tensor_of(match.source))
 
     def declare_buffer(self, stmt: Any) -> None:
         super().declare_buffer(stmt)
@@ -263,10 +264,10 @@ class Checked(Statements):
         return inside, names, _index(index.text for index in indices)
 
     def load(self, expr: Any) -> Value:
-        storage = self.storage(expr.source)
+        storage = self.storage(ir.tensor_of(expr))
         checks, names, again = self._access(storage, list(expr.indices))
         index = _index(names)
-        marks = self._marks.get(expr.source.__chandle__())
+        marks = self._marks.get(ir.tensor_of(expr).__chandle__())
         if marks is not None:
             checks.append(f"{marks}[{index}]")
         checks.extend(self._disjoint("read", storage, index))
@@ -274,7 +275,7 @@ class Checked(Statements):
         if self._indexing and storage.dtype in INDEX:
             text = f"int({text})"
         if checks:
-            site = self.site(str(expr.source.name), expr)
+            site = self.site(str(ir.tensor_of(expr).name), expr)
             text = (
                 f"({text} if {' and '.join(checks)} "
                 f"else bad_read({site}, {storage.name}, {marks}, {again}))"

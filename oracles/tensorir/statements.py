@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tvm
-from tvm import s_tir, tirx
+from tvm import tirx
 
+from ...compat import ir
 from ..errors import Unsupported
 from .expressions import Expressions
 from .packed import PACKED
@@ -254,7 +255,7 @@ class Statements(Expressions):
 
     def match_buffer(self, match: Any) -> None:
         """A block's own name for a region of a buffer."""
-        buffer, source = match.buffer, self.storage(match.source.source)
+        buffer, source = match.buffer, self.storage(ir.tensor_of(match.source))
         ty = buffer.ty
         name = self.fresh("b")
         begins, extents = [], []
@@ -275,7 +276,7 @@ class Statements(Expressions):
             self.emit(f"{new} = offset({name}, {source.name})")
             self.vars[offset.__chandle__()] = Value(new, dtype_of(offset.ty), weak=True)
         self.declare(buffer, name)
-        self._sources[buffer.__chandle__()] = match.source.source.__chandle__()
+        self._sources[buffer.__chandle__()] = ir.tensor_of(match.source).__chandle__()
 
     def declare_buffer(self, stmt: Any) -> None:
         """Another view of memory that a buffer stands for."""
@@ -340,7 +341,7 @@ class Statements(Expressions):
         function, outputs = PACKED[name]
         texts: list[str] = []
         for position, arg in enumerate(args):
-            if isinstance(arg, tvm.ir.StringImm):
+            if isinstance(arg, ir.StringImm):
                 texts.append(repr(str(arg.value)))
             elif getattr(getattr(arg, "op", None), "name", "") == "tirx.tvm_stack_make_array":
                 texts.append(self.array(arg.args, written=position in outputs))
@@ -394,20 +395,20 @@ def _product(a: Value, b: Value) -> Value:
 
 
 VISIT: Mapping[type, Callable[[Any, Any], None]] = {
-    tirx.SeqStmt: lambda t, s: t.sequence(s),
-    tirx.For: lambda t, s: t.loop(s),
-    tirx.While: lambda t, s: t.while_(s),
-    tirx.IfThenElse: lambda t, s: t.condition(s),
-    s_tir.SBlockRealize: lambda t, s: t.realize(s),
-    tirx.BufferStore: lambda t, s: t.store(s),
-    tirx.Bind: lambda t, s: t.bind(s.var, t.value(s.value)),
-    tirx.AllocBuffer: lambda t, s: t.allocate(s.buffer),
-    tirx.DeclBuffer: lambda t, s: t.declare_buffer(s),
-    tirx.AssertStmt: lambda t, s: t.assertion(s),
-    tirx.AttrStmt: lambda t, s: t.attribute(s),
-    tirx.Evaluate: lambda t, s: t.evaluate(s),
-    tirx.stmt.Return: lambda t, s: t.emit(f"return {t.value(s.value).text}"),
-    tirx.stmt.Break: lambda t, s: t.emit("break"),
-    tirx.stmt.Continue: lambda t, s: t.emit("continue"),
+    ir.SeqStmt: lambda t, s: t.sequence(s),
+    ir.For: lambda t, s: t.loop(s),
+    ir.While: lambda t, s: t.while_(s),
+    ir.IfThenElse: lambda t, s: t.condition(s),
+    ir.SBlockRealize: lambda t, s: t.realize(s),
+    ir.BufferStore: lambda t, s: t.store(s),
+    ir.Bind: lambda t, s: t.bind(s.var, t.value(s.value)),
+    ir.AllocBuffer: lambda t, s: t.allocate(s.buffer),
+    ir.DeclBuffer: lambda t, s: t.declare_buffer(s),
+    ir.AssertStmt: lambda t, s: t.assertion(s),
+    ir.AttrStmt: lambda t, s: t.attribute(s),
+    ir.Evaluate: lambda t, s: t.evaluate(s),
+    ir.Return: lambda t, s: t.emit(f"return {t.value(s.value).text}"),
+    ir.Break: lambda t, s: t.emit("break"),
+    ir.Continue: lambda t, s: t.emit("continue"),
 }
 """What translates each kind of statement."""

@@ -9,7 +9,7 @@ import tvm
 import tvm_ffi
 from tvm_ffi.access_path import AccessKind, AccessPath
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from .. import composition, keys
 from ..check import narrow
 from ..oracle import Half, Halves

@@ -75,8 +75,9 @@ def accesses_outside(func: tirx.PrimFunc, args: Sequence[Any]) -> Iterator[str]:
             if taken is not None:
                 yield from loads(yes if taken else no)
             return
-        if type(expr).__name__ == "TensorLoad":
-            yield from touched("load of", expr.source, expr.indices)
+        if type(expr).__name__ in ("TensorLoad", "BufferLoad"):
+            source = expr.source if hasattr(expr, "source") else expr.buffer
+            yield from touched("load of", source, expr.indices)
         for field in ("a", "b", "value"):
             if isinstance(getattr(expr, field, None), tvm.ir.Expr):
                 yield from loads(getattr(expr, field))

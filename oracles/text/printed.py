@@ -14,7 +14,7 @@ import zlib
 import numpy as np
 import tvm
 
-from ...generators.tvm_api import load_json
+from ...compat.serialization import load_json
 from .. import keys
 
 LONGEST = 64_000

@@ -15,8 +15,8 @@ from typing import Any
 
 import tvm
 
+from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
-from ...generators.tvm_api import load_json, save_json
 from .. import keys
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented

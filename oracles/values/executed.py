@@ -12,8 +12,8 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
-from ...generators.tvm_api import load_json, save_json
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute

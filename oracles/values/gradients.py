@@ -16,7 +16,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...generators.tvm_api import load_json, save_json
+from ...compat.serialization import load_json, save_json
 from ..catalogue.common import argument, positional
 from ..composition import contract_of
 from ..contract import Relation

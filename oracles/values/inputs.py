@@ -16,6 +16,7 @@ import numpy as np
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
+from ...compat import ir
 from ..dtypes import dtype_of
 from ..errors import Unsupported
 from ..inspect import calls_of
@@ -168,13 +169,13 @@ class _Drawing:
 
 
 ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
-    tirx.Add: int.__add__,
-    tirx.Sub: int.__sub__,
-    tirx.Mul: int.__mul__,
-    tirx.FloorDiv: int.__floordiv__,
-    tirx.FloorMod: int.__mod__,
-    tirx.Min: min,
-    tirx.Max: max,
+    ir.Add: int.__add__,
+    ir.Sub: int.__sub__,
+    ir.Mul: int.__mul__,
+    ir.FloorDiv: int.__floordiv__,
+    ir.FloorMod: int.__mod__,
+    ir.Min: min,
+    ir.Max: max,
 }
 """What a dimension computes from two others, by the class of its node."""
 
@@ -242,4 +243,4 @@ def _bound(call: relax.Call, place: int) -> Any:
     if axis is not None:
         return dims[int(axis)]
     # Without an axis indices go along several ones; the smallest bounds them all.
-    return functools.reduce(tirx.Min, dims)
+    return functools.reduce(ir.Min, dims)

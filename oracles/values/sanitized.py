@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import s_tir, tirx
+from tvm import tirx
 
+from ...compat import ir
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..inspect import nodes, prim_funcs
@@ -59,7 +60,7 @@ class Found:
 
     def _reduces_nothing(self) -> bool:
         """Its initial values come with the first element of what it reduces, and there is none."""
-        starts = any(block.init is not None for block in nodes(self.func, s_tir.SBlock))
+        starts = any(block.init is not None for block in nodes(self.func, ir.SBlock))
         return starts and any(getattr(arg, "size", 1) == 0 for arg in self.args)
 
 

@@ -51,7 +51,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .generators.tvm_api import require_tvm
+    from .compat.release import require_tvm
 
     require_tvm()
     return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)

@@ -7,11 +7,11 @@ import tarfile
 from pathlib import Path
 
 from relaxfuzz import corpus
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import save_json
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHIVE = Path(

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 from tvm import relax
 
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.cli.report import run as write_reports
@@ -37,7 +39,6 @@ from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.listing import Filter, list_rows
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.fuzz.user_input.errors import UserError
-from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import exhibit

@@ -21,12 +21,12 @@ import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.system.scratch import scratch
 from relaxfuzz.fuzz.user_input import module_file, node_graph
 from relaxfuzz.fuzz.user_input.read_module import BadModule, load
 from relaxfuzz.generators.source import to_source
-from relaxfuzz.generators.tvm_api import load_json, save_json
 
 from ..commands import relaxfuzz
 

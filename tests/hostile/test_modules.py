@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.system.scratch import scratch
 from relaxfuzz.fuzz.user_input.read_module import BadModule, load
-from relaxfuzz.generators.tvm_api import load_json, save_json
 
 from . import bases
 from .mutations import damaged_bytes, damaged_json, damaged_program

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import pytest
 import tvm
 
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.reproducer.description import header
 from relaxfuzz.generators.source import to_source
-from relaxfuzz.generators.tvm_api import load_json, save_json, versions
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.inspect import prim_funcs
 from relaxfuzz.oracles.passcall import PassCall

@@ -15,11 +15,11 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz import evaluate, ir_modules
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import correct
 from relaxfuzz.corpus.zoo.correct import SPECIMENS
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import calls_of, nodes, ops_used
 from relaxfuzz.oracles.structural import checkers
 from relaxfuzz.oracles.structural.canonical import equivalent

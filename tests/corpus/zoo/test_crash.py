@@ -20,15 +20,15 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import crash
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import load_json, save_json
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
 
 DANGEROUS = """
 import resource, sys, time
-from relaxfuzz.generators.tvm_api import load_json
+from relaxfuzz.compat.serialization import load_json
 from relaxfuzz.corpus.zoo import crash
 
 mod = load_json(open(sys.argv[2]).read())

@@ -16,10 +16,10 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import crossing as C
 from relaxfuzz.corpus.zoo.crossing import SPECIMENS
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
 from relaxfuzz.oracles.structural.checkers import flaw
 

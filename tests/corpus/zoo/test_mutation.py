@@ -14,10 +14,10 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import mutation
 from relaxfuzz.corpus.zoo.mutation import SPECIMENS
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import load_json, save_json
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
 

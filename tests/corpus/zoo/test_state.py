@@ -13,9 +13,9 @@ import tvm_ffi
 from tvm import relax
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import state
 from relaxfuzz.corpus.zoo.state import SPECIMENS
-from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import ops_used
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")

@@ -15,9 +15,9 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import structure
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.inspect import blocks_of, is_public
 from relaxfuzz.oracles.structural import checkers
 

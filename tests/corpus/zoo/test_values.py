@@ -12,10 +12,10 @@ import tvm_ffi
 from tvm import relax
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import values
 from relaxfuzz.corpus.zoo.values import SPECIMENS
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.generators.tvm_api import load_json, save_json
 from relaxfuzz.oracles.structural.checkers import flaw
 
 Build = Callable[..., Any]

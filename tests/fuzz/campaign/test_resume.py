@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from relaxfuzz.compat.release import versions
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
@@ -25,7 +26,6 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.session import fuzzing
 from relaxfuzz.fuzz.session.session import Output, Session
-from relaxfuzz.generators.tvm_api import versions
 
 HERE = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("resumed.py")

@@ -18,8 +18,8 @@ from tvm.ir.instrument import pass_instrument
 
 import relaxfuzz
 from relaxfuzz import Checker, PassViolation
+from relaxfuzz.compat.serialization import load_json
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.generators.tvm_api import load_json
 from relaxfuzz.oracles.contract import PassContract, Relation
 
 from . import build_faults

@@ -16,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from bench.dask_processes import Processes
+from relaxfuzz.compat.release import versions
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cli.app import finish
@@ -32,7 +33,6 @@ from relaxfuzz.fuzz.session import fuzzing
 from relaxfuzz.fuzz.session.members import Roster, headcount, line, lines
 from relaxfuzz.fuzz.session.session import Output, Session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
-from relaxfuzz.generators.tvm_api import versions
 
 from ...commands import relaxfuzz
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tvm import relax
 
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.dedup import by_row, place
 from relaxfuzz.fuzz.findings.evidence import Evidence, evidence_of
@@ -17,7 +19,6 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import source_of
-from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, silent

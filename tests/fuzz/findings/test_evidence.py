@@ -10,13 +10,14 @@ import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.system.environment import Environment
-from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from relaxfuzz.compat.release import versions
 from relaxfuzz.fuzz.findings.confirm import exhibit
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.violation import Violation

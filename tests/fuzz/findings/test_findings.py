@@ -11,13 +11,14 @@ import pytest
 from tvm import relax
 from typer.testing import CliRunner, Result
 
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.reproducer import source_of
-from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit

@@ -16,6 +16,8 @@ import tvm
 from tvm import relax
 
 from relaxfuzz import corpus
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.dedup import by_row, crosscheck, place
 from relaxfuzz.fuzz.findings.evidence import evidence_of
@@ -23,7 +25,6 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rules import RULES
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.generators.tvm_api import save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, Raised, silent

@@ -14,11 +14,12 @@ import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.user_input.module_file import execute
-from relaxfuzz.generators.tvm_api import load_json, save_json, versions
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
 from relaxfuzz.oracles.passcall import PassCall

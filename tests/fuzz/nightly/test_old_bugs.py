@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from relaxfuzz.compat.release import versions
 from relaxfuzz.corpus import Entry
 from relaxfuzz.corpus.knowns import knowns
 from relaxfuzz.corpus.versions import claim
@@ -16,7 +17,6 @@ from relaxfuzz.fuzz.findings.replay import Item, Outcome, Status
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.old_bugs import is_back, known_key, old_bugs, replay_all
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.generators.tvm_api import versions
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
 

@@ -12,7 +12,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.generators.tvm_api import load_json, save_json
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.oracles import composition
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract, Relation

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import tvm
 
-from relaxfuzz.generators import tvm_api
+from relaxfuzz.compat.serialization import load_json
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.evaluate.poison import fresh
@@ -90,7 +90,7 @@ def modules(every: int = 1, start: int = 0) -> Iterator[tuple[str, tvm.IRModule]
     """The well-formed ones with Relax functions."""
     for name, text in texts()[start::every]:
         try:
-            mod = tvm_api.load_json(text)
+            mod = load_json(text)
         except AttributeError as error:
             if "is not registered" not in str(error):
                 raise

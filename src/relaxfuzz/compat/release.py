@@ -1,4 +1,4 @@
-"""The only file that knows that TVM versions differ, and where they keep what we need.
+"""Which TVM is installed, and whether it can be used at all.
 
 It imports without TVM, so that a missing or unsuitable TVM is refused with a sentence, not with a
 traceback from inside an extension module.
@@ -12,21 +12,14 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import tvm
+    pass
 
-OLDEST = (0, 27)
+OLDEST = (0, 26)
 NEWEST_TESTED = (0, 27)
 
 # Saving any typed node as JSON crashes the process with these.
 _BAD_FFI = {"0.27.0": frozenset({"0.1.15.post1", "0.1.15.post2"})}
 _GOOD_FFI = {"0.27.0": "0.1.14.post1"}
-
-RENAMED = {
-    "relax.expr.Constant": "GenericConst",
-    "tirx.BufferLoad": "TensorLoad",
-    "tirx.BufferRegion": "TensorRegion",
-}
-"""Type keys of classes that had another name before TVM 0.27, and the name that they have now."""
 
 
 class TVMUnsupported(Exception):
@@ -99,43 +92,11 @@ def git_hash() -> str:
     return found if re.fullmatch(r"[0-9a-f]{7,40}", found) else "unknown"
 
 
-def save_json(mod: "tvm.IRModule") -> str:
-    """The module as JSON, for `load_json` and `tvm.ir.load_json` of this very TVM version."""
-    from tvm_ffi import serialization
-
-    return str(serialization.to_json_graph_str(mod, {"tvm_version": tvm_version()}))
-
-
-def load_json(text: str) -> "tvm.IRModule":
-    """The module that `save_json` of this very TVM version wrote.
-
-    `tvm.ir.load_json` first translates what older versions wrote, by way of a Python dictionary
-    printed with indentation; that costs 20 times what the rest does.
-    """
-    from tvm_ffi import serialization
-
-    return serialization.from_json_graph_str(text)
-
-
-def upgraded_json(text: str) -> str:
-    """What `tvm.ir.load_json` makes of a text that an older version may have written."""
-    from tvm.ir import json_compact
-
-    return str(json_compact.upgrade_json(text))
-
-
 def tvm_version() -> str:
     """The release of the installed TVM."""
     import tvm
 
     return str(tvm.__version__)
-
-
-def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
-    """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
-    import tvm_ffi
-
-    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
 
 
 def _distribution(name: str) -> str | None:

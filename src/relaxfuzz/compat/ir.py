@@ -1,0 +1,136 @@
+"""The classes of IR nodes that move between versions of TVM, and their renamed fields.
+
+A class is named here as the newest TVM names it. One that this TVM lacks under every known name is
+a stand-in without instances: `isinstance` is false for it, and calling it raises `Drift`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import types
+from typing import Any, NamedTuple, NoReturn
+
+import tvm
+import tvm.s_tir
+
+from .drift import Drift
+
+HOMES = (
+    *("tvm.ir", "tvm.ir.prim", "tvm.tirx", "tvm.tirx.expr", "tvm.tirx.stmt", "tvm.s_tir"),
+    *("tvm.relax", "tvm.relax.expr", "tvm.sym", "tvm.arith"),
+)
+"""The modules in which TVM keeps such classes; the first that has the name wins."""
+
+MISSING: dict[str, str] = {}
+"""The classes that this TVM lacks, with a sentence each."""
+
+
+class _Missing(type):
+    """The class of stand-ins: whatever is asked of one is a `Drift`."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Drift(MISSING[cls.__name__])
+
+    def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
+        raise Drift(MISSING[cls.__name__])
+
+
+def node(*names: str) -> Any:
+    """The class with one of these names, newest first, wherever this TVM keeps it."""
+    for home in _homes():
+        for name in names:
+            if isinstance(found := getattr(home, name, None), type):
+                return found
+    MISSING[names[0]] = f"this TVM has no IR node {' or '.join(names)}"
+    return _Missing(names[0], (), {})
+
+
+@functools.cache
+def _homes() -> list[types.ModuleType]:
+    found = []
+    for home in HOMES:
+        with contextlib.suppress(ImportError):
+            found.append(importlib.import_module(home))
+    return found
+
+
+# Values of Relax and of modules.
+GenericConst = node("GenericConst", "Constant")
+StringImm = node("StringImm")
+VDevice = node("VDevice")
+Analyzer = node("Analyzer")
+
+# Primitive expressions.
+Add, Sub, Mul = node("Add"), node("Sub"), node("Mul")
+Div, Mod, FloorDiv, FloorMod = node("Div"), node("Mod"), node("FloorDiv"), node("FloorMod")
+Min, Max = node("Min"), node("Max")
+EQ, NE, LT, LE, GT, GE = (node(name) for name in ("EQ", "NE", "LT", "LE", "GT", "GE"))
+And, Or, Not = node("And"), node("Or"), node("Not")
+BitwiseAnd, BitwiseOr, BitwiseXor = node("BitwiseAnd"), node("BitwiseOr"), node("BitwiseXor")
+BitwiseNot, LShift, RShift = node("BitwiseNot"), node("LShift"), node("RShift")
+Select, Cast, Let = node("Select"), node("Cast"), node("Let")
+Ramp, Broadcast = node("Ramp"), node("Broadcast")
+BinaryOpExpr, CmpExpr, LogicalExpr = node("BinaryOpExpr"), node("CmpExpr"), node("LogicalExpr")
+TensorLoad = node("TensorLoad", "BufferLoad")
+TensorRegion = node("TensorRegion", "BufferRegion")
+
+# Statements.
+For, ForKind, While = node("For"), node("ForKind"), node("While")
+Break, Continue, Return = node("Break"), node("Continue"), node("Return")
+SeqStmt, IfThenElse, Bind = node("SeqStmt"), node("IfThenElse"), node("Bind")
+Evaluate, BufferStore = node("Evaluate"), node("BufferStore")
+AllocBuffer, DeclBuffer = node("AllocBuffer"), node("DeclBuffer")
+AttrStmt, AssertStmt = node("AttrStmt"), node("AssertStmt")
+SBlock, SBlockRealize = node("SBlock"), node("SBlockRealize")
+
+BITWISE = {
+    "bitwise_and": BitwiseAnd,
+    "bitwise_or": BitwiseOr,
+    "bitwise_xor": BitwiseXor,
+    "bitwise_not": BitwiseNot,
+    "shift_left": LShift,
+    "shift_right": RShift,
+}
+"""The node for each intrinsic by which some versions of TVM express a bitwise operation."""
+
+
+class Operands(NamedTuple):
+    """The operands of a call, under the names that they have as fields of a node."""
+
+    a: Any
+    b: Any
+    ty: Any
+
+
+STRINGS = tuple(
+    {cls for home in _homes() if isinstance(cls := getattr(home, "StringImm", None), type)}
+)
+"""The classes of string constants: Relax and TensorIR may have one each."""
+
+
+RENAMED = {
+    "relax.expr.Constant": "GenericConst",
+    "tirx.BufferLoad": "TensorLoad",
+    "tirx.BufferRegion": "TensorRegion",
+}
+"""Type keys of classes that have changed their names, and the name that they have now."""
+
+
+def constant_data(const: Any) -> tvm.runtime.Tensor:
+    """The value of a `GenericConst`."""
+    return const.value if hasattr(const, "value") else const.data
+
+
+def tensor_of(access: Any) -> tvm.ir.Var:
+    """The buffer that a `TensorLoad` or `TensorRegion` accesses."""
+    return access.source if hasattr(access, "source") else access.buffer
+
+
+verify_well_formed = (
+    tvm.s_tir.analysis if hasattr(tvm.s_tir.analysis, "verify_well_formed") else tvm.tirx.analysis
+).verify_well_formed
+"""TensorIR's own checker of well-formed modules."""

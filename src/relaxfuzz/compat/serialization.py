@@ -1,0 +1,42 @@
+"""Modules as TVM JSON, and the structural equality of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tvm
+
+
+def save_json(mod: tvm.IRModule) -> str:
+    """The module as JSON, for `load_json` and `tvm.ir.load_json` of this very TVM version."""
+    from tvm_ffi import serialization
+
+    from .release import tvm_version
+
+    return str(serialization.to_json_graph_str(mod, {"tvm_version": tvm_version()}))
+
+
+def load_json(text: str) -> tvm.IRModule:
+    """The module that `save_json` of this very TVM version wrote.
+
+    `tvm.ir.load_json` first translates what older versions wrote, by way of a Python dictionary
+    printed with indentation; that costs 20 times what the rest does.
+    """
+    from tvm_ffi import serialization
+
+    return serialization.from_json_graph_str(text)
+
+
+def upgraded_json(text: str) -> str:
+    """What `tvm.ir.load_json` makes of a text that an older version may have written."""
+    from tvm.ir import json_compact
+
+    return str(json_compact.upgrade_json(text))
+
+
+def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
+    """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
+    import tvm_ffi
+
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
