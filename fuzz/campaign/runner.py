@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ...compat.release import versions
+from ...compat.release import tvm_folder, versions
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError
@@ -82,6 +82,7 @@ class CampaignRunner:
             workers=self._executor.workers,
             versions=self._versions,
             passes=tuple(target.label for target in self.config.targets),
+            tvm_folder=tvm_folder(),
         )
         self.recorder = recorder = begin(self._triage.store.runs, run, self.config, resume=resume)
         self.config, self.state, self.known = recorder.config, recorder.state, recorder.known

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from ...compat.release import build_name
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Progress
 from ..campaign.runner import CampaignRunner
@@ -133,8 +134,8 @@ class Fuzzing:
         resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
         passes = counted(len(config.targets), "pass", "passes")
         session.display.line(
-            f"relaxfuzz on TVM {session.versions['tvm']}: {passes} {budget}, seed {config.seed}, "
-            f"{workers}{resumed}"
+            f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
+            f"seed {config.seed}, {workers}{resumed}"
         )
 
     def _published(self, finding: Finding) -> None:
