@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from ...compat.release import build_name
 from ...generators.ops import new_ops
 from ...oracles.contract import NO_CONTRACT
 from ..campaign.campaign import CampaignConfig
@@ -138,8 +139,8 @@ class Fuzzing:
         resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
         passes = counted(len(config.targets), "pass", "passes")
         session.display.line(
-            f"relaxfuzz on TVM {session.versions['tvm']}: {passes} {budget}, seed {config.seed}, "
-            f"{workers}{resumed}"
+            f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
+            f"seed {config.seed}, {workers}{resumed}"
         )
         labels = [target.label for target in config.targets]
         new = {
