@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
@@ -62,3 +63,9 @@ def registered(name: str) -> Any:
         return tvm.ir.Op.get(name)
     except AttributeError as error:
         raise Drift(f"this TVM has no operator {name}") from error
+
+
+def accepted(function: Callable[..., Any], **options: object) -> dict[str, object]:
+    """Those of the options that the function has parameters for in this TVM."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in known}
