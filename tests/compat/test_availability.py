@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.compat import availability
+from relaxfuzz.compat import availability, build
 from relaxfuzz.compat.availability import Availability
 
 SOME = Availability(ops={"abs": "this TVM has no abs"}, stages={"fused": "FuseOps: gone"})
@@ -76,12 +76,12 @@ def test_the_process_that_started_this_one_decides(monkeypatch: pytest.MonkeyPat
 
 
 def test_old_builds_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(availability.KEPT + 5):
+    for number in range(build.KEPT + 5):
         monkeypatch.setattr(availability.build, "stamp", lambda number=number: f"build{number}")
         availability.keep(SOME)
     kept = [path.name for path in availability.cache().parent.iterdir()]
-    assert len(kept) == availability.KEPT
-    assert f"build{availability.KEPT + 4}.json" in kept
+    assert len(kept) == build.KEPT
+    assert f"build{build.KEPT + 4}.json" in kept
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(

@@ -52,11 +52,11 @@ def test_the_stamp_follows_each_change(change: Callable[[Path], None], package: 
 
 @pytest.mark.parametrize("change", [edited, removed, added])
 def test_the_identity_follows_the_content(change: Callable[[Path], None], package: Path) -> None:
-    before = build.identity()
+    before = build.content()
     touched(package)
-    assert build.identity() == before
+    assert build.content() == before
     change(package)
-    assert build.identity() != before
+    assert build.content() != before
 
 
 def test_what_python_caches_is_no_part_of_it(package: Path) -> None:
