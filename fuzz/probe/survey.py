@@ -100,7 +100,7 @@ class Survey:
         failed = self.failed(trial, names)
         if len(failed) == len(names):
             (why, _), *_ = Counter(failed.values()).most_common(1)
-            raise TVMUnsupported(f"{otherwise}: {why}")
+            raise TVMUnsupported(f"{otherwise} on this TVM: {why}")
         return failed
 
     def failed(self, trial: str, names: Sequence[str]) -> dict[str, str]:
