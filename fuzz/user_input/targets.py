@@ -155,7 +155,7 @@ def stage_of(name: str) -> Stage:
         stage = Stage(name)
     except ValueError:
         raise UserError(f"no stage {name!r}{near(name, list(Stage))}") from None
-    refuse("stage", stage)
+    refuse("stage", name)
     return stage
 
 
