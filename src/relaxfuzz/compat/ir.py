@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import tvm
 import tvm.s_tir
+import tvm_ffi
+from tvm_ffi.dataclasses import py_class
 
 from .drift import Drift
 
@@ -27,7 +29,7 @@ MISSING: dict[str, str] = {}
 """The classes that this TVM lacks, with a sentence each."""
 
 
-class _Missing(type):
+class _Missing(type(tvm_ffi.Object)):  # type: ignore[misc]
     """The class of stand-ins: whatever is asked of one is a `Drift`."""
 
     def __getattr__(cls, name: str) -> NoReturn:
@@ -46,7 +48,9 @@ def node(*names: str) -> Any:
             if isinstance(found := getattr(home, name, None), type):
                 return found
     MISSING[names[0]] = f"this TVM has no IR node {' or '.join(names)}"
-    return _Missing(names[0], (), {})
+    stand_in = _Missing(names[0], (tvm_ffi.Object,), {})
+    # Only a registered class may be given to `structural_walk` and its like.
+    return py_class(f"{__name__}.{names[0]}")(stand_in)
 
 
 @functools.cache
