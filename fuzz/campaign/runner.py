@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from ...compat import availability
-from ...compat.release import versions
+from ...compat.release import tvm_folder, versions
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError
@@ -84,6 +84,7 @@ class CampaignRunner:
             versions=self._versions,
             passes=tuple(target.label for target in self.config.targets),
             lacking=tuple(availability.current().lines()),
+            tvm_folder=tvm_folder(),
         )
         self.recorder = recorder = begin(self._triage.store.runs, run, self.config, resume=resume)
         self.config, self.state, self.known = recorder.config, recorder.state, recorder.known

@@ -178,6 +178,8 @@ class Death(enum.StrEnum):
     HANG = "hang"
     OUT_OF_MEMORY = "out-of-memory"
     EXIT = "exit"
+    SANITIZER = "sanitizer-report"
+    """A sanitizer of the compiler that built a library (AddressSanitizer) has ended it."""
     CHANGED = "side-effect"
     """It ended itself because a pass has changed state that the whole process depends on."""
     KILLED = "killed"

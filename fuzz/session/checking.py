@@ -12,6 +12,7 @@ from pathlib import Path
 import tvm
 
 from ...compat import availability
+from ...compat.release import build_name
 from ...compat.serialization import load_json
 from ...generators.choices import Choices
 from ...generators.stages import Stage
@@ -127,7 +128,7 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
 
 def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
-    session.display.line(f"relaxfuzz on TVM {session.versions['tvm']}: checks to do: {len(jobs)}")
+    session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     done = 0
     with ThreadPoolExecutor(session.pool.workers) as threads:
         futures: dict[Future[list[Finding]], Check] = {

@@ -35,12 +35,14 @@ class Ending:
     """Names that are gone and that were asked for."""
 
 
-def relaxfuzz(case: Case, folder: Path, *arguments: str) -> Ending:
+def relaxfuzz(
+    case: Case, folder: Path, *arguments: str, module: str = "relaxfuzz.fuzz.cli"
+) -> Ending:
     """A command on the changed TVM, in processes of its own and with a cache of its own."""
     started = time.monotonic()
     asked = folder / "asked"
     process = subprocess.run(
-        [sys.executable, "-m", "relaxfuzz.fuzz.cli", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=folder,
         env={
             **os.environ,
