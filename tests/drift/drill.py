@@ -22,6 +22,9 @@ SECONDS = 400.0
 TROUBLE = ("Traceback (most recent call last)", "fault of relaxfuzz", "faults of relaxfuzz")
 """What no output may have."""
 
+NAMING = ("drift", "new")
+"""The events that name what is gone, and what is new."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -33,6 +36,11 @@ class Ending:
     seconds: float
     asked: frozenset[str]
     """Names that are gone and that were asked for."""
+
+    @property
+    def output(self) -> str:
+        """All of it."""
+        return self.stdout + self.stderr
 
 
 def relaxfuzz(
@@ -68,8 +76,7 @@ def campaign(case: Case, folder: Path) -> Ending:
 
 def wrong(case: Case, ending: Ending) -> list[str]:
     """What is not as it should be."""
-    output = ending.stdout + ending.stderr
-    found = [f"the output has {text!r}" for text in TROUBLE if text in output]
+    found = [f"the output has {text!r}" for text in TROUBLE if text in ending.output]
     if ending.code == 2 and case.vital:
         if len(ending.stderr.strip().splitlines()) != 1 or not ending.stderr.startswith("error: "):
             found.append("exit code 2, but not with one sentence")
@@ -80,7 +87,9 @@ def wrong(case: Case, ending: Ending) -> list[str]:
     modules = [event["modules"] for event in events if event["event"] == "summary"]
     if modules != [MODULES]:
         found.append(f"{modules} modules were checked, not {MODULES}")
-    reports = [json.dumps(event) for event in events if event["event"] == "drift"]
+    faulty = {event["pass"] for event in events if event["event"] == "finding"}
+    found += [f"no fault of {name} is found" for name in case.faulty if name not in faulty]
+    reports = [json.dumps(event) for event in events if event["event"] in NAMING]
     return [*found, *_unnamed(case, ending, "\n".join(reports))]
 
 

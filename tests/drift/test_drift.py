@@ -46,9 +46,7 @@ def test_each_alone(kind: str, number: int, tmp_path: Path, request: pytest.Fixt
 
 def _drill(case: Case, folder: Path) -> None:
     ending = campaign(case, folder)
-    assert not wrong(case, ending), "\n".join(
-        [case.name, *case.changes, ending.stdout, ending.stderr]
-    )
+    assert not wrong(case, ending), "\n".join([case.name, *case.changes, ending.output])
 
 
 @functools.cache
