@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ...commands import relaxfuzz
 from .conftest import Repository
 
 GRADIENT = "src/relax/transform/gradient.cc"
 
 
+@pytest.mark.session
 def test_a_change_of_one_pass_is_a_campaign_on_that_pass(
     repository: Repository, tmp_path: Path
 ) -> None:
