@@ -349,7 +349,7 @@ def device_hint(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A few bindings in the pattern that some pass looks for."""
-    c.pick(idioms.IDIOMS)(c, s)
+    c.pick(idioms.usable())(c, s)
 
 
 KINDS = (

@@ -89,6 +89,8 @@ class Run:
     """The folder of the Python package `tvm`."""
     samples: tuple[Sample, ...] = ()
     faults: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    """What was left out because the installed TVM does not support it, each with the reason."""
     finished: bool = False
 
 

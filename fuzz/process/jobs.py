@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import tvm
 
+from ...compat.drift import drift_of
 from ...compat.serialization import load_json, save_json
 from ...generators.stages import Stage
 from ...oracles import check as oracle_check
@@ -53,9 +54,12 @@ class Context(Generic[R]):
     def fail(self, error: Exception | str) -> None:
         """Report an exception that no pass has raised."""
         user_error = isinstance(error, BadPass)  # the pass could be built when the session began
+        lacking = drift_of(error) if isinstance(error, Exception) else None
         if isinstance(error, Exception):
-            error = str(error) if user_error else "".join(traceback.format_exception(error))
-        self.send(Failed(self.id, visible(error), self.journal.last(), user_error))
+            whole = "".join(traceback.format_exception(error))
+            error = str(error) if user_error else lacking or whole
+        drift = lacking is not None
+        self.send(Failed(self.id, visible(error), self.journal.last(), user_error, drift))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,9 @@ class State(enum.StrEnum):
         return "seen before" if self is State.SEEN else str(self)
 
 
+LEFT_OUT = "left out, which this TVM does not support"
+"""Behind a number of operators, passes, oracles and so on."""
+
 SETTLED = ("false", "wontfix")
 """Verdicts after which nobody waits for a fix."""
 
@@ -198,6 +201,8 @@ class Report:
                 parts.append(f"{counted(len(run.faults), 'fault')} of relaxfuzz itself.")
             folder = f" in {run.tvm_folder}" if run.tvm_folder else ""
             parts.append(f"{build_name(run.versions)}{folder}.")
+            if run.lacking:
+                parts.append(f"{len(run.lacking)} {LEFT_OUT}.")
             parts.append(self.change_of_build())
         return " ".join(filter(None, parts))
 

@@ -24,7 +24,7 @@ from ..output.readable import one_line, readable, visible
 from ..output.terminal import counted, duration
 from ..reproducer.description import promised
 from . import plots
-from .data import Entry, Report, State, detail
+from .data import LEFT_OUT, Entry, Report, State, detail
 from .matrix import RARE, matrix, shares
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,6 +39,7 @@ MEANING = {
 PROGRAMS = {
     "tvm": "TVM",
     "tvm_git": "TVM git",
+    "tvm_build": "TVM build",
     "tvm_ffi": "tvm-ffi",
     "numpy": "NumPy",
     "hypothesis": "Hypothesis",
@@ -241,7 +242,7 @@ def _environment() -> Environment:
         "words": functools.partial(one_line, most=LONGEST_WORDS),
     }
     environment.tests |= {"linkable": LINK.fullmatch}
-    environment.globals["State"] = State
+    environment.globals |= {"State": State, "left_out": LEFT_OUT}
     return environment
 
 

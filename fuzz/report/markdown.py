@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..findings.finding import Finding
 from ..output.readable import fenced, one_line, readable
 from ..output.terminal import clipped, counted
-from .data import Entry, Report, State, compared, detail, expected
+from .data import LEFT_OUT, Entry, Report, State, compared, detail, expected
 
 LIMIT = 1_000_000
 """Bytes; GitHub shows no summary of more than a mebibyte."""
@@ -67,6 +67,9 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
                 for entry in entries
             )
             yield f"### {title}\n\n{_table(('id', 'pass', 'oracle', 'what went wrong'), rows)}"
+    if report.last is not None and report.last.lacking:
+        lines = [f"- {code(each)}" for each in report.last.lacking]
+        yield _folded(f"{len(lines)} {LEFT_OUT}", "\n".join(lines))
     others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import tvm
 
+from ...compat import availability
 from ...compat.release import build_name
 from ...compat.serialization import load_json
 from ...generators.choices import Choices
@@ -27,7 +28,7 @@ from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
-from ..user_input.targets import calls_of, check_names, oracles_of, stage_of
+from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
 
 VARIANTS = 6
@@ -61,6 +62,8 @@ def check_module(
     """
     if pipeline is not None and pipeline not in PIPELINES:
         raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
+    if pipeline is not None:
+        refuse("pipeline", pipeline)
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
@@ -73,7 +76,9 @@ def check_module(
         found, notes = _named(make, calls, mod, own.exempt)
         jobs += found
         if not calls and pipeline is None:
-            jobs = [*(make(pipeline=name) for name in PIPELINES), *_all(make, mod, at)]
+            off = availability.current().pipelines
+            jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
+            jobs += _all(make, mod, at)
         with session(out, workers, knowns, as_json=as_json, pool=pool) as made:
             for note in notes:
                 made.display.line(note)
@@ -106,6 +111,8 @@ def _named(
 
 def _all(make: Callable[..., Check], mod: tvm.IRModule, stage: Stage) -> Iterator[Check]:
     for name, contract in catalogue.items():
+        if name in availability.current().passes:
+            continue
         if stage in contract.stages and contract.requires(mod) is None:
             for variant in _variants(name, mod):
                 yield make(calls=(variant,))

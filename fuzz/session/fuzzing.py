@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...compat.release import build_name
 from ..campaign.campaign import CampaignConfig
-from ..campaign.events import Event, Fault, Finished, Progress
+from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
@@ -115,6 +115,8 @@ class Fuzzing:
                 session.roster.see(members)
                 session.display.below(lines(members), line(members))
                 session.display.progress(_progress_line(event, session))
+            case Lacks(reason=reason):
+                session.lacks(reason)
             case Fault():
                 session.fault(event.describe(self._runner.config.seed))
         if session.interrupt.stop.is_set() or self._enough.is_set():

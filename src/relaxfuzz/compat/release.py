@@ -4,6 +4,7 @@ It imports without TVM, so that a missing or unsuitable TVM is refused with a se
 traceback from inside an extension module.
 """
 
+import functools
 import importlib
 import importlib.metadata
 import os
@@ -11,10 +12,6 @@ import platform
 import re
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 OLDEST = (0, 26)
 NEWEST_TESTED = (0, 27)
@@ -78,6 +75,7 @@ def versions() -> dict[str, str]:
     return {
         "tvm": tvm.__version__,
         "tvm_git": git_hash(),
+        "tvm_build": _build(),
         "tvm_ffi": tvm_ffi.__version__,
         "numpy": numpy.__version__,
         "hypothesis": _distribution("hypothesis") or "unknown",
@@ -99,7 +97,9 @@ def build_name(versions: Mapping[str, str]) -> str:
     git, build = (versions.get(key, "unknown") for key in BUILD[1:])
     known = [f"git {git[:10]}"] if git != "unknown" else []
     known += [f"build {build}"] if build != "unknown" else []
-    return " ".join(["TVM", versions.get("tvm", "unknown"), *([f"({', '.join(known)})"] if known else [])])
+    return " ".join(
+        ["TVM", versions.get("tvm", "unknown"), *([f"({', '.join(known)})"] if known else [])]
+    )
 
 
 def tvm_folder() -> str:
@@ -116,6 +116,14 @@ def git_hash() -> str:
     info: dict[str, str] = dict(tvm.support.libinfo())
     found = str(info.get("GIT_COMMIT_HASH") or "")
     return found if re.fullmatch(r"[0-9a-f]{7,40}", found) else "unknown"
+
+
+@functools.cache
+def _build() -> str:
+    """Two builds of one development version have one number, and often one commit."""
+    from .build import identity
+
+    return identity()
 
 
 def tvm_version() -> str:
