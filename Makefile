@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: fuzz test test-sessions test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -16,6 +16,10 @@ test: $(INSTALLED)
 # Whole sessions as users have them: every command of the docs, pytest in foreign repositories.
 test-sessions: $(INSTALLED)
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "session and not slow"
+
+# A TVM that lacks one of some sixty names: an hour or so. What has passed is not done again.
+test-drift: $(INSTALLED)
+	$(BIN)/pytest -v -n 2 --dist worksteal -m slow tests/drift
 
 # Real faults, done to real campaigns: an hour or so.
 test-chaos: $(INSTALLED)

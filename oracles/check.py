@@ -163,7 +163,7 @@ def _brings_code(runs: PassRuns) -> bool:
 def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
     off = availability.current().oracles
     for oracle in oracles:
-        if oracle.name in off or runs.exempt(oracle.name):
+        if oracle.name in off or not oracle.promised(runs):
             continue
         runs.asked.append(oracle.name)
         violations = oracle.violations(runs)

@@ -69,7 +69,7 @@ class Item:
         """What the table calls it."""
         if self.finding is None:
             return f"{self.path.parent.name}/{self.path.name}" if self.entry else self.path.name
-        return f"{self.finding.pass_name}: {self.finding.title}"
+        return f"{self.finding.label}: {self.finding.title}"
 
 
 @dataclass(frozen=True, slots=True)

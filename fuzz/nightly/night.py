@@ -291,7 +291,7 @@ class _Phases:
         self._update(unbisected=tuple(id for id in self._night.unbisected if id != finding.id))
         verdict = "bad on none of these" if first is None else f"first bad: {first.release}"
         self._print(
-            f"{finding.id} {finding.pass_name}: {verdict}",
+            f"{finding.id} {finding.label}: {verdict}",
             {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
         )
 
@@ -367,7 +367,7 @@ class _Phases:
         title = entry.title
         if shown.finding.first_bad is not None:
             title += f" (since {shown.finding.first_bad})"
-        return shown.finding.pass_name, shown.finding.oracle, title, shown.reproducer
+        return shown.finding.label, shown.finding.oracle, title, shown.reproducer
 
     def _sentence(
         self, new: Sequence[Entry], seen: Sequence[Entry], run: Run, report: Report

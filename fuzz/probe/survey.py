@@ -69,7 +69,8 @@ class _Survey:
             (why, _), *_ = Counter(failed.values()).most_common(1)
             raise TVMUnsupported(f"no module can be generated: {why}")
         self._switch_off(ops=failed)
-        self._switch_off(traits=self._failed("trait", list(Trait)))
+        traits = [trait for trait in Trait if trait is not Trait.IDIOMS]
+        self._switch_off(traits=self._failed("trait", traits))
         names = [idiom.__name__ for idiom in idioms.IDIOMS]
         self._switch_off(idioms=self._failed("idiom", names))
         if len(self._found.idioms) == len(names):

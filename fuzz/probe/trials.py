@@ -36,7 +36,7 @@ from ..process.protocol import Job
 SAMPLES = 8
 """Modules for trials of passes and oracles."""
 
-FEW, SOME = 4, 8
+FEW, SOME = 4, 12
 """Modules in which an operator is tried by itself; and those in which anything else is tried."""
 
 BINDINGS = 4

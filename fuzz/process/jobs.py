@@ -15,10 +15,9 @@ import tvm
 from ...compat.drift import drift_of
 from ...compat.serialization import load_json, save_json
 from ...generators.stages import Stage
+from ...oracles import catalogue, composition
 from ...oracles import check as oracle_check
-from ...oracles import composition
 from ...oracles import explain as oracle_explain
-from ...oracles.catalogue import catalogue
 from ...oracles.check import BUILDS, VALUES
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
@@ -156,12 +155,13 @@ def contract_of(target: Target) -> PassContract:
     """The catalogue's contract, or the strict one; without the promises the target does not make.
 
     Raises:
-        ValueError: the target is not in the catalogue and has no call.
+        ValueError: the target is no public pass of TVM and has no call.
     """
     if target.call is None:
-        if target.name not in catalogue:
-            raise ValueError(f"Expected a pass of the catalogue or a call but got {target!r}")
-        return catalogue[target.name]
+        contract = catalogue.contract_of(target.name)
+        if contract is None:
+            raise ValueError(f"Expected a public pass of TVM or a call but got {target!r}")
+        return contract
     call = target.call
     base = composition.contract_of(call)
     exemptions = tuple(Exemption(name, "its author says so", "") for name in target.exempt)

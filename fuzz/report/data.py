@@ -90,6 +90,12 @@ class Entry:
         return _distinct(blamed for blamed, _ in self.places)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The same for people: passes without a contract are marked."""
+        labels = {finding.pass_name: finding.label for finding in self.findings}
+        return tuple(labels.get(name, name) for name in self.passes)
+
+    @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles that report it."""
         return _distinct(oracle for _, oracle in self.places)

@@ -22,6 +22,7 @@ from ...oracles.text.exhibit import Exhibit
 from ..findings.finding import Finding
 from ..output.readable import one_line, readable, visible
 from ..output.terminal import counted, duration
+from ..process.targets import marked
 from ..reproducer.description import promised
 from . import plots
 from .data import LEFT_OUT, Entry, Report, State, detail
@@ -237,6 +238,7 @@ def _environment() -> Environment:
         "counted": counted,
         "date": lambda seconds: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "duration": duration,
+        "marked": marked,
         "percent": _percent,
         "readable": readable,
         "words": functools.partial(one_line, most=LONGEST_WORDS),

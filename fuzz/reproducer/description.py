@@ -82,7 +82,7 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
 
 def title(finding: Finding) -> str:
     """The pass and what is wrong, in one line."""
-    return f"{finding.pass_name}: {finding.title}"
+    return f"{finding.label}: {finding.title}"
 
 
 def promised(finding: Finding) -> tuple[str, str]:

@@ -7,12 +7,15 @@ import time
 from collections.abc import Sequence
 
 from ...compat.release import build_name
+from ...generators.ops import new_ops
+from ...oracles.contract import NO_CONTRACT
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
 from ..output.terminal import counted, duration
+from ..process.targets import item_has_contract, marked
 from .members import headcount, line, lines
 from .session import Session
 
@@ -139,6 +142,15 @@ class Fuzzing:
             f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
             f"seed {config.seed}, {workers}{resumed}"
         )
+        labels = [target.label for target in config.targets]
+        new = {
+            NO_CONTRACT: [label for label in labels if not item_has_contract(label)],
+            "not covered": [f"the operator {name}" for name in new_ops()],
+        }
+        for what, names in new.items():
+            if names:
+                event = {"event": "new", "what": what, "names": names}
+                session.output.line(f"{what}: {', '.join(names)}", event)
 
     def _published(self, finding: Finding) -> None:
         if self._stop_at_first and self._is_new(finding):
@@ -158,7 +170,7 @@ def _progress_line(progress: Progress, session: Session) -> str:
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
     # What each worker of a cluster does is in its own line.
     alone = session.executor is session.pool
-    rest = " ".join(progress.current) if alone else headcount(progress.members)
+    rest = " ".join(map(marked, progress.current)) if alone else headcount(progress.members)
     return (
         f"{duration(progress.seconds)}  {counted(progress.modules, 'module')}  "
         f"{rate:.0f} checks/s  {findings}{pending}  {rest}"

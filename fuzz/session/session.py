@@ -266,7 +266,7 @@ class Session:
 
     def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
         more = f" ({counted(len(others) + 1, 'report')})" if others else ""
-        return shown.pass_name, shown.oracle, shown.title + more, self.store.reproducer(shown)
+        return shown.label, shown.oracle, shown.title + more, self.store.reproducer(shown)
 
     def _sentence(self, found: str, modules: int, checks: int, seconds: float) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
@@ -288,7 +288,7 @@ class Session:
         if self.output.as_json:
             self.output.emit(event_of(finding, self.store))
             return
-        text = f"{finding.pass_name}: {finding.title} ({finding.oracle})"
+        text = f"{finding.label}: {finding.title} ({finding.oracle})"
         if self.is_new(finding):
             self.display.line(text, "bold")
         else:
@@ -309,6 +309,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "place": finding.violation.place,
         "key_format": KEY_FORMAT,
         "pass": finding.pass_name,
+        "contract": finding.has_contract,
         "oracle": finding.oracle,
         "title": finding.title,
         "reproducer": None if reproducer is None else str(reproducer),

@@ -74,10 +74,9 @@ def by_spelling(
             )
         if not mine:
             refuse("pass", call.name)
-        plain = call.expr.endswith("()") and call.name in catalogue and not mine
         found[spelling] = Target(
             call.name,
-            None if plain else call,
+            None if _is_plain(call) else call,
             tuple(map(Stage, promised[spelling].stages)),
             promised[spelling].exempt if mine else (),
         )
@@ -119,13 +118,18 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
         raise UserError(str(error)) from None
-    doubtful = [s for s, call in calls.items() if call.factory or not call.expr.endswith("()")]
+    doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
     if doubtful:
         probe(doubtful)
     return {
         spelling: dataclasses.replace(call, like=likes[spelling]) if call.factory else call
         for spelling, call in calls.items()
     }
+
+
+def _is_plain(call: PassCall) -> bool:
+    """A pass of TVM whose arguments a campaign draws."""
+    return call.factory is None and call.expr.endswith("()")
 
 
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:

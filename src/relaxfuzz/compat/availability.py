@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,9 @@ from .release import TVMUnsupported
 
 VARIABLE = "RELAXFUZZ_AVAILABILITY"
 """The environment variable in which a process gives its availability to those that it starts."""
+
+NAMED = 12
+"""Names of one kind in a line."""
 
 KEPT = 20
 """Builds whose availability is kept."""
@@ -67,16 +70,13 @@ class Availability:
         ]
 
     def sentence(self) -> str:
-        """How much is off, in one line; empty where everything works."""
+        """What is off, in one line; empty where everything works."""
         off = self.off()
-        counts = [
-            f"{len(names)} {kind if len(names) == 1 else _PLURAL[kind]}"
-            for kind, names in off.items()
-        ]
-        if not counts:
+        if not off:
             return ""
         are = "is" if sum(map(len, off.values())) == 1 else "are"
-        return f"{', '.join(counts)} {are} not available on this TVM: relaxfuzz doctor"
+        what = ", ".join(_counted(kind, list(names)) for kind, names in off.items())
+        return f"{what} {are} not available on this TVM: relaxfuzz doctor"
 
     def to_json(self) -> str:
         """As text, for `from_json`."""
@@ -102,6 +102,12 @@ _PLURAL = {
     "oracle": "oracles",
 }
 """The kinds of what may be off, and the fields for them. A stage stands for its steps."""
+
+
+def _counted(kind: str, names: Sequence[str]) -> str:
+    listed = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    return f"{len(names)} {kind if len(names) == 1 else _PLURAL[kind]} ({listed})"
+
 
 _current: Availability | None = None
 
