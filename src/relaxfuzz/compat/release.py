@@ -6,17 +6,15 @@ traceback from inside an extension module.
 
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from .build import identity
-
-if TYPE_CHECKING:
-    pass
 
 OLDEST = (0, 26)
 NEWEST_TESTED = (0, 27)
@@ -62,7 +60,7 @@ def refuse_bad_ffi() -> None:
 
     Raises TVMUnsupported with the remedy.
     """
-    tvm_version, ffi = _distribution("apache-tvm"), _distribution("apache-tvm-ffi")
+    tvm_version, ffi = _imported("apache-tvm", "tvm"), _imported("apache-tvm-ffi", "tvm_ffi")
     for base, bad in _BAD_FFI.items():
         if tvm_version is not None and _base(tvm_version) == base and ffi in bad:
             raise TVMUnsupported(
@@ -102,9 +100,8 @@ def build_name(versions: Mapping[str, str]) -> str:
     git, build = (versions.get(key, "unknown") for key in BUILD[1:])
     known = [f"git {git[:10]}"] if git != "unknown" else []
     known += [f"build {build}"] if build != "unknown" else []
-    return " ".join(
-        ["TVM", versions.get("tvm", "unknown"), *([f"({', '.join(known)})"] if known else [])]
-    )
+    details = f" ({', '.join(known)})" if known else ""
+    return f"TVM {versions.get('tvm', 'unknown')}{details}"
 
 
 def tvm_folder() -> str:
@@ -135,6 +132,18 @@ def _distribution(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _imported(distribution: str, package: str) -> str | None:
+    """The version of an installed distribution, if its package is the one that is imported.
+
+    A build from source may come before it on the path.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None or (version := _distribution(distribution)) is None:
+        return None
+    installed = importlib.metadata.distribution(distribution).locate_file(package)
+    return version if Path(str(installed)) == Path(spec.origin).parent else None
 
 
 def _release(version: str) -> tuple[int, ...]:

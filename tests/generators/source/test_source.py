@@ -605,7 +605,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_require_tvm(installed: dict[str, str]) -> None:
     assert release.require_tvm() == release.versions()
     assert set(release.versions()) == {
-        *("tvm", "tvm_git", "tvm_ffi", "numpy", "hypothesis", "python")
+        *("tvm", "tvm_git", "tvm_build", "tvm_ffi", "numpy", "hypothesis", "python")
     }
 
 
