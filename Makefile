@@ -25,7 +25,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -53,6 +53,10 @@ test-tvm:
 # Whole sessions as users have them: every command of the docs, pytest in foreign repositories.
 test-sessions: $(INSTALLED)
 	$(BIN)/$(PYTEST) -m "session and not slow"
+
+# A TVM that lacks one of some sixty names: an hour or so. What has passed is not done again.
+test-drift: $(INSTALLED)
+	$(BIN)/pytest -v -n 2 --dist worksteal -m slow tests/drift
 
 # Real faults, done to real campaigns: an hour or so.
 test-chaos: $(INSTALLED)

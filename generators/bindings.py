@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ..compat import ir
-from ..compat.ops import relax_op
+from ..compat.ops import existing, relax_op
 from . import idioms, tensorir
 from .choices import Choices
 from .ops.record import Op
@@ -126,7 +126,7 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     s.bind(relax.If(cond.expr, *[_branch_body(c, s, x, ops, callees) for _ in range(2)]))
 
 
-_SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
+_SAME_TYPE: tuple[Callable[[relax.Expr], relax.Expr], ...] = existing(
     relax_op.nn.relu,
     relax_op.negative,
     relax_op.abs,
@@ -349,7 +349,7 @@ def device_hint(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A few bindings in the pattern that some pass looks for."""
-    c.pick(idioms.IDIOMS)(c, s)
+    c.pick(idioms.usable())(c, s)
 
 
 KINDS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax, tirx
 
-from ..compat.ops import relax_op
+from ..compat.ops import existing, relax_op
 from . import bindings, tensorir
 from .bindings import Callee
 from .choices import Choices
@@ -186,7 +186,7 @@ def helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     return [module.add("layer", func) for func in made]
 
 
-_STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
+_STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = existing(
     relax_op.add,
     relax_op.multiply,
     relax_op.subtract,
@@ -217,7 +217,7 @@ def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     return [module.add("results", func) for func in made]
 
 
-_RESULTS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
+_RESULTS: tuple[Callable[[relax.Expr], relax.Expr], ...] = existing(
     relax_op.nn.relu,
     relax_op.negative,
     lambda x: relax_op.sum(x, [0]),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import relax
 
-from ..compat import ir
+from ..compat import availability, ir
 from . import functions
 from .bindings import Callee
 from .choices import Choices
@@ -65,7 +65,8 @@ def ir_modules(
             three bindings.
 
     Raises:
-        InvalidArgument: an unknown trait, stage or operator, or bounds below 1.
+        InvalidArgument: an unknown trait, stage or operator, or one that the installed TVM does
+            not have; or bounds below 1.
     """
     forced, banned = _traits("force", force), _traits("without", without)
     forced |= {implied for trait in forced for implied in IMPLIES.get(trait, ())}
@@ -73,13 +74,19 @@ def ir_modules(
         allowed = _traits("only", only)
         allowed |= {implied for trait in allowed for implied in IMPLIES.get(trait, ())}
         banned |= frozenset(Trait) - allowed - forced
+    off = availability.current()
+    if gone := [trait for trait in Trait if trait in forced and trait in off.traits]:
+        raise InvalidArgument(f"Trait {gone[0]} in force: {off.traits[gone[0]]}")
     if both := forced & banned:
         raise InvalidArgument(
             f"Expected a trait to be forced or left out, got {sorted(both)} in both"
         )
     if max_functions < 1 or max_bindings < 1:
         raise InvalidArgument(f"Expected bounds >= 1 but got {max_functions=}, {max_bindings=}")
+    banned |= frozenset(map(Trait, off.traits))
     to = _named("stage", stage, Stage)
+    if to in off.stages:
+        raise InvalidArgument(f"Stage {to}: {off.stages[to]}")
     chosen = _ops(ops)
     function = st.tuples(
         st.binary(min_size=FUNCTION_HEADER, max_size=FUNCTION_HEADER),
@@ -201,7 +208,8 @@ def _named(argument: str, name: str, kind: type[E]) -> E:
 
 def _ops(names: Collection[str | Sequence[str]] | None) -> list[Op]:
     if names is None:
-        return list(table.values())
+        off = availability.current().ops
+        return [op for name, op in table.items() if name not in off]
     if () in map(tuple, names):
         raise InvalidArgument(f"Expected operators in a row but got none in ops={names!r}")
     return [_op(name) if isinstance(name, str) else _chain(list(map(_op, name))) for name in names]
@@ -211,6 +219,8 @@ def _op(name: str) -> Op:
     if name not in table:
         hint = did_you_mean(name, table)
         raise InvalidArgument(f"Expected operators of the table in ops, got {name!r}{hint}")
+    if why := availability.current().ops.get(name):
+        raise InvalidArgument(f"Operator {name} in ops: {why}")
     return table[name]
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import tvm
 from tvm import relax
 
+from ..compat import availability
+
 
 class Stage(enum.StrEnum):
     """How far a module has come on its way through the default pipeline, in order."""
@@ -45,6 +47,18 @@ STEPS: Mapping[Stage, tuple[str, ...]] = {
 assert tuple(STEPS) == tuple(Stage), "STEPS lists every stage, in order"
 
 
+def usable() -> list[Stage]:
+    """The stages that modules reach on the installed TVM, in order."""
+    off = availability.current().stages
+    return [stage for stage in Stage if stage not in off]
+
+
+def steps(to: Stage) -> tuple[str, ...]:
+    """The passes of `STEPS` that take a module to this stage on the installed TVM."""
+    off = availability.current().steps
+    return tuple(name for name in STEPS[to] if name not in off)
+
+
 def step(mod: tvm.IRModule, name: str) -> tvm.IRModule:
     """Apply one pass of `STEPS` for the CPU target; exceptions of the pass are not caught."""
     with tvm.target.Target("llvm"):
@@ -55,6 +69,6 @@ def advance(mod: tvm.IRModule, to: Stage) -> tvm.IRModule:
     """Take a raw module to this stage."""
     order = list(Stage)
     for stage in order[: order.index(to) + 1]:
-        for name in STEPS[stage]:
+        for name in steps(stage):
             mod = step(mod, name)
     return mod

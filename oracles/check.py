@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from ..compat import availability
 from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
 from .catalogue import catalogue
@@ -89,7 +90,8 @@ def check(
     if len(case.calls) == 1:
         thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
         return _one(case, known, (chosen, later), journal, contract, watch, thorough=thorough)
-    asked = (*chosen, *later)
+    off = availability.current().oracles
+    asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
     return [found for found in _composed(case, asked, journal) if ORACLES[found.oracle] in asked]
 
 
@@ -159,8 +161,9 @@ def _brings_code(runs: PassRuns) -> bool:
 
 
 def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
+    off = availability.current().oracles
     for oracle in oracles:
-        if runs.exempt(oracle.name):
+        if oracle.name in off or not oracle.promised(runs):
             continue
         runs.asked.append(oracle.name)
         violations = oracle.violations(runs)

@@ -9,6 +9,7 @@ import tvm
 
 from . import keys, pipelines
 from .catalogue import catalogue
+from .catalogue import contract_of as contract_of_tvms
 from .contract import PassContract
 from .oracle import Halves
 from .pass_runs import Given, Outcome, PassRuns, given
@@ -25,14 +26,16 @@ DISABLED = "Sequential does not leave out exactly the passes that the context di
 
 
 def contract_of(call: PassCall) -> PassContract:
-    """The catalogue's contract of the pass, or of the one it is like; else the strict contract."""
+    """The catalogue's contract of the pass, or of the one it is like.
+
+    Of other passes of TVM nothing is known; a user's own pass keeps the strict contract.
+    """
     if call.like is not None:
         return dataclasses.replace(
             catalogue[call.like], name=call.name, variants=lambda choices, mod: call
         )
-    if documented(call):
-        return catalogue[call.name]
-    return PassContract(name=call.name, variants=lambda choices, mod: call)
+    known = None if call.factory else contract_of_tvms(call.name)
+    return known or PassContract(name=call.name, variants=lambda choices, mod: call)
 
 
 def documented(call: PassCall) -> bool:
@@ -121,7 +124,7 @@ def _walk(
         runs = PassRuns(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
             for found in oracle.violations(runs):
-                if not runs.exempt(oracle.name):
+                if oracle.promised(runs):
                     return reached, found.blame(oracle.name, call.name)
         if runs.direct.mod is None:
             return reached, None

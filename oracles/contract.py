@@ -24,6 +24,10 @@ Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
 The text is part of the finding's key: it holds op and node kinds, never names or numbers."""
 
 
+NO_CONTRACT = "no contract"
+"""The mark of a pass of TVM that nobody has written a contract for."""
+
+
 class Relation(enum.StrEnum):
     """How the result is called and compared with the module before."""
 
@@ -109,6 +113,8 @@ class PassContract:
     of the module, and no part of a finding's key."""
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
+    universal_only: bool = False
+    """Nobody has written a contract for the pass: only the universal oracles are asked."""
     cost: float = 1.0
     """Milliseconds of one bare application, roughly; dear passes get a smaller share."""
 

@@ -19,7 +19,7 @@ from tvm import relax
 from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
-from ..compat.ir import RENAMED
+from ..compat.schema import current_class
 from .text.paths import as_there
 from .violation import Raised, Violation
 
@@ -41,7 +41,7 @@ def exception(error: BaseException) -> Violation:
         text = re.sub(r"'[\w.]+' object", "object", written)
     else:
         text = message(written)
-    frames = _frames(error)
+    frames = frames_of(error)
     file, line, function = origin(frames)
     revisits = any((frame.line or "").startswith("return super().visit_") for frame in frames)
     if revisits and "relax/op/" in file:
@@ -149,9 +149,15 @@ def message(text: str, *, ops: bool = False) -> str:
     return (head + text).strip()[:LONGEST].strip()
 
 
+def explanation(text: str) -> str:
+    """What a message says for people: without a failed check's condition and what TVM appends."""
+    text = _APPENDED.sub("", text)[:READ]
+    return _CONDITION.sub("", text, count=1).strip() if _CONDITION.match(text) else text.strip()
+
+
 def _class(found: re.Match[str]) -> str:
     """The class of a type key: where it lives differs between versions, and a few were renamed."""
-    return f"`{RENAMED.get(found[1], found[2])}`"
+    return f"`{current_class(found[1])}`"
 
 
 def _without_nodes(text: str, ops: bool) -> str:
@@ -195,7 +201,8 @@ _GENERIC = re.compile(
 """Frames that raise on behalf of many callers; only where nothing else is known."""
 
 
-def _frames(error: BaseException) -> Frames:
+def frames_of(error: BaseException) -> Frames:
+    """The frames that the exception has passed, C++ ones included, the innermost last."""
     frames = list(traceback.extract_tb(error.__traceback__))
     for frame in frames:
         frame.filename = as_there(frame.filename)

@@ -81,12 +81,18 @@ class Oracle:
     """Asked for by name, it looks at everything that it otherwise samples."""
     of_pipelines: bool = False
     """It is about whole builds: asked of pipelines, never of a single pass."""
+    universal: bool = False
+    """Every pass keeps the promise, whatever it is for: asked of passes without a contract, too."""
     independent: bool = False
     """What it finds explains no violation of another oracle: the others are asked all the same."""
     ends: bool = True
     """What later oracles would report is a consequence of this violation: they are not asked."""
     looks_at: Aspect = NOTHING
     """Deduplication puts violations of the same aspect in one row; see `findings.rules`."""
+
+    def promised(self, runs: PassRuns) -> bool:
+        """The contract of the pass makes this promise."""
+        return not runs.exempt(self.name) and (self.universal or not runs.contract.universal_only)
 
     def checks(self, case: Case, violation: Violation, *, brief: bool) -> Iterator[str]:
         """Python that shows the violation: the shorter forms, or the whole check."""

@@ -12,7 +12,7 @@ import tvm
 import tvm_ffi
 
 from ..compat.serialization import load_json, save_json
-from . import keys
+from . import keys, rejection
 from .contract import PassContract
 from .errors import NoAnswer
 from .passcall import PassCall, cpu
@@ -297,10 +297,12 @@ class PassRuns:
         return self.direct.mark != self.given.mark
 
     def rejected(self, error: Exception) -> bool:
-        """The contract lists this exception as a clean refusal, or a reference has no answer."""
+        """The exception is a clean rejection, or a reference has no answer."""
+        if self.contract.universal_only and rejection.is_clean(error):
+            return True
         text = keys.text_of(error)
         return isinstance(error, NoAnswer) or any(
-            re.search(rejection.pattern, text) for rejection in self.contract.rejections
+            re.search(each.pattern, text) for each in self.contract.rejections
         )
 
     def exempt(self, oracle: str) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..compat.drift import Drift
 from ..generators.near import did_you_mean
 from .text.paths import as_here
 
@@ -93,11 +94,18 @@ class PassCall:
 
         Raises:
             BadPass: what the user names cannot be loaded, raises, or gives no Pass.
+            Drift: this TVM has no such pass.
             Exception: whatever the constructor of a pass of TVM raises for these arguments.
         """
         if self.factory is not None:
             return _call_factory(self.factory)
-        made = eval(_compiled(self.expr), _namespace(self.imports))
+        code = _compiled(self.expr)
+        try:
+            made = eval(code, _namespace(self.imports))
+        except NameError as error:
+            if error.name not in code.co_names:
+                raise
+            raise Drift(f"this TVM has no {relax.transform.__name__}.{error.name}") from error
         if not isinstance(made, tvm.transform.Pass):
             raise BadPass(f"Expected {self.expr} to be a tvm.transform.Pass but got {made!r}")
         return made
@@ -225,7 +233,8 @@ def _compiled(expr: str) -> CodeType:
 
 @functools.lru_cache(maxsize=256)
 def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
-    names: dict[str, Any] = {"tvm": tvm, "relax": relax, "np": np, **vars(relax.transform)}
+    names: dict[str, Any] = {**vars(relax.transform), "tvm": tvm, "relax": relax, "np": np}
+    names["__name__"] = __name__  # an expression asks TVM in our name, see `drift_of`
     for line in imports:
         exec(line, names)
     return names

@@ -15,6 +15,7 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ...compat.ops import relax_op
+from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import with_functions, with_parts, with_type
 from ...generators.stages import Stage
 from ...oracles.inspect import attr, is_public, nodes, op_name, relax_functions
@@ -122,7 +123,7 @@ def collapses_unit_reductions() -> tvm.transform.Pass:
             own = ir.tensor_of(expr).same_as(body.buffer) and _same(expr.indices, body.indices)
             return init.value if own else expr
 
-        value = tvm_ffi.structural_map(body.value, (ir.TensorLoad, load))
+        value = structural_map(body.value, (ir.TensorLoad, load))
         return ir.SBlock(
             block.iter_vars,
             block.reads,
@@ -137,7 +138,7 @@ def collapses_unit_reductions() -> tvm.transform.Pass:
 
     return made(
         "CollapseUnitReductions",
-        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (ir.SBlock, change))),
+        lambda mod: on_prim_funcs(mod, lambda f: structural_map(f, (ir.SBlock, change))),
     )
 
 
@@ -185,7 +186,7 @@ def merges_twins() -> tvm.transform.Pass:
         for gvar, func in mod.functions_items():
             if gvar not in merged:
                 redirected = (GlobalVar, lambda g: merged.get(g, g))
-                functions[gvar] = tvm_ffi.structural_map(func, redirected)
+                functions[gvar] = structural_map(func, redirected)
         return with_functions(mod, functions)
 
     return made("MergeEqualFunctions", until_stable(transform))
@@ -215,7 +216,7 @@ def _bound(mod: tvm.IRModule, calls: dict[GlobalVar, list[relax.Call]]) -> tvm.I
                 new[param] = first
         if new:
             replaced = (relax.Var, lambda var, new=new: new.get(var, var))
-            body = tvm_ffi.structural_map(func.body, replaced)
+            body = structural_map(func.body, replaced)
             functions[gvar] = with_parts(func, body=body)
     return with_functions(mod, functions)
 

@@ -13,6 +13,7 @@ from tvm import relax, tirx
 
 from ...compat import ir
 from ...compat.ops import relax_op
+from ...compat.structural import structural_map
 from ...generators.stages import Stage
 from ...oracles.inspect import nodes, op_name
 from .specimen import Family, Specimen
@@ -372,7 +373,7 @@ def divides_downwards() -> tvm.transform.Pass:
                 return expr
             return (ir.FloorDiv if isinstance(expr, ir.Div) else ir.FloorMod)(expr.a, expr.b)
 
-        return tvm_ffi.structural_map(func, ((ir.Div, ir.Mod), change))
+        return structural_map(func, ((ir.Div, ir.Mod), change))
 
     return made("UseFlooringDivision", lambda mod: on_prim_funcs(mod, rewritten))
 
@@ -414,12 +415,12 @@ def splits_loops() -> tvm.transform.Pass:
 
     return made(
         "SplitInnermostLoops",
-        lambda mod: on_prim_funcs(mod, lambda f: tvm_ffi.structural_map(f, (ir.For, change))),
+        lambda mod: on_prim_funcs(mod, lambda f: structural_map(f, (ir.For, change))),
     )
 
 
 def _substituted(expr: Any, new: dict[tirx.Var, Any]) -> Any:
-    return tvm_ffi.structural_map(expr, (tirx.Var, lambda var: new.get(var, var)))
+    return structural_map(expr, (tirx.Var, lambda var: new.get(var, var)))
 
 
 def inlines_one_pattern() -> tvm.transform.Pass:
@@ -467,14 +468,14 @@ def _inlined(func: tirx.PrimFunc, buffer: tirx.Var) -> tirx.PrimFunc | None:
                 known[buffer] = _substituted(stores[0].value, point)
             return known[buffer]
 
-        body = tvm_ffi.structural_map(old.body, (ir.TensorLoad, load))
-        init = old.init and tvm_ffi.structural_map(old.init, (ir.TensorLoad, load))
+        body = structural_map(old.body, (ir.TensorLoad, load))
+        init = old.init and structural_map(old.init, (ir.TensorLoad, load))
         reads = [r for r in old.reads if not ir.tensor_of(r).same_as(buffer)]
         reads += [_whole(r) for r in block.reads]
         return _block(old, body=body, init=init, reads=reads)
 
     parts = [
-        tvm_ffi.structural_map(part, (ir.SBlock, consumer))
+        structural_map(part, (ir.SBlock, consumer))
         for part in root.body.seq
         if not part.same_as(makers[0])
     ]

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...generators.ops import table as operators
+from ...compat import availability
+from ...generators.ops import table
 from ...oracles.passcall import PassCall
 from ...oracles.violation import identity, mark
 from ..process import death
@@ -33,7 +34,7 @@ from ..process.protocol import (
 from ..process.targets import Origin, Target
 from ..user_input.errors import UserError
 from . import focus, schedule
-from .events import BlockDone, Event, Fault, Finished, Found, Progress
+from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
 from .state import State
@@ -127,6 +128,8 @@ class _Campaign:
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
         self._labels = {target.name: target.label for target in config.targets}
+        off = availability.current().ops
+        self._operators = [name for name in table if name not in off]
         self._begin = time.monotonic() - state.seconds
 
     def run(self) -> Generator[Event, None, None]:
@@ -197,7 +200,7 @@ class _Campaign:
                 targets=self._config.targets,
                 oracles=self._config.oracles,
                 disabled=schedule.disabled(self._config.seed, number),
-                ops=focus.focus(guide.surest, self._config.seed, number, operators),
+                ops=focus.focus(guide.surest, self._config.seed, number, self._operators),
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,
@@ -261,6 +264,9 @@ class _Campaign:
                     if self._tally.is_new(identity(violation), self._item(calls, pipeline)):
                         assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
+                case Failed(drift=True):
+                    if self._tally.is_new_fault(reply.traceback):
+                        yield Lacks(reply.traceback)
                 case Failed(user_error=False):
                     yield from self._fault(reply.traceback, reply.position)
                 case Died():

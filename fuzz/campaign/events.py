@@ -96,6 +96,14 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacks:
+    """The installed TVM lacks what relaxfuzz asked of it; a module or a check was left out."""
+
+    reason: str
+    """One sentence; the first time that it is met."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The budget is used up, the campaign was stopped, or its workers were lost. The last event."""
 
@@ -111,4 +119,4 @@ class Finished:
     """Before the budget was used up."""
 
 
-Event: TypeAlias = Progress | Found | BlockDone | Fault | Finished
+Event: TypeAlias = Progress | Found | BlockDone | Fault | Lacks | Finished

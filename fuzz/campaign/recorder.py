@@ -122,6 +122,12 @@ class Recorder:
                 self._written = dataclasses.replace(self._written, found=found)
                 self.runs.save(self.id, self._written)
 
+    def lacks(self, reason: str) -> None:
+        """The installed TVM lacks something."""
+        with self._lock:
+            if reason not in self.run.lacking:
+                self.run = dataclasses.replace(self.run, lacking=(*self.run.lacking, reason))
+
     def block(self, state: State, knowns: Mapping[str, int], faults: Sequence[str]) -> None:
         """A block is committed: count it, and write a checkpoint if one is due.
 

@@ -11,14 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ...compat.release import versions
+from ...compat import availability
+from ...compat.release import tvm_folder, versions
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError
 from ..user_input.errors import UserError
 from .campaign import CampaignConfig
 from .campaign import run as campaign
-from .events import BlockDone, Event, Fault, Finished, Found
+from .events import BlockDone, Event, Fault, Finished, Found, Lacks
 from .recorder import Recorder, begin
 from .state import State
 from .triage import Triage
@@ -82,6 +83,8 @@ class CampaignRunner:
             workers=self._executor.workers,
             versions=self._versions,
             passes=tuple(target.label for target in self.config.targets),
+            lacking=tuple(availability.current().lines()),
+            tvm_folder=tvm_folder(),
         )
         self.recorder = recorder = begin(self._triage.store.runs, run, self.config, resume=resume)
         self.config, self.state, self.known = recorder.config, recorder.state, recorder.known
@@ -130,6 +133,9 @@ class CampaignRunner:
                     self.known.add(finding.id)
             case Fault():
                 self.faults.append(event.describe(self.config.seed))
+            case Lacks(reason=reason):
+                if self.recorder is not None:
+                    self.recorder.lacks(reason)
             case BlockDone(state=state):
                 self.state = state
                 if self.recorder is not None:

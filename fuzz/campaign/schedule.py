@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from ...compat import availability
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ...oracles.contract import PassContract
@@ -94,6 +95,7 @@ def items(
     Args:
         yields: by item, see `plateau`.
     """
+    off = availability.current()
     costs = [contracts[target.label].cost for target in targets]
     expensive = [cost > EXPENSIVE * statistics.median(costs) for cost in costs]
     composed = SEQUENCES + PIPELINE * len(PIPELINES) if compositions else 0.0
@@ -103,7 +105,7 @@ def items(
             target.label,
             Kind.PASS,
             LEAST if is_expensive else cheap,
-            frozenset(target.stages or contracts[target.label].stages),
+            frozenset(target.stages or contracts[target.label].stages).difference(off.stages),
             is_expensive,
         )
         for target, is_expensive in zip(targets, expensive, strict=True)
@@ -112,7 +114,9 @@ def items(
         everywhere = frozenset().union(*(item.stages for item in chosen))
         chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
         chosen += [
-            Item(name, Kind.PIPELINE, PIPELINE, frozenset({Stage.RAW}), True) for name in PIPELINES
+            Item(name, Kind.PIPELINE, PIPELINE, frozenset({Stage.RAW}), True)
+            for name in PIPELINES
+            if name not in off.pipelines
         ]
     shares = plateau.shares({item.name: item.share for item in chosen}, yields)
     return [dataclasses.replace(item, share=shares[item.name]) for item in chosen]
@@ -156,7 +160,8 @@ def oracles(random: Random) -> tuple[str, ...]:
     if executed.ORACLE.name in drawn:
         # What both find is reported once, by the one that comes first.
         drawn.add(evaluated.ORACLE.name)
-    return tuple(name for name in ORACLES if name in drawn)
+    off = availability.current().oracles
+    return tuple(name for name in ORACLES if name in drawn and name not in off)
 
 
 def share(oracle: Oracle) -> float:

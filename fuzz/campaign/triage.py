@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import queue
+import sys
 import tempfile
 import threading
 import time
@@ -12,6 +13,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
+from ...compat.drift import drift_of
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
@@ -22,7 +24,7 @@ from ..findings.known import Expected
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
-from ..process.executor import Executor, ExecutorError
+from ..process.executor import Executor, ExecutorError, Lacking
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_failure, watched
 from ..user_input.errors import UserError
@@ -67,6 +69,8 @@ class Triage:
         self.unconfirmed: list[Finding] = []
         """Those that did not fail again."""
         self.faults: list[str] = []
+        self.lacking: dict[str, None] = {}
+        """What the installed TVM lacks, for which something was left undone."""
         """Errors of the harness itself."""
         self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded; their findings stay pending."""
@@ -356,4 +360,10 @@ class Triage:
 
     def _fault(self, finding: Finding) -> None:
         """Record the exception that is being handled."""
+        error = sys.exception()
+        assert error is not None, "it is called where one is handled"
+        lacking = str(error) if isinstance(error, Lacking) else drift_of(error)
+        if lacking is not None:
+            self.lacking[lacking] = None
+            return
         self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")

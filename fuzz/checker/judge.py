@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import tvm
 
-from ...oracles.catalogue import catalogue
+from ...oracles import catalogue
 from ...oracles.contract import Exemption, PassContract, Relation
 from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Outcome, PassRuns, same_functions
@@ -71,8 +71,8 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
     """The user's contract of the pass, or the catalogue's, or what the passes inside it keep."""
     if running.name in own:
         return own[running.name]
-    if running.name in catalogue:
-        return catalogue[running.name]
+    if (known := catalogue.contract_of(running.name)) is not None:
+        return known
     strict = PassContract(name=running.name, variants=lambda choices, mod: None)
     freed = set(running.freed)
     over_kernels = running.name.startswith(TENSOR_IR) or not running.state.has_relax
@@ -85,13 +85,15 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
 def _is_part(running: Running) -> bool:
     """Only the pass of TVM around it runs it, and is judged by its own result."""
     outer = running.outer
-    while outer is not None and outer.is_sequential and outer.name not in catalogue:
+    while outer is not None and outer.is_sequential and outer.name not in catalogue.catalogue:
         outer = outer.outer
-    return outer is not None and outer.name in catalogue
+    return outer is not None and outer.name in catalogue.catalogue
 
 
 def frees(contract: PassContract) -> set[str]:
     """The promises that a pass which runs this one inside does not make either."""
+    if contract.universal_only:
+        return set(KEPT)
     return {name for name, kept in KEPT.items() if contract.relation not in kept} | {
         exemption.oracle for exemption in contract.exemptions
     }
@@ -119,7 +121,7 @@ def judge(
     oracles: tuple[Oracle, ...] = () if idle else CHEAP
     if semantics and not idle and contract.relation not in UNSEEN and not runs.exempt("values"):
         oracles += (evaluated.ORACLE,)
-    oracles = tuple(oracle for oracle in oracles if not runs.exempt(oracle.name))
+    oracles = tuple(oracle for oracle in oracles if oracle.promised(runs))
     if not oracles or not _applies(running, contract):
         return False, None
     # Evaluation builds modules, which instruments of the user's must not see.

@@ -52,13 +52,6 @@ app = typer.Typer(
 )
 
 
-def cores() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def command(
     name: str | None = None, *, of: typer.Typer = app, tvm: bool = True, **settings: Any
 ) -> Callable[[F], F]:
@@ -83,6 +76,7 @@ def command(
 
 def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
     """Run a command and exit with its code; see `command`."""
+    from ...compat.drift import drift_of
     from ...compat.release import TVMUnsupported, require_tvm
 
     try:
@@ -106,7 +100,10 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
     except RelaxfuzzError as error:
         print(f"error: {message(str(error))}", file=sys.stderr)
         code = 3
-    except Exception:
+    except Exception as error:
+        if (lacking := drift_of(error)) is not None:
+            print(f"error: relaxfuzz cannot work with this TVM: {lacking}", file=sys.stderr)
+            raise typer.Exit(2) from None
         traceback.print_exc()
         print("This is a bug of relaxfuzz, not of a pass. Please report it.", file=sys.stderr)
         code = 3

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import command, cores
+from ..system.limits import cores
+from .app import command
 from .options import Json, KnownFolders, NoKnown, Workers
 
 if TYPE_CHECKING:
@@ -29,28 +30,33 @@ MODULES = 12
 
 @command()
 def passes(json: Json = False) -> int:
-    """List the passes of the catalogue, with what they promise and their exemptions."""
-    from ...oracles.catalogue import LEFT_OUT, catalogue
+    """List the passes of TVM, with what their contracts promise and the exemptions.
+
+    A pass without a contract is new in this TVM. Only what every pass promises is checked of it.
+    """
+    from ...oracles.catalogue import LEFT_OUT, catalogue, new_passes
+    from ...oracles.contract import NO_CONTRACT
 
     variants = _variants()
+    left_out = {**LEFT_OUT, **{name: reason for name, reason in new_passes().items() if reason}}
     if json:
         for contract in catalogue.values():
             print(jsonlib.dumps(_contract(contract, variants[contract.name])))
-        for name, reason in LEFT_OUT.items():
+        for name, reason in left_out.items():
             print(jsonlib.dumps({"pass": name, "left_out": reason}))
         return 0
     rows = [
         (
             name,
             _stages(contract),
-            str(contract.relation),
+            NO_CONTRACT if contract.universal_only else str(contract.relation),
             ", ".join(sorted({e.oracle for e in contract.exemptions})),
             "\n".join(variants[name][:3]),
         )
         for name, contract in sorted(catalogue.items())
     ]
     _print_table(("pass", "stages", "result", "exempt from", "variants, for example"), rows)
-    for name, reason in LEFT_OUT.items():
+    for name, reason in left_out.items():
         print(f"left out: {name}: {reason}")
     print(f"{len(rows)} passes; --json gives reasons and sources of the exemptions")
     return 0
@@ -59,6 +65,7 @@ def passes(json: Json = False) -> int:
 def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, object]:
     return {
         "pass": contract.name,
+        "contract": not contract.universal_only,
         "stages": [str(stage) for stage in contract.stages],
         "relation": str(contract.relation),
         "variants": list(variants),
@@ -110,8 +117,11 @@ def _stages(contract: PassContract) -> str:
 
 @command()
 def ops(json: Json = False) -> int:
-    """List the operators that generated modules are made of."""
-    from ...generators.ops import table
+    """List the operators that generated modules are made of, and those that are not covered.
+
+    An operator that is not covered is new in this TVM, and nobody has written a record of it.
+    """
+    from ...generators.ops import new_ops, table
 
     if json:
         for op in table.values():
@@ -125,6 +135,8 @@ def ops(json: Json = False) -> int:
                 "tolerance": dataclasses.asdict(op.tolerance),
             }
             print(jsonlib.dumps(event))
+        for name in new_ops():
+            print(jsonlib.dumps({"op": name, "covered": False}))
         return 0
     rows = [
         (
@@ -135,6 +147,8 @@ def ops(json: Json = False) -> int:
         for name, op in sorted(table.items())
     ]
     _print_table(("op", "dtypes", "lowering"), rows)
+    for name in new_ops():
+        print(f"not covered: {name}")
     print(f"{len(rows)} operators")
     return 0
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from .app import command, cores
+from ..system.limits import cores
+from .app import command
 from .options import (
     OUT,
     Exempt,

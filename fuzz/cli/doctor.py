@@ -8,7 +8,8 @@ from __future__ import annotations
 import json as jsonlib
 from typing import TYPE_CHECKING
 
-from .app import command, cores
+from ..system.limits import cores
+from .app import command
 from .options import OUT, Cluster, Json, Out, Scheduler, Workers
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .app import command, cores
+from ..system.limits import cores
+from .app import command
 from .options import Block, Cluster, Json, Scheduler, Workers
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import command, cores
+from ..system.limits import cores
+from .app import command
 from .options import Json, Workers
 
 if TYPE_CHECKING:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .app import command, cores
+from ..system.limits import cores
+from .app import command
 from .options import (
     OUT,
     Block,
@@ -35,6 +38,7 @@ BUDGET = "60s"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
     "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
+    "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
     "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h"
 )
 def run(
@@ -60,30 +64,59 @@ def run(
     like: Like = None,
     stage: Stages = None,
     exempt: Exempt = None,
+    changed_since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REV",
+            help="Only passes that the changes of TVM's source since this commit, branch or tag "
+            "affect.",
+            show_default=False,
+        ),
+    ] = None,
+    tvm_source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The git checkout for --changed-since. Default: that which the installed TVM "
+            "comes from.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Generate modules and check passes on them until the budget is used up."""
     import dataclasses
     import random
 
+    from ..affected.passes import affected
     from ..campaign.campaign import CampaignConfig
     from ..campaign.schedule import MODULES_IN_BLOCK
     from ..cluster.where import asked
     from ..findings.known import Choice
     from ..session.fuzzing import Fuzzing
     from ..session.session import session
+    from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
     from ..user_input.targets import oracles_of, targets
 
     own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
     where = asked(scheduler, cluster)
     chosen = targets(passes or (), own)
+    everything = not passes
+    if changed_since is not None:
+        change = affected(changed_since, tvm_source)
+        chosen, everything = change.among(chosen), everything and bool(change.central)
+        print(*change.lines(chosen), sep="\n", file=sys.stderr)
+        if not chosen:
+            return 0
+    elif tvm_source is not None:
+        raise UserError("--tvm-source is the checkout for --changed-since, which is not given")
     config = CampaignConfig(
         seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
         targets=chosen,
         seconds=CampaignOptions(budget=budget, modules=modules).time_budget(BUDGET),
         modules=modules,
         oracles=oracles_of(tuple(oracle) if oracle else None),
-        compositions=not passes,
+        compositions=everything,
         modules_in_block=block or MODULES_IN_BLOCK,
     )
     with session(
@@ -96,6 +129,6 @@ def run(
         campaign="relaxfuzz run",
     ) as made:
         config = dataclasses.replace(config, avoid=made.expected.triggers(chosen))
-        named = tuple(target.name for target in chosen) if passes else None
+        named = tuple(target.name for target in chosen) if not everything else None
         finished = Fuzzing(config, made, command="run").run(named)
         return made.conclude(finished.modules, finished.checks, finished.seconds)

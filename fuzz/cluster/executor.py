@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...compat import availability
 from ..process.block import Block, StageDone
 from ..process.executor import ExecutorError, Member, News, Sink
 from ..process.protocol import (
@@ -107,6 +108,7 @@ class ClusterExecutor:
         self._report = report
         self._campaign = f"relaxfuzz-{uuid.uuid4().hex[:12]}"
         self._has_code = code is not None
+        self._available = availability.current().to_json()
         self._lock = threading.RLock()
         self._entries: dict[int, _Entry] = {}
         self._ids = itertools.count(1)
@@ -325,7 +327,8 @@ class ClusterExecutor:
         here = self._workers.addresses
         if not here:
             return
-        task = Task(self._campaign, encode(Submit(id, entry.job, entry.limits)), self._has_code)
+        submit = encode(Submit(id, entry.job, entry.limits))
+        task = Task(self._campaign, submit, self._available, self._has_code)
         try:
             future = self._client.submit(
                 remote.work,

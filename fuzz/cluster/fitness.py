@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
+from ...compat import build
 from ...compat.release import versions
 
 FOLDERS = ("generators", "oracles", "corpus", "fuzz")
 
-LABELS = {"relaxfuzz_sources": "the sources of relaxfuzz"}
+LABELS = {"relaxfuzz_sources": "the sources of relaxfuzz", "tvm_build": "the build of TVM"}
 
 BROKEN = "broken"
 """The key of the error that keeps relaxfuzz from running on a worker."""
@@ -64,6 +65,8 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
         differ.remove("relaxfuzz_sources")
     if "tvm" in differ and "tvm_git" in differ:
         differ.remove("tvm_git")
+    if "tvm_build" in differ and {"tvm", "tvm_git", "tvm_ffi"}.intersection(differ):
+        differ.remove("tvm_build")
     if not differ and BROKEN in there:
         return [f"relaxfuzz does not run there: {there[BROKEN]}"]
     return [
@@ -78,6 +81,7 @@ def _own() -> Mapping[str, str]:
         "relaxfuzz": metadata.version("relaxfuzz"),
         "relaxfuzz_sources": _digest(),
         **versions(),
+        "tvm_build": build.identity(),
         "python": ".".join(map(str, sys.version_info[:2])),
     }
 

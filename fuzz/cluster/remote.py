@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import get_worker
 
+from ...compat.availability import Availability
 from ..process.block import StageDone
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
@@ -67,6 +68,8 @@ class Task:
     """The id of the driver's campaign; also the topic of status messages."""
     submit: bytes
     """`Submit` as a line of the protocol."""
+    available: str
+    """The driver's `Availability` as JSON."""
     has_code: bool
     """The worker needs files of the driver's, see `receive`."""
 
@@ -218,7 +221,9 @@ def _start(task: Task, worker: Worker) -> _Pool:
     if files is None and task.has_code:
         raise ExecutorError("it has not received the files that the passes need")
     environment = HERE if files is None else files.environment
-    return _Pool(LocalPool(worker.state.nthreads, environment=environment), files)
+    available = Availability.from_json(task.available)
+    local = LocalPool(worker.state.nthreads, environment=environment, available=available)
+    return _Pool(local, files)
 
 
 def _close_if_idle(campaign: str, pool: _Pool) -> None:

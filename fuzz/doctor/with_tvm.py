@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...compat import release
+from ...compat import availability, release
 from .environment import Line, Verdict, ok, problem, warning
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def main() -> None:
 
 def _checks(workers: int, scheduler: str = "", kind: str = "") -> Iterator[Line]:
     """TVM, the compiler, the zygote, the cluster, the self-test; until one of them is unfit."""
-    for line in itertools.chain(_tvm(), _compiler()):
+    for line in itertools.chain(_tvm(), _compiler(), _drift()):
         yield line
         if line.verdict is Verdict.PROBLEM:
             return
@@ -198,6 +198,21 @@ def _compiler() -> Iterator[Line]:
     else:
         linker = shutil.which("ld") or "its own linker"
         yield ok("compiler", f"{compiler}, {linker}: 1 + 1 is 2 ({seconds:.1f} s)")
+
+
+def _drift() -> Iterator[Line]:
+    """What of relaxfuzz does not work on this build; it is found out anew."""
+    try:
+        found = availability.find_out()
+    except release.TVMUnsupported as error:
+        yield problem("drift", str(error), INSTALL)
+        return
+    off = found.off()
+    if not off:
+        yield ok("drift", "none: all operators, passes, stages and oracles work on this TVM")
+    for kind, names in off.items():
+        for name, reason in names.items():
+            yield warning(f"drift: {kind}", f"{name}: {reason}", "it is left out")
 
 
 # The self-test, here or on a cluster

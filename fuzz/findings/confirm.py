@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...compat.release import versions
+from ...compat.release import same_build, versions
 from ...oracles.catalogue import parts
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit, alone
@@ -61,8 +61,7 @@ def same(violation: Violation, finding: Finding) -> bool:
 
 def of_this_build(finding: Finding) -> bool:
     """Whether the installed TVM is the build that found it."""
-    here = versions()
-    return all(finding.versions.get(name) == here[name] for name in ("tvm", "tvm_git"))
+    return same_build(finding.versions, versions())
 
 
 def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) -> Exhibit:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...oracles import KEY_FORMAT
+from ...oracles.catalogue import has_contract
+from ...oracles.contract import NO_CONTRACT
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
 from ...oracles.violation import Identity, Violation, identity
@@ -76,6 +78,17 @@ class Finding:
     def pass_name(self) -> str:
         """The pass that is blamed."""
         return self.violation.pass_name
+
+    @property
+    def has_contract(self) -> bool:
+        """The pass that is blamed is none of TVM's that nobody has written a contract for."""
+        blamed = (call for call in self.calls if call.name == self.pass_name)
+        return all(map(has_contract, blamed))
+
+    @property
+    def label(self) -> str:
+        """The pass that is blamed, with a mark if it has no contract."""
+        return self.pass_name if self.has_contract else f"{self.pass_name} ({NO_CONTRACT})"
 
     @property
     def title(self) -> str:

@@ -23,6 +23,8 @@ from ...oracles.pipelines import PIPELINES
 from .. import reproducer
 from ..output.readable import sentence
 from ..process.executor import Executor, JobFailed
+from ..process.protocol import Death
+from ..system import sanitizers
 from ..system.files import write_whole
 from ..system.sandbox import HUNG
 from ..user_input.errors import UserError
@@ -67,7 +69,7 @@ class Item:
         """What the table calls it."""
         if self.finding is None:
             return f"{self.path.parent.name}/{self.path.name}" if self.entry else self.path.name
-        return f"{self.finding.pass_name}: {self.finding.title}"
+        return f"{self.finding.label}: {self.finding.title}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
 
 
 def unknown(finding: Finding) -> str | None:
-    """What a finding names that this relaxfuzz does not have."""
+    """What a finding needs that this relaxfuzz does not have."""
     asked: list[tuple[str, str | None, Collection[str]]] = [
         ("oracle", finding.oracle, {*ORACLES, *DEATHS}),
         ("pipeline", finding.pipeline, PIPELINES),
@@ -171,6 +173,9 @@ def unknown(finding: Finding) -> str | None:
     for what, name, there in asked:
         if name is not None and name not in there:
             return sentence(f"this relaxfuzz has no {what} {name!r}", 200)
+    preloaded = finding.oracle == Death.SANITIZER and finding.title.startswith(sanitizers.ADDRESS)
+    if preloaded and not sanitizers.is_loaded():
+        return f"it needs {sanitizers.ADDRESS}: set LD_PRELOAD as its reproducer says"
     return None
 
 
@@ -239,6 +244,8 @@ def failure(code: int, stderr: str) -> str | None:
     """
     if code == 0:
         return None
+    if (report := sanitizers.report(stderr)) is not None:
+        return f"{report.tool}: {keys.message(report.kind)}"
     if code < 0:
         return signal.Signals(-code).name
     if code == HUNG or re.search(r"^Timeout \(", stderr, re.MULTILINE):

@@ -83,8 +83,14 @@ class Run:
     """Names of knowns whose reproducers do not fail any more."""
     found: tuple[str, ...] = ()
     """Ids of the findings that were reported, in this order."""
+    replayed: Mapping[str, str] = field(default_factory=dict)
+    """By id of a finding of another build that was run again: its `replay.Status`."""
+    tvm_folder: str = ""
+    """The folder of the Python package `tvm`."""
     samples: tuple[Sample, ...] = ()
     faults: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    """What was left out because the installed TVM does not support it, each with the reason."""
     finished: bool = False
 
 

@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
+from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import references, with_functions
 from ...oracles.inspect import nodes, prim_funcs
 from . import kernels_tree as tree
@@ -95,6 +96,4 @@ def referring(func: Any, gvars: Mapping[str, Any]) -> Any:
     """The function with other GlobalVars for those of these names."""
     if not references(func) & gvars.keys():
         return func
-    return tvm_ffi.structural_map(
-        func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))]
-    )
+    return structural_map(func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))])

@@ -12,6 +12,7 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ...compat import ir
+from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import references, with_functions
 from . import kernels_tree as tree
 from .kernels import kernels, rebuilt, with_kernels
@@ -255,7 +256,7 @@ def _without_params(mod: tvm.IRModule, run: Sequence[tuple[str, int]]) -> tvm.IR
         return call if numbers is None else _without_arguments(call, numbers)
 
     functions = {
-        gvar: tvm_ffi.structural_map(func, [(tvm.ir.Call, fewer)])
+        gvar: structural_map(func, [(tvm.ir.Call, fewer)])
         if references(func) & gone.keys()
         else func
         for gvar, func in mod.functions_items()

@@ -11,6 +11,7 @@ import tvm_ffi
 from tvm import tirx
 
 from ...compat import ir
+from ...compat.structural import structural_map
 
 DEEPEST = 100
 """How deep nodes are looked at; what lies deeper belongs to its node. Python's stack has an end."""
@@ -82,7 +83,7 @@ def sequence(stmts: list[Any]) -> Any:
 
 def substituted(root: Any, mapping: Mapping[int, Any]) -> Any:
     """With other expressions for variables, by hash; also where they are declared."""
-    return tvm_ffi.structural_map(root, [(tvm.ir.Var, lambda var: mapping.get(hash(var), var))])
+    return structural_map(root, [(tvm.ir.Var, lambda var: mapping.get(hash(var), var))])
 
 
 def variables(root: Any) -> set[int]:

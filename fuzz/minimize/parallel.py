@@ -194,6 +194,8 @@ class _ParallelSearch:
                 self._add_other(violation, module)
             case Failed(traceback=text, user_error=True):
                 raise UserError(text)
+            case Failed(drift=True):  # this TVM lacks what an edit needs: others are tried
+                pass
             case Failed(traceback=text):
                 self.faults[text] = None
             case Broken(reason=reason):

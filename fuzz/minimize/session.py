@@ -452,7 +452,7 @@ def _counts(bindings: int, functions: int) -> str:
 
 
 def _headline(finding: Finding) -> str:
-    return sentence(f"{finding.pass_name}: {finding.title} ({finding.oracle})")
+    return sentence(f"{finding.label}: {finding.title} ({finding.oracle})")
 
 
 def _fields(finding: Finding) -> dict[str, object]:

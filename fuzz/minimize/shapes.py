@@ -13,6 +13,7 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...compat import ir
+from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
 from ...oracles.inspect import relax_functions
@@ -130,7 +131,7 @@ class _Resized(Rewriter):
             return expr
         if isinstance(expr, tvm.ir.Var):
             return self._number(expr)
-        new = tvm_ffi.structural_map(expr, (tvm.ir.Var, self._number))
+        new = structural_map(expr, (tvm.ir.Var, self._number))
         return expr if new.same_as(expr) else self._analyzer.simplify(new)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
@@ -162,7 +163,7 @@ class _Resized(Rewriter):
         # Numbers below 2 mean many things besides dimensions.
         if not any(size >= PLAIN for size in self._sizes):
             return func
-        new = tvm_ffi.structural_map(func, (tirx.IntImm, self._size_in_prim_func))
+        new = structural_map(func, (tirx.IntImm, self._size_in_prim_func))
         return rebuilt(new)  # by its constructor, which derives its type
 
     def _size(self, dim: Any) -> Any:

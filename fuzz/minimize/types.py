@@ -13,6 +13,7 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...compat import ir
+from ...compat.structural import structural_map
 from ...generators.ops import table
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import nodes, op_name, relax_functions
@@ -196,7 +197,7 @@ class _Cast(Rewriter):
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         for old, new in zip(call.args, args, strict=True):
             self._check(call, old.ty, new.ty)
-        attrs = call.attrs and tvm_ffi.structural_map(call.attrs, (tvm_ffi.dtype, self._of))
+        attrs = call.attrs and structural_map(call.attrs, (tvm_ffi.dtype, self._of))
         return super().call(relax.Call(call.op, call.args, attrs, call.ty_args), args)
 
     def _check(self, call: relax.Call, old: Any, new: Any) -> None:
@@ -211,7 +212,7 @@ class _Cast(Rewriter):
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         numbers = (tirx.FloatImm, tirx.IntImm)
-        new = tvm_ffi.structural_map(func, [(PrimType, self._prim_type), (numbers, self._number)])
+        new = structural_map(func, [(PrimType, self._prim_type), (numbers, self._number)])
         # Built by its constructor, which derives its type.
         return func if new.same_as(func) else rebuilt(new)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...compat.release import BUILD
 from ..bisect.bisect import Bisection
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
@@ -207,6 +208,10 @@ class _Phases:
 
     def _fuzz(self) -> None:
         made, settings, targets = self._session, self._plan.settings, self._plan.targets
+        replayed = self._night.replayed
+        made.expected.fixed = frozenset(
+            known.name for known in made.expected.knowns if replayed.get(known_key(known)) in FIXED
+        )
         before = self._run()
         if before is None or not before[1].finished:
             Fuzzing(
@@ -231,13 +236,12 @@ class _Phases:
         run = self._run()
         assert run is not None, "fuzzing enters a run"
         id, stored = run
-        gone = [
-            known.name
-            for known in self._session.expected.knowns
-            if self._night.replayed.get(known_key(known)) in FIXED
-            and known.name not in stored.knowns
-        ]
-        self._session.store.runs.save(id, dataclasses.replace(stored, fixed=tuple(gone)))
+        stored = dataclasses.replace(
+            stored,
+            fixed=tuple(sorted(made.expected.fixed.difference(stored.knowns))),
+            replayed={id: status for id, status in replayed.items() if made.store.get(id)},
+        )
+        made.store.runs.save(id, stored)
         if self._plan.bisect:
             new = [entry.finding.id for entry in self._gathered().of(State.NEW) if entry.finding]
             self._update(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
@@ -287,7 +291,7 @@ class _Phases:
         self._update(unbisected=tuple(id for id in self._night.unbisected if id != finding.id))
         verdict = "bad on none of these" if first is None else f"first bad: {first.release}"
         self._print(
-            f"{finding.id} {finding.pass_name}: {verdict}",
+            f"{finding.id} {finding.label}: {verdict}",
             {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
         )
 
@@ -343,6 +347,9 @@ class _Phases:
                 "seconds": round(run.seconds, 1),
                 "seed": self._night.seed,
                 "faults": len(run.faults),
+                "build": {key: made.versions[key] for key in BUILD if key in made.versions},
+                "new_on_build": [entry.id for entry in report.new_on_build],
+                "gone_on_build": [entry.id for entry in report.gone_on_build],
                 "over": self._night.over,
                 **made.workers_summary(),
             }
@@ -352,7 +359,7 @@ class _Phases:
             if new:
                 findings_table(console, [self._cells(entry) for entry in new])
                 console.print()
-            console.print(self._sentence(new, seen, run), soft_wrap=True)
+            console.print(self._sentence(new, seen, run, report), soft_wrap=True)
         return 3 if run.faults else made.exit_code(new=bool(new or self._night.back))
 
     def _cells(self, entry: Entry) -> tuple[str, str, str, Path | None]:
@@ -360,9 +367,11 @@ class _Phases:
         title = entry.title
         if shown.finding.first_bad is not None:
             title += f" (since {shown.finding.first_bad})"
-        return shown.finding.pass_name, shown.finding.oracle, title, shown.reproducer
+        return shown.finding.label, shown.finding.oracle, title, shown.reproducer
 
-    def _sentence(self, new: Sequence[Entry], seen: Sequence[Entry], run: Run) -> str:
+    def _sentence(
+        self, new: Sequence[Entry], seen: Sequence[Entry], run: Run, report: Report
+    ) -> str:
         parts = [counted(len(new), "new finding")]
         if self._night.back:
             parts.append(f"{len(self._night.back)} back: {', '.join(self._night.back)}")
@@ -374,6 +383,8 @@ class _Phases:
             parts.append(f"{len(run.fixed)} fixed")
         text = f"{', '.join(parts)}; {counted(run.modules, 'module')}, "
         text += f"{counted(run.checks, 'check')}, {duration(run.seconds)}, seed {self._night.seed}."
+        if change := report.change_of_build():
+            text += f" {change}"
         if not self._night.over:
             text += " The night is not over: the same command resumes it."
         return text

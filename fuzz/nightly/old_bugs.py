@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...compat.release import same_build
 from ...corpus.knowns import Known
 from ..findings.known import Expected, is_certain
 from ..findings.replay import Item, Outcome, Status, items, replay
@@ -69,7 +70,7 @@ def old_bugs(
     others += (
         OldBug(Item(store.folder, finding))
         for finding in store.findings()
-        if any(finding.versions.get(name) != versions[name] for name in ("tvm", "tvm_git"))
+        if not same_build(finding.versions, versions)
     )
     return [*by_path.values(), *others]
 
@@ -108,8 +109,11 @@ def is_back(outcome: Outcome, before: str | None, version: str) -> bool:
     Args:
         before: its status in the night before; None: it was not run.
     """
+    # Builds of a development version share its number, which claims nothing of the one before.
+    if outcome.status in (Status.FAILS, Status.AS_EXPECTED):
+        return before in FIXED
     entry = outcome.item.entry
     if entry is None:
-        return outcome.status is Status.FAILS and before == Status.GONE
+        return False
     fixed = not entry.tvm.expects_failure(version)
     return outcome.status is Status.CHANGED and fixed and before != Status.CHANGED

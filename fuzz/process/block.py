@@ -17,7 +17,7 @@ from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.choices import Choices
 from ...generators.modules import ir_modules
-from ...generators.stages import STEPS, Stage
+from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
@@ -187,7 +187,7 @@ class _Run:
         random = Random(entropy("destination", self._job.seed, index))
         to = schedule.destination(self._items, self._visited, random)
         first = Stage.RAW if resume is None else resume.stage
-        order = list(Stage)
+        order = stages.usable()
         for stage in order[: max(order.index(to), order.index(first)) + 1]:
             if stage is not Stage.RAW:
                 mod = self._advance(mod, index, stage)
@@ -201,8 +201,10 @@ class _Run:
 
     def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
         """The module at the next stage; None where a pass fails or breaks it: checks report it."""
-        before = list(Stage)[list(Stage).index(to) - 1]
-        names = STEPS[to]
+        order, every = stages.usable(), list(Stage)
+        before = order[order.index(to) - 1]
+        between = every[every.index(before) + 1 : every.index(to) + 1]
+        names = [name for stage in between for name in stages.steps(stage)]
         for count, name in enumerate(names, 1):
             calls = tuple(PassCall(f"{each}()") for each in names[:count])
             self._journal.position(index, before, -1, "advance", calls)

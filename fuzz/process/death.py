@@ -7,8 +7,10 @@ import signal
 from collections import Counter
 from pathlib import PurePath
 
+from ...oracles import keys
 from ...oracles.violation import Violation
 from ..output.readable import visible
+from ..system import sanitizers
 from .protocol import Death, Died, Position
 
 _FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
@@ -44,9 +46,37 @@ FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WITH_STACK = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 
 
+_OF_SIGNALS = {
+    "SEGV": Death.SEGFAULT,
+    "BUS": Death.SEGFAULT,
+    "stack-overflow": Death.SEGFAULT,
+    "FPE": Death.ARITHMETIC,
+    "ABRT": Death.ABORT,
+    "out-of-memory": Death.OUT_OF_MEMORY,
+}
+"""Reports of sanitizers on what ends a process without them, too."""
+
+
+def reported(report: sanitizers.Report) -> Death:
+    """The death of a process that a sanitizer has ended."""
+    return _OF_SIGNALS.get(report.kind, Death.SANITIZER)
+
+
+def key_of(report: sanitizers.Report) -> tuple[str, ...]:
+    """What is wrong, and the innermost function near the cause."""
+    functions = [_plain(frame) for frame in report.frames]
+    near = [function for function in functions if not _PLUMBING.search(function)]
+    return keys.message(report.kind), *(near or functions)[:1]
+
+
 def violation(died: Died) -> Violation:
     """The violation of the pass that was running."""
     blamed = culprit(died.position) if died.position is not None else ""
+    if died.death is Death.SANITIZER and (report := sanitizers.report(died.stderr)) is not None:
+        key = key_of(report)
+        title = f"{report.tool}: {' in '.join(key)}"
+        detail = visible(report.text[:LONGEST])
+        return Violation(title, detail, key, oracle=died.death.value, pass_name=blamed)
     # The function in which a hang is noticed, or memory runs out, is an accident.
     at = _function(died.stderr) if died.death in _WITH_STACK else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
@@ -119,6 +149,7 @@ def _function(stderr: str) -> str:
 def _plain(symbol: str) -> str:
     """`tvm::relax::Foo::Visit` of `tvm::relax::Foo::Visit(tvm::relax::Expr const&)`."""
     symbol = symbol.strip().removeprefix("non-virtual thunk to ")
+    symbol = symbol.replace("(anonymous namespace)::", "")
     depth = 0
     for at, char in enumerate(symbol):
         if char == "(" and depth == 0:

@@ -28,6 +28,10 @@ class JobFailed(ExecutorError):
     """The harness raised an exception in one job: its fault, or that of what it was given."""
 
 
+class Lacking(JobFailed):
+    """The installed TVM lacks what a job asked of it; the message is one sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """One worker of a cluster, and what it has done for this driver."""
@@ -104,8 +108,8 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
                 return died
             case Failed(traceback=text, user_error=True):
                 raise UserError(text)
-            case Failed(traceback=text):
-                raise JobFailed(text)
+            case Failed(traceback=text, drift=drift):
+                raise Lacking(text) if drift else JobFailed(text)
             case Broken(reason=reason):
                 raise ExecutorError(reason)
             case Ended() if results:

@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 
 import tvm
 
+from ...compat.drift import drift_of
 from ...compat.serialization import load_json, save_json
 from ...generators.stages import Stage
+from ...oracles import catalogue, composition
 from ...oracles import check as oracle_check
-from ...oracles import composition
 from ...oracles import explain as oracle_explain
-from ...oracles.catalogue import catalogue
 from ...oracles.check import BUILDS, VALUES
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
@@ -53,9 +53,12 @@ class Context(Generic[R]):
     def fail(self, error: Exception | str) -> None:
         """Report an exception that no pass has raised."""
         user_error = isinstance(error, BadPass)  # the pass could be built when the session began
+        lacking = drift_of(error) if isinstance(error, Exception) else None
         if isinstance(error, Exception):
-            error = str(error) if user_error else "".join(traceback.format_exception(error))
-        self.send(Failed(self.id, visible(error), self.journal.last(), user_error))
+            whole = "".join(traceback.format_exception(error))
+            error = str(error) if user_error else lacking or whole
+        drift = lacking is not None
+        self.send(Failed(self.id, visible(error), self.journal.last(), user_error, drift))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,12 +155,13 @@ def contract_of(target: Target) -> PassContract:
     """The catalogue's contract, or the strict one; without the promises the target does not make.
 
     Raises:
-        ValueError: the target is not in the catalogue and has no call.
+        ValueError: the target is no public pass of TVM and has no call.
     """
     if target.call is None:
-        if target.name not in catalogue:
-            raise ValueError(f"Expected a pass of the catalogue or a call but got {target!r}")
-        return catalogue[target.name]
+        contract = catalogue.contract_of(target.name)
+        if contract is None:
+            raise ValueError(f"Expected a public pass of TVM or a call but got {target!r}")
+        return contract
     call = target.call
     base = composition.contract_of(call)
     exemptions = tuple(Exemption(name, "its author says so", "") for name in target.exempt)

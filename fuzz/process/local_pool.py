@@ -17,6 +17,8 @@ from typing import IO, Any
 
 import psutil
 
+from ...compat import availability
+from ...compat.availability import Availability
 from ..system.environment import HERE, Environment
 from ..system.scratch import scratch
 from . import journal
@@ -84,19 +86,28 @@ class _Entry:
 class LocalPool:
     """One zygote on this machine, with up to `workers` children at a time."""
 
-    def __init__(self, workers: int, *, environment: Environment = HERE) -> None:
+    def __init__(
+        self,
+        workers: int,
+        *,
+        environment: Environment = HERE,
+        available: Availability | None = None,
+    ) -> None:
         """Start the zygote and wait until it takes jobs.
 
         Args:
             environment: of the zygote and all that it forks.
+            available: what of relaxfuzz they use; None: what works on the installed TVM.
 
         Raises:
+            TVMUnsupported: see `availability.current`.
             ExecutorError: it does not come up; the text includes its stderr.
         """
         if workers < 1:
             raise ValueError(f"Expected at least one worker but got {workers=}")
         self._workers = workers
         self._environment = environment
+        self._available = available or availability.current()
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._next = 0
@@ -176,6 +187,7 @@ class LocalPool:
                 **ONE_THREAD,
                 "TMPDIR": str(scratch()),
                 MARK: self._mark,
+                availability.VARIABLE: self._available.to_json(),
             },
             start_new_session=True,  # Ctrl-C goes to the driver only
         )

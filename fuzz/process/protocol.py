@@ -120,13 +120,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The harness itself raised an exception: a defect of relaxfuzz, not a finding."""
+    """The harness itself raised an exception: no finding, but mostly a defect of relaxfuzz."""
 
     id: int
     traceback: str
     position: Position | None = None
     user_error: bool = False
     """The user's own pass cannot be loaded; `traceback` is one sentence."""
+    drift: bool = False
+    """The installed TVM lacks what was asked of it; `traceback` is one sentence."""
 
 
 # Zygote to driver
@@ -176,6 +178,8 @@ class Death(enum.StrEnum):
     HANG = "hang"
     OUT_OF_MEMORY = "out-of-memory"
     EXIT = "exit"
+    SANITIZER = "sanitizer-report"
+    """A sanitizer of the compiler that built a library (AddressSanitizer) has ended it."""
     CHANGED = "side-effect"
     """It ended itself because a pass has changed state that the whole process depends on."""
     KILLED = "killed"

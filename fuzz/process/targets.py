@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from ...generators.stages import Stage
 from ...generators.traits import Trait
+from ...oracles.catalogue import has_contract
+from ...oracles.contract import NO_CONTRACT
 from ...oracles.passcall import PassCall
 
 
@@ -15,9 +17,9 @@ class Target:
     """One pass to fuzz: with the variants of its contract, or with fixed arguments."""
 
     name: str
-    """The catalogue name, or the label of a user's own pass."""
+    """The name of a public pass of TVM, or the label of a user's own pass."""
     call: PassCall | None = None
-    """None: variants are drawn from the catalogue's contract."""
+    """None: variants are drawn from the contract of the pass."""
     stages: tuple[Stage, ...] = ()
     """Only these stages; empty: those of the contract."""
     exempt: tuple[str, ...] = ()
@@ -27,6 +29,21 @@ class Target:
     def label(self) -> str:
         """The name of its item in the schedule: the fixed call, or the name."""
         return self.name if self.call is None else self.call.expr
+
+
+def is_own(item: str) -> bool:
+    """An item of the schedule is a user's pass: one of TVM has its bare name, or arguments."""
+    return item.endswith("()")
+
+
+def item_has_contract(item: str) -> bool:
+    """An item of the schedule is none of TVM's passes that nobody has written a contract for."""
+    return is_own(item) or has_contract(PassCall(item))
+
+
+def marked(item: str) -> str:
+    """An item of the schedule for people, with a mark if it is a pass without a contract."""
+    return item if item_has_contract(item) else f"{item} ({NO_CONTRACT})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,14 @@ import psutil
 import tvm_ffi
 from tvm import tirx
 
+from ...compat import availability
 from ...generators import stages
 from ...generators.modules import ir_modules
+from ...generators.stages import Stage
 from ...oracles.execute import kernels
 from ..campaign.draw import example
 from ..minimize.child import Reduce, reduce
+from ..probe import trials
 from ..system.limits import die_with_parent, lower
 from . import block, jobs, process_state
 from .channel import Channel
@@ -51,6 +54,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     jobs.Show: jobs.show,
     jobs.WriteChecks: jobs.write_checks,
     Reduce: reduce,
+    trials.Try: trials.attempt,
 }
 """The kinds of jobs that a child does, and the function for each."""
 
@@ -84,7 +88,12 @@ def compile_once() -> None:
 def warm_up() -> None:
     """Fill the caches that all children share, without running a kernel."""
     compile_once()
-    stages.step(example(ir_modules(), 0, 0), "LegalizeOps")
+    known = availability.current()
+    if known.build:  # else it is being found out, and anything may end this process
+        with contextlib.suppress(Exception):  # where it matters, a child raises the same
+            mod = example(ir_modules(), 0, 0)
+            for name in stages.steps(Stage.LEGALIZED):
+                stages.step(mod, name)
     process_state.warm_up()
 
 

@@ -24,12 +24,13 @@ from pathlib import Path
 import psutil
 import tvm
 
+from ..system import sanitizers
 from ..system.limits import adopt_orphans
 from ..system.orphans import kill_children
 from ..system.scratch import sweep
 from . import worker
 from .channel import Channel
-from .death import FROM_OUTSIDE
+from .death import FROM_OUTSIDE, reported
 from .journal import Journal
 from .protocol import (
     VERSION,
@@ -61,7 +62,8 @@ FULL = 0.9
 HEARTBEAT = 0.5
 STACK_SECONDS = 1.0
 """A process that hangs has so long to write its stack before it is killed."""
-STDERR_KEPT = 65_536
+STDERR_KEPT = 1 << 18
+"""Bytes: a sanitizer prints three stacks of a few hundred frames."""
 
 LONG = 6.0
 """A process hangs after so many times its limit, whatever it waits for."""
@@ -352,6 +354,8 @@ class Zygote:
 def _death(child: Child, code: int, stderr: str) -> Death:
     if child.killed_for is not None:
         return child.killed_for
+    if code != 0 and (report := sanitizers.report(stderr)) is not None:
+        return reported(report)
     if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
         return Death.OUT_OF_MEMORY
     if child.journal.left_changed:

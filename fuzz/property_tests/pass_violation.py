@@ -54,7 +54,7 @@ class PassViolation(AssertionError):
         Args:
             brief: the text has no minimized module and no reproducer.
         """
-        super().__init__(f"{finding.pass_name}: {finding.title}")
+        super().__init__(f"{finding.label}: {finding.title}")
         self.violation = finding.violation
         self._finding = finding
         self._brief = brief

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ...compat import availability
 from ...compat.release import TVMUnsupported, require_tvm, versions
 from ..campaign.triage import Triage
 from ..findings.finding import Finding
@@ -58,6 +59,7 @@ def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> Non
     named = [each for each in chosen.passes if passes is None or each in passes]
     try:
         require_tvm()
+        available = availability.current()
         targets = by_spelling(tuple(named), Relaxations(), settings.promises)
         run = Run(
             command="pytest",
@@ -66,6 +68,7 @@ def prepare(config: pytest.Config, passes: Collection[str] | None = None) -> Non
             workers=chosen.workers,
             versions=versions(),
             passes=tuple(target.label for target in targets.values()),
+            lacking=tuple(available.lines()),
         )
         with Store(settings.out) as store:
             id = store.runs.begin(run)
@@ -205,6 +208,8 @@ def print_summary(config: pytest.Config, terminal: pytest.TerminalReporter) -> N
     for line in lines:
         for warning in warnings_of(line):
             terminal.write_line(f"warning: {warning}", yellow=True)
+    if sentence := availability.current().sentence():
+        terminal.write_line(f"warning: {sentence}", yellow=True)
     where = short_path(settings.out)
     terminal.write_line(f"TVM {versions()['tvm']}, seed {plan.seed}, store {where}")
 

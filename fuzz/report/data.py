@@ -8,16 +8,18 @@ from __future__ import annotations
 import enum
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ...compat.release import build_name, same_build
 from ...corpus.knowns import Known
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ..findings.dedup import by_row
 from ..findings.finding import Finding
 from ..findings.known import Expected
+from ..findings.replay import Status
 from ..findings.rows import Row
 from ..findings.runs import Run
 from ..findings.store import Store
@@ -34,13 +36,16 @@ class State(enum.StrEnum):
     NEW = "new"  # the last run was the first to find it
     SEEN = "seen"  # an earlier run found it, too
     KNOWN = "known"  # a known bug of this TVM
-    FIXED = "fixed"  # a known bug, or one with this verdict, that no longer fails
+    FIXED = "fixed"  # it was seen to fail no longer, or has this verdict
 
     @property
     def label(self) -> str:
         """The state in words."""
         return "seen before" if self is State.SEEN else str(self)
 
+
+LEFT_OUT = "left out, which this TVM does not support"
+"""Behind a number of operators, passes, oracles and so on."""
 
 SETTLED = ("false", "wontfix")
 """Verdicts after which nobody waits for a fix."""
@@ -83,6 +88,12 @@ class Entry:
     def passes(self) -> tuple[str, ...]:
         """The blamed passes, operators and parsers."""
         return _distinct(blamed for blamed, _ in self.places)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The same for people: passes without a contract are marked."""
+        labels = {finding.pass_name: finding.label for finding in self.findings}
+        return tuple(labels.get(name, name) for name in self.passes)
 
     @property
     def oracles(self) -> tuple[str, ...]:
@@ -194,12 +205,57 @@ class Report:
                 parts.append(f"All {len(self.runs)} runs: {counted(checks, 'check')}.")
             if run.faults:
                 parts.append(f"{counted(len(run.faults), 'fault')} of relaxfuzz itself.")
-        return " ".join(parts)
+            if run.lacking:
+                parts.append(f"{len(run.lacking)} {LEFT_OUT}.")
+            folder = f" in {run.tvm_folder}" if run.tvm_folder else ""
+            parts.append(f"{build_name(run.versions)}{folder}.")
+            parts.append(self.change_of_build())
+        return " ".join(filter(None, parts))
+
+    def change_of_build(self) -> str:
+        """What is new and what is gone since another build of TVM; empty where there was none."""
+        before = self.last_of_other_build
+        if before is None:
+            return ""
+        build = build_name(self.runs[before].versions)
+        return f"Since {build}: {len(self.new_on_build)} new, {len(self.gone_on_build)} gone."
 
     @property
     def last(self) -> Run | None:
         """The run that began last."""
         return list(self.runs.values())[-1] if self.runs else None
+
+    @property
+    def last_of_other_build(self) -> int | None:
+        """The last run on another build of TVM than that of the last run; None: there is none."""
+        last = self.last
+        others = [
+            number
+            for number, run in self.runs.items()
+            if last is not None and not same_build(run.versions, last.versions)
+        ]
+        return others[-1] if others else None
+
+    @property
+    def new_on_build(self) -> tuple[Entry, ...]:
+        """The open bugs that no run on another build has reported, unless there was none."""
+        before = self.last_of_other_build
+        return tuple(
+            entry
+            for entry in self.entries
+            if before is not None and entry.is_open and entry.runs and min(entry.runs) > before
+        )
+
+    @property
+    def gone_on_build(self) -> tuple[Entry, ...]:
+        """The bugs that failed on the build before, and no longer fail on this one."""
+        before = self.last_of_other_build or 0
+        runs = {number: run for number, run in self.runs.items() if number <= before}
+        return tuple(
+            entry
+            for entry in self.of(State.FIXED)
+            if not runs.keys().isdisjoint(entry.runs) and _state_of(entry, runs) is not State.FIXED
+        )
 
     @property
     def stats(self) -> dict[str, PassStats]:
@@ -273,7 +329,7 @@ def entry_of(
     verdict = None if row is None else row.verdict
     return Entry(
         id=store.rows.of(findings[0].id) or findings[0].id if row is None else row.id,
-        state=_state(verdict, likeliest, reported, runs),
+        state=_state(verdict, ids, likeliest, reported, runs),
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
@@ -287,23 +343,51 @@ def entry_of(
     )
 
 
+def _state_of(entry: Entry, runs: Mapping[int, Run]) -> State:
+    """The state after these runs."""
+    ids = {finding.id for finding in entry.findings}
+    reported = [number for number in entry.runs if number in runs]
+    return _state(entry.verdict, ids, entry.knowns, reported, runs)
+
+
 def _state(
-    verdict: str | None, knowns: Sequence[Known], reported: Sequence[int], runs: Mapping[int, Run]
+    verdict: str | None,
+    ids: Set[str],
+    knowns: Sequence[Known],
+    reported: Sequence[int],
+    runs: Mapping[int, Run],
 ) -> State:
-    if verdict == "fixed" or (knowns and all(_is_fixed(known.name, runs) for known in knowns)):
+    if verdict == "fixed" or _is_gone(ids, runs):
         return State.FIXED
-    if knowns:
+    since = [_fixed_since(known.name, runs) for known in knowns]
+    fixed = [number for number in since if number is not None]
+    if len(fixed) < len(since):
         return State.KNOWN
+    if fixed and (not reported or max(reported) < min(fixed)):
+        return State.FIXED
+    # What has the key of a bug that is fixed on this build is another bug.
     # Without a record of runs every bug is new.
     first = reported[0] if reported else None
     return State.NEW if not runs or first == max(runs) else State.SEEN
 
 
-def _is_fixed(name: str, runs: Mapping[int, Run]) -> bool:
-    """Whether the last run that met or verified the known bug found it fixed."""
+def _fixed_since(name: str, runs: Mapping[int, Run]) -> int | None:
+    """The run since which each one that met or verified the known bug found it fixed."""
+    since: int | None = None
+    for number, run in runs.items():
+        if name in run.knowns:
+            since = None
+        elif name in run.fixed and since is None:
+            since = number
+    return since
+
+
+def _is_gone(ids: Set[str], runs: Mapping[int, Run]) -> bool:
+    """Whether the last run that reported or replayed the findings saw none of them fail."""
     for run in list(runs.values())[::-1]:
-        if name in run.fixed or name in run.knowns:
-            return name in run.fixed
+        statuses = {run.replayed[id] for id in ids if id in run.replayed}
+        if statuses or not ids.isdisjoint(run.found):
+            return statuses == {Status.GONE} and ids.isdisjoint(run.found)
     return False
 
 
@@ -320,7 +404,7 @@ def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) 
         entries.append(
             Entry(
                 id=name,
-                state=State.FIXED if _is_fixed(name, runs) else State.KNOWN,
+                state=State.KNOWN if _fixed_since(name, runs) is None else State.FIXED,
                 title=name if known is None else known.what,
                 places=() if known is None else _distinct((f[1], f[0]) for f in known.keys),
                 reports=max(run.knowns.get(name, 0) for run in seen.values()),

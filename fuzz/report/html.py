@@ -22,9 +22,10 @@ from ...oracles.text.exhibit import Exhibit
 from ..findings.finding import Finding
 from ..output.readable import one_line, readable, visible
 from ..output.terminal import counted, duration
+from ..process.targets import marked
 from ..reproducer.description import promised
 from . import plots
-from .data import Entry, Report, State, detail
+from .data import LEFT_OUT, Entry, Report, State, detail
 from .matrix import RARE, matrix, shares
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -236,12 +237,13 @@ def _environment() -> Environment:
         "counted": counted,
         "date": lambda seconds: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "duration": duration,
+        "marked": marked,
         "percent": _percent,
         "readable": readable,
         "words": functools.partial(one_line, most=LONGEST_WORDS),
     }
     environment.tests |= {"linkable": LINK.fullmatch}
-    environment.globals["State"] = State
+    environment.globals |= {"State": State, "left_out": LEFT_OUT}
     return environment
 
 

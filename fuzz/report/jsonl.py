@@ -9,6 +9,7 @@ from typing import Any
 
 from ...oracles import KEY_FORMAT
 from ..process.serialize import plain
+from ..process.targets import item_has_contract
 from .data import Entry, Report, expected
 from .matrix import shares
 
@@ -54,6 +55,7 @@ def _passes(report: Report) -> Iterator[dict[str, Any]]:
         yield {
             "kind": "pass",
             "name": share.name,
+            "contract": item_has_contract(share.name),
             "checks": of.checks,
             "inapplicable": of.inapplicable,
             "avoided": of.avoided,
@@ -86,6 +88,7 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
     exhibit, path = finding.exhibit, entry.evidence[0].reproducer
     return line | {
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
+        "contract": finding.has_contract,
         "key": list(finding.full_key),
         "place": finding.violation.place,
         "key_format": KEY_FORMAT,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..output.readable import one_line, readable
+from ..process.targets import marked
 from .data import Entry, Report, State, compared, detail, expected
 from .matrix import bare
 
@@ -38,7 +39,11 @@ def junit(report: Report) -> str:
             _case(suite, report, entry)
         if number == max(report.runs, default=0):
             for item, seconds in _passing(report):
-                attributes = {"classname": NAME, "name": _line(item), "time": f"{seconds:.3f}"}
+                attributes = {
+                    "classname": NAME,
+                    "name": _line(marked(item)),
+                    "time": f"{seconds:.3f}",
+                }
                 SubElement(suite, "testcase", attributes)
         _count(suite)
     _count(root)
@@ -75,6 +80,7 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
             {
                 "state": entry.state,
                 "finding": finding.id,
+                **({} if finding.has_contract else {"contract": "none"}),
                 "key": " | ".join(finding.full_key),
                 "place": finding.violation.place,
                 "reproducer": "" if path is None else path,
@@ -87,7 +93,8 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
             case, "failure", {"message": _line(entry.title), "type": _line(oracle)}
         )
         if finding is not None:
-            parts = [f"Expected: {expected(finding)}", detail(finding), report.replay(finding)]
+            parts = [f"{finding.label}: {finding.title}", f"Expected: {expected(finding)}"]
+            parts += [detail(finding), report.replay(finding)]
             failure.text = _text("\n\n".join(parts))
     elif entry.state is not State.FIXED:
         SubElement(case, "skipped", {"message": _line(entry.closed_because), "type": entry.state})

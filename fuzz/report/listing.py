@@ -88,6 +88,7 @@ def event(entry: Entry) -> dict[str, object]:
         "event": "row",
         "id": entry.id,
         "passes": entry.passes,
+        "contract": best.finding.has_contract,
         "oracles": entry.oracles,
         "title": entry.title,
         "status": "known" if known and entry.verdict is None else entry.status,
@@ -103,7 +104,7 @@ def event(entry: Entry) -> dict[str, object]:
 def description(entry: Entry, finding: Finding) -> str:
     """A finding of a row, the other findings, and why they are the same bug."""
     lines = [
-        f"{finding.id}: {finding.pass_name}, {finding.oracle}: {finding.title}",
+        f"{finding.id}: {finding.label}, {finding.oracle}: {finding.title}",
         f"status: {entry.status}",
         *([f"note: {entry.note}"] if entry.note else []),
     ]
@@ -113,7 +114,7 @@ def description(entry: Entry, finding: Finding) -> str:
     for other, reason in ((each.finding, each.why) for each in entry.evidence):
         if other.id != finding.id:
             why = f" ({reason})" if reason else ""
-            lines.append(f"  {other.id}: {other.pass_name}, {other.oracle}{why}")
+            lines.append(f"  {other.id}: {other.label}, {other.oracle}{why}")
     return readable("\n".join(lines))
 
 
@@ -226,7 +227,7 @@ def _print_table(entries: Sequence[Entry], ids: Sequence[str]) -> None:
         note = f"\n{visible(entry.note)}" if entry.note else ""
         table.add_row(
             Text(sentence(shortest(entry.id, ids))),
-            Text(sentence(", ".join(entry.passes))),
+            Text(sentence(", ".join(entry.labels))),
             Text(sentence(", ".join(entry.oracles))),
             str(len(entry.findings)),
             bindings(entry.findings[0]),

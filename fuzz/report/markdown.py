@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..findings.finding import Finding
 from ..output.readable import fenced, one_line, readable
 from ..output.terminal import clipped, counted
-from .data import Entry, Report, State, compared, detail, expected
+from .data import LEFT_OUT, Entry, Report, State, compared, detail, expected
 
 LIMIT = 1_000_000
 """Bytes; GitHub shows no summary of more than a mebibyte."""
@@ -35,7 +35,8 @@ def markdown(report: Report) -> str:
     size = sum(len(part.encode()) + 2 for part in parts)
     left_out = 0
     for entry in open_:
-        blamed, oracle = entry.places[0] if entry.places else ("", "")
+        _, oracle = entry.places[0] if entry.places else ("", "")
+        blamed = entry.labels[0] if entry.labels else ""
         title = f"{code(blamed)}: {code(entry.title)} ({code(oracle)})"
         finding = entry.finding
         part = _folded(
@@ -63,16 +64,19 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
         entries = [entry for entry in open_ if entry.state is state]
         if entries:
             rows = (
-                (entry.id[:10], _joined(entry.passes), _joined(entry.oracles), entry.title)
+                (entry.id[:10], _joined(entry.labels), _joined(entry.oracles), entry.title)
                 for entry in entries
             )
             yield f"### {title}\n\n{_table(('id', 'pass', 'oracle', 'what went wrong'), rows)}"
+    if report.last is not None and report.last.lacking:
+        lines = [f"- {code(each)}" for each in report.last.lacking]
+        yield _folded(f"{len(lines)} {LEFT_OUT}", "\n".join(lines))
     others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]
         if entries:
             rows = (
-                (_joined(entry.passes), _joined(entry.oracles), entry.title, entry.closed_because)
+                (_joined(entry.labels), _joined(entry.oracles), entry.title, entry.closed_because)
                 for entry in entries
             )
             table = _table(("pass", "oracle", "what went wrong", "why it is closed"), rows)

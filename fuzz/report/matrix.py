@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ...oracles.catalogue import catalogue
+from ...oracles.catalogue import catalogue, contract_of
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.oracle import Oracle
 from ...oracles.pipelines import PIPELINES
 from ..findings.confirm import DEATHS
-from ..process.targets import PassStats
+from ..process.targets import PassStats, is_own
 from .data import Report, State
 
 TIERS = {1: "structural", 2: "metamorphic", 3: "evaluated", 4: "executed"}
@@ -87,7 +87,7 @@ def matrix(report: Report) -> Matrix:
     columns = [column.name for group in groups.values() for column in group]
 
     def row(name: str) -> Row:
-        contract = None if name in own else catalogue.get(name)
+        contract = None if name in own else contract_of(name)
         cells = (_cell(name, oracle, contract, stats[name], bugs) for oracle in columns)
         return Row(name, tuple(cells))
 
@@ -100,11 +100,6 @@ def in_order(items: Iterable[str]) -> list[str]:
     """A user's passes, then TVM's in the order of the catalogue, then lists and pipelines."""
     order = {name: number for number, name in enumerate((*catalogue, SEQUENCE, *PIPELINES))}
     return sorted(items, key=lambda i: (-1 if is_own(i) else order.get(bare(i), -1), i))
-
-
-def is_own(item: str) -> bool:
-    """A user's pass: one of the catalogue has its bare name, or arguments."""
-    return item.endswith("()")
 
 
 def is_single(item: str) -> bool:
@@ -156,6 +151,8 @@ def _skipped(name: str, oracle: Oracle, contract: PassContract | None) -> str:
         return f"runs on {'pipelines' if of_pipelines else 'single passes'} only"
     if of_pipelines:
         return "runs on pipelines only"
+    if contract is not None and contract.universal_only and not oracle.universal:
+        return "the pass has no contract"
     if oracle.name == "reference" and (contract is None or contract.reference is None):
         return "the pass has no reference"
     if oracle.name == "lowering-complete" and (contract is None or not contract.lowers):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import textwrap
 from pathlib import Path
 
@@ -11,11 +13,18 @@ from ...oracles.check import ORACLES
 from ..findings.finding import Finding
 from ..output.readable import fenced, sentence
 from ..process.protocol import Death
+from ..system import sanitizers
 
 _DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never ends the process.",
     "docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate "
     "specific types of error'",
+)
+
+_MEMORY_PROMISE = (
+    "A pass reads and writes only memory that it has, and does nothing that C++ leaves undefined.",
+    "the C++ standard, [intro.abstract]: 'this document imposes no requirements on the behavior of "
+    "programs that contain undefined behavior'",
 )
 
 _CHANGE_PROMISE = (
@@ -61,6 +70,10 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
     ]
     if USES_RELAXFUZZ in check:
         lines.append("It needs relaxfuzz, besides TVM and NumPy: compiled code hides the bug.")
+    if finding.oracle == Death.SANITIZER:
+        given = {name: os.environ[name] for name in sanitizers.VARIABLES if name in os.environ}
+        lines.append("It needs the sanitizer. Run it with these variables:")
+        lines += [f"  {name}={shlex.quote(value)}" for name, value in given.items()]
     lines += [note] if note else []
     lines += [f"  {line[:WIDTH]}" for line in error_lines(finding, HEADER_LINES)]
     # A line break in a foreign text would end the comment.
@@ -69,13 +82,15 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
 
 def title(finding: Finding) -> str:
     """The pass and what is wrong, in one line."""
-    return f"{finding.pass_name}: {finding.title}"
+    return f"{finding.label}: {finding.title}"
 
 
 def promised(finding: Finding) -> tuple[str, str]:
     """The promise that was broken, and its source."""
     if finding.oracle == Death.CHANGED:
         return _CHANGE_PROMISE
+    if finding.oracle == Death.SANITIZER:
+        return _MEMORY_PROMISE
     if finding.oracle not in ORACLES:
         return _DEATH_PROMISE
     oracle = ORACLES[finding.oracle]

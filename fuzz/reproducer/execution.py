@@ -15,7 +15,9 @@ from ...oracles.structural import checkers, reference
 from ...oracles.values.pipeline_values import CODE_GENERATION
 from ..findings.finding import Finding
 from ..findings.script import MAIN
+from ..process import death
 from ..process.protocol import Death
+from ..system import sanitizers
 from ..system.sandbox import HUNG
 from ..system.script_runner import Runners
 
@@ -47,7 +49,12 @@ def _runners() -> Runners:
 
 
 def raised_by_check(path: Path, stderr: str) -> bool:
-    """Whether the exception comes from the check, not from building the module before it."""
+    """Whether the exception comes from the check, not from building the module before it.
+
+    The report of a sanitizer has no frame that could show it.
+    """
+    if sanitizers.report(stderr) is not None:
+        return True
     # The line of the file's top level in the first traceback.
     at = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
     before, found, _ = path.read_text(encoding="utf-8", errors="replace").partition(f"\n{MAIN}\n")
@@ -67,7 +74,12 @@ def raised(stderr: str) -> tuple[str, str] | None:
 def fails_as_found(path: Path, finding: Finding) -> bool:
     """Run a reproducer: does it fail as the finding does, and not for another reason?"""
     code, stderr = run(path)
+    report = sanitizers.report(stderr)
+    if report is not None and (seen := death.reported(report)) is not Death.SANITIZER:
+        return seen == finding.oracle
     match finding.oracle:
+        case Death.SANITIZER:
+            return report is not None and death.key_of(report) == finding.key
         case Death.SEGFAULT:
             return -code in (signal.SIGSEGV, signal.SIGBUS)
         case Death.ARITHMETIC:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import tvm
 
+from ...compat import availability
+from ...compat.release import build_name
 from ...compat.serialization import load_json
 from ...generators.choices import Choices
 from ...generators.stages import Stage
@@ -26,7 +28,7 @@ from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
-from ..user_input.targets import calls_of, check_names, oracles_of, stage_of
+from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
 
 VARIANTS = 6
@@ -60,6 +62,8 @@ def check_module(
     """
     if pipeline is not None and pipeline not in PIPELINES:
         raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
+    if pipeline is not None:
+        refuse("pipeline", pipeline)
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
@@ -72,7 +76,9 @@ def check_module(
         found, notes = _named(make, calls, mod, own.exempt)
         jobs += found
         if not calls and pipeline is None:
-            jobs = [*(make(pipeline=name) for name in PIPELINES), *_all(make, mod, at)]
+            off = availability.current().pipelines
+            jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
+            jobs += _all(make, mod, at)
         with session(out, workers, knowns, as_json=as_json, pool=pool) as made:
             for note in notes:
                 made.display.line(note)
@@ -105,6 +111,8 @@ def _named(
 
 def _all(make: Callable[..., Check], mod: tvm.IRModule, stage: Stage) -> Iterator[Check]:
     for name, contract in catalogue.items():
+        if name in availability.current().passes:
+            continue
         if stage in contract.stages and contract.requires(mod) is None:
             for variant in _variants(name, mod):
                 yield make(calls=(variant,))
@@ -120,7 +128,7 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
 
 def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
-    session.display.line(f"relaxfuzz on TVM {session.versions['tvm']}: checks to do: {len(jobs)}")
+    session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     done = 0
     with ThreadPoolExecutor(session.pool.workers) as threads:
         futures: dict[Future[list[Finding]], Check] = {

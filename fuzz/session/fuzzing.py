@@ -6,12 +6,16 @@ import threading
 import time
 from collections.abc import Sequence
 
+from ...compat.release import build_name
+from ...generators.ops import new_ops
+from ...oracles.contract import NO_CONTRACT
 from ..campaign.campaign import CampaignConfig
-from ..campaign.events import Event, Fault, Finished, Progress
+from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
 from ..output.terminal import counted, duration
+from ..process.targets import item_has_contract, marked
 from .members import headcount, line, lines
 from .session import Session
 
@@ -114,6 +118,8 @@ class Fuzzing:
                 session.roster.see(members)
                 session.display.below(lines(members), line(members))
                 session.display.progress(_progress_line(event, session))
+            case Lacks(reason=reason):
+                session.lacks(reason)
             case Fault():
                 session.fault(event.describe(self._runner.config.seed))
         if session.interrupt.stop.is_set() or self._enough.is_set():
@@ -133,9 +139,18 @@ class Fuzzing:
         resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
         passes = counted(len(config.targets), "pass", "passes")
         session.display.line(
-            f"relaxfuzz on TVM {session.versions['tvm']}: {passes} {budget}, seed {config.seed}, "
-            f"{workers}{resumed}"
+            f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
+            f"seed {config.seed}, {workers}{resumed}"
         )
+        labels = [target.label for target in config.targets]
+        new = {
+            NO_CONTRACT: [label for label in labels if not item_has_contract(label)],
+            "not covered": [f"the operator {name}" for name in new_ops()],
+        }
+        for what, names in new.items():
+            if names:
+                event = {"event": "new", "what": what, "names": names}
+                session.output.line(f"{what}: {', '.join(names)}", event)
 
     def _published(self, finding: Finding) -> None:
         if self._stop_at_first and self._is_new(finding):
@@ -155,7 +170,7 @@ def _progress_line(progress: Progress, session: Session) -> str:
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
     # What each worker of a cluster does is in its own line.
     alone = session.executor is session.pool
-    rest = " ".join(progress.current) if alone else headcount(progress.members)
+    rest = " ".join(map(marked, progress.current)) if alone else headcount(progress.members)
     return (
         f"{duration(progress.seconds)}  {counted(progress.modules, 'module')}  "
         f"{rate:.0f} checks/s  {findings}{pending}  {rest}"

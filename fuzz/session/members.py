@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..output.terminal import counted
 from ..process.executor import Member
+from ..process.targets import marked
 
 SHOWN = 8
 """At most so many have a line of their own."""
@@ -71,7 +72,8 @@ def lines(members: Sequence[Member]) -> list[str]:
     for (name, *numbers), member in zip(cells, shown, strict=True):
         padded = [name.ljust(widths[0])]
         padded += [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
-        shown_lines.append(f"  {'  '.join(padded)}  {' '.join(member.current)}".rstrip())
+        current = " ".join(map(marked, member.current))
+        shown_lines.append(f"  {'  '.join(padded)}  {current}".rstrip())
     return shown_lines + [f"  {each}" for each in _rest(others)]
 
 

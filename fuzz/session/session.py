@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ...compat import availability
 from ...compat.release import versions
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall
@@ -93,6 +94,7 @@ class Session:
         self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded."""
         self.versions = versions()
+        self.available = availability.current()
         self.interrupt = Interrupt()
         self.output = output
         self.display = output.display
@@ -100,6 +102,7 @@ class Session:
         self.is_new: Callable[[Finding], bool] = lambda finding: True
         """Whether no earlier run in this folder has reported the bug."""
         self._choice = choice
+        self._lacking: set[str] = set()
 
     @property
     def stopped(self) -> bool:
@@ -110,6 +113,12 @@ class Session:
         """Print an error of the harness; the session continues."""
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
+
+    def lacks(self, reason: str) -> None:
+        """Print, once, what the installed TVM turned out to lack; the session continues."""
+        if reason not in self._lacking:
+            self._lacking.add(reason)
+            self.output.line(f"left out: {reason}", {"event": "drift", "reason": reason})
 
     def user_error(self, text: str) -> None:
         """Print, once, why a pass of the user's can no longer be loaded."""
@@ -200,6 +209,8 @@ class Session:
     def conclude(self, modules: int, checks: int, seconds: float) -> int:
         """Print the table and the summary; the exit code."""
         self.display.close()
+        for text in self.triage.lacking:
+            self.lacks(text)
         for text in self.triage.faults:
             self.fault(text)
         findings = {finding.id: finding for finding in self.triage.published}
@@ -255,7 +266,7 @@ class Session:
 
     def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
         more = f" ({counted(len(others) + 1, 'report')})" if others else ""
-        return shown.pass_name, shown.oracle, shown.title + more, self.store.reproducer(shown)
+        return shown.label, shown.oracle, shown.title + more, self.store.reproducer(shown)
 
     def _sentence(self, found: str, modules: int, checks: int, seconds: float) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
@@ -277,7 +288,7 @@ class Session:
         if self.output.as_json:
             self.output.emit(event_of(finding, self.store))
             return
-        text = f"{finding.pass_name}: {finding.title} ({finding.oracle})"
+        text = f"{finding.label}: {finding.title} ({finding.oracle})"
         if self.is_new(finding):
             self.display.line(text, "bold")
         else:
@@ -298,6 +309,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "place": finding.violation.place,
         "key_format": KEY_FORMAT,
         "pass": finding.pass_name,
+        "contract": finding.has_contract,
         "oracle": finding.oracle,
         "title": finding.title,
         "reproducer": None if reproducer is None else str(reproducer),
@@ -353,6 +365,8 @@ def session(
             sweep(out)
         pool = pool or stack.enter_context(LocalPool(workers))
         made = Session(store, pool, choice, expected, output)
+        if off := made.available.off():
+            output.line(made.available.sentence(), {"event": "drift", "off": off})
         stack.callback(made.triage.stop)
         if cluster is not None:
             made.executor = cluster

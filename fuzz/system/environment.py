@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import sanitizers
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -24,7 +26,7 @@ class Environment:
         """All environment variables; the process can import whatever we can."""
         ours = map(os.path.abspath, filter(None, sys.path))
         path = os.pathsep.join([*map(str, self.path), *ours])
-        return {**os.environ, **self.variables, "PYTHONPATH": path}
+        return {**os.environ, **sanitizers.variables(), **self.variables, "PYTHONPATH": path}
 
 
 HERE = Environment()

@@ -6,6 +6,7 @@ Run as `python -m relaxfuzz.fuzz.user_input.probe RESULT SPELLING...`; the resul
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -16,12 +17,20 @@ from pathlib import Path
 
 from ...oracles.keys import text_of
 from ...oracles.passcall import BadPass, BadSpelling, parse
-from ..system.limits import adopt_orphans, die_with_parent
+from ..output.readable import sentence
+from ..system.environment import HERE
+from ..system.limits import adopt_orphans, die_with_parent, lower
 from ..system.orphans import kill_descendants
 from ..system.scratch import scratch
 from .errors import UserError
 
 SECONDS = 120
+
+OUTPUT = 1 << 28
+"""Bytes that the process may write to a file."""
+
+LAST = 1000
+"""Bytes at the end of its stderr that are looked at."""
 
 
 def probe(spellings: Sequence[str]) -> None:
@@ -31,18 +40,20 @@ def probe(spellings: Sequence[str]) -> None:
         UserError: one cannot be built: its file cannot be loaded, its factory raises or returns no
             Pass, its arguments are refused, or it ends the process.
     """
-    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+    with (
+        tempfile.TemporaryDirectory(dir=scratch()) as folder,
+        (Path(folder) / "stderr").open("w+b") as stderr,
+    ):
         result = Path(folder) / "result.json"
         command = [sys.executable, "-m", "relaxfuzz.fuzz.user_input.probe", str(result), *spellings]
         try:
-            # The output of the file may be large and is of no interest.
             done = subprocess.run(
                 command,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=stderr,
                 timeout=SECONDS,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env=HERE.all_variables(),
             )
         except subprocess.TimeoutExpired:
             raise UserError(f"building {', '.join(spellings)} took over {SECONDS} s") from None
@@ -50,7 +61,9 @@ def probe(spellings: Sequence[str]) -> None:
             how = f"ended the process with code {done.returncode}"
             if done.returncode < 0:
                 how = f"killed the process with {signal.Signals(-done.returncode).name}"
-            raise UserError(f"building {', '.join(spellings)} {how}")
+            stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - LAST))
+            *_, last = ["", *stderr.read().decode(errors="replace").strip().splitlines()]
+            raise UserError(sentence(f"building {', '.join(spellings)} {how}: {last}").rstrip(": "))
         error = loads(result.read_text(encoding="utf-8"))
     if error is not None:
         raise UserError(error)
@@ -71,6 +84,7 @@ def main() -> None:
     """Write the first problem, or null."""
     adopt_orphans()
     die_with_parent()
+    lower(resource.RLIMIT_FSIZE, OUTPUT)
     result, *spellings = sys.argv[1:]
     problem = next((found for each in spellings if (found := _problem(each))), None)
     part = Path(result + ".part")

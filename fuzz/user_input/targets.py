@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from ...compat import availability
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
@@ -28,8 +29,9 @@ def targets(
         own: relaxations by spelling; spellings that are not fuzzed are ignored.
 
     Raises:
-        UserError: an unknown name or stage, a factory without a pass, or relaxations of a pass
-            of TVM, whose contract is in the catalogue.
+        UserError: an unknown name or stage, or one that does not work on the installed TVM; a
+            factory without a pass; or relaxations of a pass of TVM, whose contract is in the
+            catalogue.
     """
     if not spellings:
         for each in (relaxations, *own.values()):
@@ -39,7 +41,8 @@ def targets(
                 "--like, --stage and --exempt describe a pass of your own: "
                 "name it as path/to/file.py:factory"
             )
-        return tuple(Target(name) for name in catalogue)
+        off = availability.current().passes
+        return tuple(Target(name) for name in catalogue if name not in off)
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own).items():
         if named.setdefault(target.name, target) != target:
@@ -69,10 +72,11 @@ def by_spelling(
             raise UserError(
                 f"promises of {spelling!r}: it is a pass of TVM, whose contract is in the catalogue"
             )
-        plain = call.expr.endswith("()") and call.name in catalogue and not mine
+        if not mine:
+            refuse("pass", call.name)
         found[spelling] = Target(
             call.name,
-            None if plain else call,
+            None if _is_plain(call) else call,
             tuple(map(Stage, promised[spelling].stages)),
             promised[spelling].exempt if mine else (),
         )
@@ -89,6 +93,8 @@ def check_names(relaxations: Relaxations) -> None:
         raise UserError(
             f"no pass {relaxations.like!r} in the catalogue{near(relaxations.like, catalogue)}"
         )
+    if relaxations.like is not None:
+        refuse("pass", relaxations.like)
     for stage in relaxations.stages:
         stage_of(stage)
     for name in relaxations.exempt:
@@ -112,7 +118,7 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
         raise UserError(str(error)) from None
-    doubtful = [s for s, call in calls.items() if call.factory or not call.expr.endswith("()")]
+    doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
     if doubtful:
         probe(doubtful)
     return {
@@ -121,15 +127,21 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     }
 
 
+def _is_plain(call: PassCall) -> bool:
+    """A pass of TVM whose arguments a campaign draws."""
+    return call.factory is None and call.expr.endswith("()")
+
+
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The names of oracles, checked.
 
     Raises:
-        UserError: there is no oracle of that name.
+        UserError: there is no oracle of that name, or it does not work on the installed TVM.
     """
     for name in names or ():
         if name not in ORACLES:
             raise UserError(f"no oracle {name!r}{near(name, ORACLES)}")
+        refuse("oracle", name)
     return names
 
 
@@ -137,9 +149,24 @@ def stage_of(name: str) -> Stage:
     """The stage of this name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or modules do not reach it on the installed TVM.
     """
     try:
-        return Stage(name)
+        stage = Stage(name)
     except ValueError:
         raise UserError(f"no stage {name!r}{near(name, list(Stage))}") from None
+    refuse("stage", stage)
+    return stage
+
+
+def refuse(kind: str, name: str) -> None:
+    """Refuse what does not work on the installed TVM.
+
+    Args:
+        kind: "pass", "oracle", "stage" or "pipeline".
+
+    Raises:
+        UserError: it does not work.
+    """
+    if (reason := availability.current().of(kind).get(name)) is not None:
+        raise UserError(f"{kind} {name!r} is not available on this TVM: {reason}")

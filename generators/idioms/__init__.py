@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ...compat import availability
 from ..choices import Choices
 from ..scope import Scope
 from . import arithmetic, movement, products
@@ -42,3 +43,9 @@ IDIOMS: tuple[Callable[[Choices, Scope], None], ...] = (
     arithmetic.reduced,
 )
 """All idioms, the simplest first."""
+
+
+def usable() -> Sequence[Callable[[Choices, Scope], None]]:
+    """The idioms that work on the installed TVM."""
+    off = availability.current().idioms
+    return [idiom for idiom in IDIOMS if idiom.__name__ not in off] if off else IDIOMS

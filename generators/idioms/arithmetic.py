@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tvm import relax
 
-from ...compat.ops import relax_op
+from ...compat.ops import existing, relax_op
 from .. import tensorir
 from ..choices import Choices
 from ..ops.operands import nonempty
@@ -18,7 +18,7 @@ from ..traits import Trait
 def reductions(c: Choices, s: Scope) -> None:
     """A reduction of a reduction."""
     x = s.tensor(c, dtype=FLOATS, ndim=(3, 2), where=nonempty, fresh_shape=(2, 3)).expr
-    op = c.pick((relax_op.sum, relax_op.mean, relax_op.max))
+    op = c.pick(existing(relax_op.sum, relax_op.mean, relax_op.max))
     keep = c.flag(0.3)
     for axis in (c.pick((-1, 0)), 0):
         x = s.emit(op(x, [axis], keep)).expr
@@ -46,12 +46,12 @@ def fields_apart(c: Choices, s: Scope) -> None:
 def common_subexpressions(c: Choices, s: Scope) -> None:
     """The same call twice, and their sum."""
     x = s.tensor(c, dtype=FLOATS)
-    op = c.pick((relax_op.exp, *_UNARY))
+    op = c.pick(existing(relax_op.exp, *_UNARY))
     y, z = (s.emit(op(x.expr)).expr for _ in range(2))
     s.emit(relax_op.add(y, z))
 
 
-_UNARY: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
+_UNARY: tuple[Callable[[relax.Expr], relax.Expr], ...] = existing(
     relax_op.nn.relu,
     relax_op.negative,
     relax_op.abs,
@@ -64,13 +64,17 @@ _UNARY: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
 """Elementwise operators of any float."""
 
 
-_BINARY: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = (
+_BINARY: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = existing(
     relax_op.add,
     relax_op.multiply,
     relax_op.subtract,
     relax_op.maximum,
     relax_op.minimum,
 )
+
+
+_SCALING = existing(relax_op.multiply, relax_op.add, relax_op.multiply, relax_op.subtract)
+_MATH = existing(relax_op.exp, relax_op.erf, relax_op.tanh, relax_op.nn.softmax)
 
 
 def chain(c: Choices, s: Scope) -> None:
@@ -97,7 +101,7 @@ def scaled(c: Choices, s: Scope) -> None:
     """Arithmetic of one value with scalars, neutral ones among them, twice the same at times."""
     x = s.tensor(c, dtype=("float32", "float16", "float64", "int32", "int64"))
     y, z = x.expr, x.expr
-    op = c.pick((relax_op.multiply, relax_op.add, relax_op.multiply, relax_op.subtract))
+    op = c.pick(_SCALING)
     scalar = relax.const(c.pick((2, 1, 2, 0, -1)), x.dtype)
     y = s.emit(op(y, scalar)).expr
     if c.flag():
@@ -140,7 +144,7 @@ def constant_expression(c: Choices, s: Scope) -> None:
 def elementwise_math(c: Choices, s: Scope) -> None:
     """exp, erf, tanh, softmax one after another."""
     x = s.tensor(c, dtype="float32", ndim=(2, 1, 3)).expr
-    for op in c.subset((relax_op.exp, relax_op.erf, relax_op.tanh, relax_op.nn.softmax), 0.6):
+    for op in c.subset(_MATH, 0.6):
         x = s.emit(op(x)).expr
 
 

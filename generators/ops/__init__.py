@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import tvm
+
 from . import (
     binary,
     convolution,
@@ -28,7 +30,7 @@ from . import (
 )
 from .record import Op
 
-__all__ = ["FAMILIES", "LEFT_OUT", "table"]
+__all__ = ["FAMILIES", "LEFT_OUT", "new_ops", "table"]
 
 FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
     {
@@ -125,3 +127,10 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(
     | {"nn.attention_var_len": "LegalizeOps refuses every call of it, by message"}
 )
 """Registered operators without a record, and why. "structure: ...": the evaluator knows them."""
+
+
+def new_ops() -> tuple[str, ...]:
+    """The operators that the installed TVM registers beyond the table and `LEFT_OUT`."""
+    registered = (str(name) for name in tvm.ir.Op.list_op_names())
+    found = {name.removeprefix("relax.") for name in registered if name.startswith("relax.")}
+    return tuple(sorted(found.difference(table, LEFT_OUT)))

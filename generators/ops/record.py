@@ -55,7 +55,7 @@ class Tolerance:
     reason: str = "sums and transcendental functions are evaluated in another order or precision"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Op:
     """Everything relaxfuzz knows of one operator; adding one touches this one place."""
 
@@ -101,6 +101,9 @@ class Op:
 
     executes: bool = True
     """False where no CPU build of the operator is expected to run."""
+
+    def __repr__(self) -> str:
+        return f"Op({self.name!r})"  # Hypothesis prints all operators of a strategy that fails
 
     def is_undefined(self, args: Sequence[Any], result: Any, attrs: Any = None) -> bool:
         """The operator promises nothing for these operands, or its result may have overflowed.

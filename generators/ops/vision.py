@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ...compat.ops import relax_op
+from ...compat.ops import accepted, relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
 from .convolution import from_layout
@@ -256,7 +256,7 @@ def _build_multibox(c: Choices, s: Scope) -> relax.Expr:
         threshold=c.pick((0.0, 0.4)),
         variances=c.pick(((1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.2, 0.2), (0.5, 0.25, 1.0, 0.125))),
         keep_background=not c.flag(0.3),
-        apply_softmax=not c.flag(0.3),
+        **accepted(vision.multibox_transform_loc, apply_softmax=not c.flag(0.3)),
     )
 
 
@@ -274,7 +274,7 @@ def _multibox(args: Sequence[Any], attrs: Any) -> Any:
         [centre_y - half_h, centre_x - half_w, centre_y + half_h, centre_x + half_w], axis=-1
     )
     scores = logits
-    if attrs.apply_softmax:
+    if getattr(attrs, "apply_softmax", True):
         scores = np.exp(logits - logits.max(axis=1, keepdims=True))
         scores = scores / scores.sum(axis=1, keepdims=True)
     scores = np.where(scores >= float(attrs.threshold), scores, 0)

@@ -11,6 +11,8 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GlobalVar, Op, PrimType
 
+from ...compat.structural import structural_map
+
 
 def with_type(expr: Any, ty: relax.Type) -> Any:
     """A new expression, with its type set."""
@@ -114,14 +116,14 @@ def substitute(root: Any, new: Mapping[Any, Any]) -> Any:
     """The same with other variables (or GlobalVars), where they are bound too."""
     if not new:
         return root
-    return tvm_ffi.structural_map(
+    return structural_map(
         root, ((relax.Var, GlobalVar), lambda var: new.get(var, var)), order="pre"
     )
 
 
 def substitute_by_hash(root: Any, new: Mapping[int, Any]) -> Any:
     """The same with other expressions for variables, named by hash; types are left as they are."""
-    return tvm_ffi.structural_map(root, [(tvm.ir.Var, lambda var: new.get(hash(var), var))])
+    return structural_map(root, [(tvm.ir.Var, lambda var: new.get(hash(var), var))])
 
 
 def with_fresh_variables(func: relax.Function) -> relax.Function:

@@ -16,6 +16,7 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar, PrimType
 
 from ...compat import ir
+from ...compat.structural import structural_map
 from .nodes import (
     all_same,
     contradict,
@@ -303,7 +304,7 @@ class Rewriter:
                 retyping.gvars = self.gvars
                 func = retyping._rewritten_function(func, list(func.params))
             else:
-                func = tvm_ffi.structural_map(func, (GlobalVar, renamed))
+                func = structural_map(func, (GlobalVar, renamed))
             self._done[name] = func
             self._retype(name, func.ty)
         raise CannotRewrite("functions that call one another change each other's types for ever")

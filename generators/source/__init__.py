@@ -10,7 +10,7 @@ import builtins
 import tvm
 from tvm import tirx
 
-from ...compat.serialization import structural_equal
+from ...compat.structural import structural_equal
 from . import plan, relax_nodes, tensorir_nodes, values
 from .graph import Graph, first_difference
 from .writer import Writer

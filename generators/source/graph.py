@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from ...compat.schema import CURRENT_KEYS, current_fields
+
 Id: TypeAlias = int
 
 # Objects without an identity of their own: TVM interns them, copies them freely, or turns Python
@@ -27,6 +29,7 @@ VALUES = frozenset(
         "ir.IntImm",
         "ir.FloatImm",
         "ir.StringImm",
+        "tirx.StringImm",
         "ir.Type",
         "ir.PrimType",
         "ir.PointerType",
@@ -66,15 +69,22 @@ def inline_fields_of(type_key: str) -> frozenset[str]:
 
 
 class Graph:
-    """Nodes by index, children before parents; `kinds[i]` is a type key, `data[i]` its content."""
+    """Nodes by index, children before parents; `kinds[i]` is a type key, `data[i]` its content.
+
+    Both are named as the newest TVM names them.
+    """
 
     def __init__(self, node: object) -> None:
         import tvm
 
         graph = json.loads(tvm.ir.save_json(node))
         self.root: Id = graph["root_index"]
-        self.kinds: list[str] = [n["type"] for n in graph["nodes"]]
+        self._keys: list[str] = [n["type"] for n in graph["nodes"]]
+        self.kinds = [CURRENT_KEYS.get(key, key) for key in self._keys]
         self.data: list[Any] = [n.get("data") for n in graph["nodes"]]
+        for i, key in enumerate(self._keys):
+            if key in CURRENT_KEYS:
+                self.data[i] = current_fields(key, self.data[i])
         if self.kinds[self.root] == "ir.IRModule":
             self._sort_name_index(self.data[self.root]["global_var_map_"])
 
@@ -86,6 +96,11 @@ class Graph:
     def field(self, i: Id, name: str) -> Any:
         """An index, or the value itself for a field that holds a plain number, flag or dtype."""
         return self.data[i][name]
+
+    def content(self, i: Id, name: str) -> Any:
+        """The content of a field, whether the JSON form writes it in place or as a node."""
+        value = self.data[i][name]
+        return value if name in inline_fields_of(self._keys[i]) else self.data[value]
 
     def items(self, i: Id) -> list[Id]:
         """The elements of an array; none for a null array."""
@@ -101,7 +116,7 @@ class Graph:
         content = self.data[i]
         if not isinstance(content, dict):
             return
-        inline = inline_fields_of(self.kinds[i])
+        inline = inline_fields_of(self._keys[i])
         for name, value in content.items():
             if name not in IGNORED_FIELDS:
                 yield name, value, name not in inline
@@ -134,7 +149,7 @@ class Graph:
         if self.kinds[a] != self.kinds[b] or self.kinds[a] != "ir.IntImm":
             return False
         return bool(
-            self.data[self.data[a]["value"]] == self.data[self.data[b]["value"]]
+            self.content(a, "value") == self.content(b, "value")
             and self.dtype(self.data[a]["ty"]) == self.dtype(self.data[b]["ty"])
         )
 

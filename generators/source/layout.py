@@ -103,6 +103,7 @@ PRELUDE: dict[str, str] = {
     "TensorType": 'TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)',
     "TupleType": 'TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)',
     "StringImm": 'StringImm = getattr(relax, "StringImm", None) or tvm.ir.StringImm',
+    "prim_string": 'prim_string = getattr(tirx, "StringImm", None) or tvm.ir.StringImm',
     "constant": 'constant = getattr(tvm.ir, "GenericConst", None) or relax.Constant',
     "VDevice": 'VDevice = getattr(relax, "VDevice", None) or tvm.ir.VDevice',
     "prim_value": 'prim_value = getattr(relax, "prim_value", None) or relax.PrimValue',

@@ -96,7 +96,7 @@ def is_plain_shape(w: Writer, i: Id) -> bool:
 def _plan_constant(w: Writer, i: Id) -> None:
     g = w.g
     value, ty = g.field(i, "value"), g.field(i, "ty")
-    if g.kinds[value] == "DataType" and g.kinds[ty] == "relax.AnyType":
+    if (isinstance(value, str) or g.kinds[value] == "DataType") and g.kinds[ty] == "relax.AnyType":
         w.imply(i, "ty")
     elif g.kinds[value] != "ffi.Tensor":
         w.raw.add(i)

@@ -78,7 +78,7 @@ def _arithmetic(w: Writer, i: Id) -> Doc:
 
 
 def _int_imm(w: Writer, i: Id) -> Doc:
-    dtype, value = str(w.g.dtype(w.g.field(i, "ty"))), w.g.data[w.g.field(i, "value")]
+    dtype, value = str(w.g.dtype(w.g.field(i, "ty"))), w.g.content(i, "value")
     if dtype in _LITERAL_DTYPES:
         return call(f"T.{dtype}", str(bool(value)) if dtype == "bool" else str(value))
     return call("tirx.IntImm", quoted(dtype), str(value))
@@ -211,9 +211,11 @@ def _loaded(w: Writer, i: Id) -> str | None:
 
 
 def _region(w: Writer, i: Id) -> None:
-    ty, source = w.g.field(i, "ty"), w.g.data[w.g.field(i, "source")]["ty"]
-    if w.g.kinds[ty] == "tirx.BufferRegionType" and w.g.kinds[source] == "tirx.BufferType":
-        w.imply(i, "ty")
+    ty, source = w.g.data[i].get("ty"), w.g.data[w.g.field(i, "source")]["ty"]
+    typed = ty is None or w.g.kinds[ty] == "tirx.BufferRegionType"
+    if typed and w.g.kinds[source] == "tirx.BufferType":
+        if ty is not None:
+            w.imply(i, "ty")
         blocks.plan_region(w, i)
     else:
         w.raw.add(i)
@@ -222,7 +224,7 @@ def _region(w: Writer, i: Id) -> None:
 def _int_plan(w: Writer, i: Id) -> None:
     """A literal that its own dtype cannot hold: passes make them, the constructor refuses them."""
     match = _INTEGER_DTYPE.fullmatch(w.dtype_of(i) or "")
-    value = w.g.data[w.g.field(i, "value")]
+    value = w.g.content(i, "value")
     if match is None:
         return
     bits = int(match[2])

@@ -15,8 +15,8 @@ _MANY = 16  # elements of a constant that are written as a list
 
 def _constant(w: Writer, i: Id) -> Doc:
     value = w.g.field(i, "value")
-    if w.g.kinds[value] == "DataType":
-        return call("dtype_value", quoted(w.g.data[value]))
+    if isinstance(value, str) or w.g.kinds[value] == "DataType":
+        return call("dtype_value", quoted(value if isinstance(value, str) else w.g.data[value]))
     array = _array(w.g.data[value]) if w.mentions[value] == 1 else None
     if "ty" not in w.implied.get(i, ()):
         data = w.e(value) if array is None else call("tvm.runtime.tensor", _array_text(array))
@@ -116,10 +116,11 @@ EMITTERS: Mapping[str, Emitter] = {
     "ir.Op": lambda w, i: call("Op.get", quoted(w.g.data[i])),
     "ir.EnvFunc": lambda w, i: call("tvm.ir.EnvFunc.get", quoted(w.g.data[i])),
     "ir.StringImm": lambda w, i: call("StringImm", quoted(w.text(w.g.field(i, "value")))),
+    "tirx.StringImm": lambda w, i: call("prim_string", quoted(w.text(w.g.field(i, "value")))),
     "ir.GenericConst": _constant,
     "ir.DictAttrs": lambda w, i: call("DictAttrs", w.mapping(w.g.data[i]["__dict__"])),
     "relax.VDevice": _vdevice,
     "target.Target": lambda w, i: call("tvm.target.Target", _target_config(w, i)),
 }
 
-WRITES_TYPE = frozenset({"ir.StringImm", "ir.GenericConst"})
+WRITES_TYPE = frozenset({"ir.StringImm", "tirx.StringImm", "ir.GenericConst"})

@@ -103,7 +103,7 @@ class Writer:
 
     def s(self, i: Id) -> Doc:
         """The same where TVM itself turns a string into a literal, whose class has moved."""
-        if self.g.kinds[i] == "ir.StringImm":
+        if self.g.kinds[i] in ("ir.StringImm", "tirx.StringImm"):
             return quoted(self.text(self.g.field(i, "value")))
         return self.p(i)
 
@@ -117,7 +117,7 @@ class Writer:
         g = self.g
         if g.kinds[i] != "ir.IntImm" or g.dtype(g.data[i]["ty"]) != dtype or i in self.raw:
             return None
-        value = g.data[g.data[i]["value"]]
+        value = g.content(i, "value")
         return value if isinstance(value, int) and -(2**31) <= value < 2**31 else None
 
     def array(self, i: Id, element: Callable[[Id], Doc] | None = None) -> Doc:

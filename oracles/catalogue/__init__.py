@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ...generators.near import did_you_mean
 from ..contract import PassContract
+from ..passcall import PassCall, public_passes
 from . import (
     algebra,
     byoc,
@@ -22,6 +23,7 @@ from . import (
     structure,
     training,
 )
+from .uncovered import missing_arguments, without_contract
 
 FAMILIES = (
     structure,
@@ -50,7 +52,7 @@ LEFT_OUT: Mapping[str, str] = {
     "MetaScheduleTuneTIR": _TUNING,
     "VMBuiltinLower": "the old name of LowerRuntimeBuiltin, which gives a warning",
 }
-"""Public passes without a contract, and why. Nothing but the strict default is known of them."""
+"""Public passes that no campaign chooses, and why."""
 
 
 def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
@@ -74,11 +76,38 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
     return named
 
 
-catalogue: Mapping[str, PassContract] = by_name(
-    contract for family in FAMILIES for contract in family.CONTRACTS
-)
-"""What each pass promises, by its name. With `LEFT_OUT` it names every public pass of the TVM that
-relaxfuzz is tested with; a newer TVM's further passes get the strict default."""
+_WRITTEN = by_name(contract for family in FAMILIES for contract in family.CONTRACTS)
+
+
+@functools.cache
+def new_passes() -> Mapping[str, str]:
+    """Public passes of the installed TVM that are neither in a family nor left out.
+
+    By name the reason why a campaign cannot choose the pass; empty where it can.
+    """
+    new = [name for name in public_passes() if name not in _WRITTEN and name not in LEFT_OUT]
+    missing = {name: ", ".join(missing_arguments(name)) for name in new}
+    return {name: missing[name] and f"needs arguments: {missing[name]}" for name in new}
+
+
+catalogue: Mapping[str, PassContract] = {
+    **_WRITTEN,
+    **{name: without_contract(name) for name, reason in new_passes().items() if not reason},
+}
+"""What each pass promises, by its name; new passes come last, with what every pass promises."""
+
+
+def contract_of(name: str) -> PassContract | None:
+    """What a public pass of TVM promises; None: TVM has none of this name."""
+    if name not in catalogue and name in public_passes():
+        return without_contract(name)
+    return catalogue.get(name)
+
+
+def has_contract(call: PassCall) -> bool:
+    """Somebody has written what the pass promises; the author does, of a user's own."""
+    contract = None if call.factory else contract_of(call.name)
+    return contract is None or not contract.universal_only
 
 
 @functools.cache

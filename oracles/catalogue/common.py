@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 import tvm
@@ -35,10 +36,25 @@ def one_of(*expressions: str) -> Variants:
     """One of these expressions, the first being the simplest."""
     calls = [PassCall(expression) for expression in expressions]
 
+    @functools.cache
+    def accepted() -> list[PassCall]:
+        """Those whose arguments the passes of this TVM take; all, where it takes none of them."""
+        return list(filter(_is_accepted, calls)) or calls
+
     def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
-        return choices.pick(calls)
+        return choices.pick(accepted())
 
     return variants
+
+
+def _is_accepted(call: PassCall) -> bool:
+    try:
+        call.build()
+    except TypeError:
+        return False
+    except Exception:  # of no concern here: the probe reports what cannot be built
+        return True
+    return True
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:

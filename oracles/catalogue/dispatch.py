@@ -47,7 +47,7 @@ def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall | None:
         return None
     index = c.below(len(devices))
     number = (devices[index].vdevice_id + 1 + c.below(3)) % 4
-    new = f"relax.VDevice('llvm', {number}, {c.pick(['global', 'shared'])!r})"
+    new = f"{ir.spelling(ir.VDevice)}('llvm', {number}, {c.pick(['global', 'shared'])!r})"
     return PassCall(f"UpdateVDevice({new}, {index})")
 
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import tvm
 
+from ...compat.schema import CURRENT_KEYS
 from ...compat.serialization import load_json, save_json
+from ...generators.source.graph import inline_fields_of
 
 
 class Graph:
@@ -53,6 +55,11 @@ class Graph:
         value: str = self.nodes[index]["data"]
         return value
 
+    def content(self, node: dict[str, Any], name: str) -> Any:
+        """The content of a field, whether the JSON form writes it in place or as a node."""
+        value = node["data"][name]
+        return value if name in inline_fields_of(node["type"]) else self.nodes[value]["data"]
+
     def name(self, gvar: int) -> str:
         """The name of a GlobalVar."""
         return self.text(self.nodes[gvar]["data"]["name_hint"])
@@ -86,7 +93,7 @@ class Graph:
         for node in list(self.nodes):
             if node["type"] == "ffi.Array":
                 node["data"] = [replace(index) for index in node["data"]]
-            for field in EXPRESSION_FIELDS.get(node["type"], ()):
+            for field in EXPRESSION_FIELDS.get(CURRENT_KEYS.get(node["type"], node["type"]), ()):
                 node["data"][field] = replace(node["data"][field])
 
 

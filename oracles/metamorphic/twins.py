@@ -53,7 +53,7 @@ def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
         if node["type"] == SHAPE:
             dims = [graph.nodes[i] for i in graph.nodes[node["data"]["values"]]["data"]]
             if all(dim["type"] == "ir.IntImm" for dim in dims):
-                values = tuple(graph.nodes[dim["data"]["value"]]["data"] for dim in dims)
+                values = tuple(graph.content(dim, "value") for dim in dims)
                 replace[index] = first.setdefault(values, index)
     if all(old == new for old, new in replace.items()):
         return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tvm_ffi
 from tvm import relax
 from tvm.ir import DictAttrs
 
+from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import (
     block_like,
     is_symbolic,
@@ -96,7 +96,7 @@ class Part:
 
 
 def _without_stops(body: relax.SeqExpr) -> relax.SeqExpr:
-    return tvm_ffi.structural_map(
+    return structural_map(
         body, (relax.Call, lambda call: call.args[0] if op_name(call) == STOP else call)
     )
 

@@ -19,6 +19,7 @@ def check(runs: PassRuns) -> Violation | None:
 ORACLE = Oracle(
     name="crash",
     tier=1,
+    universal=True,
     promise="A pass gives a module for every well-formed one that meets its documented conditions.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; "
     "docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the "

@@ -74,6 +74,7 @@ assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
 ORACLE = Oracle(
     name="mutation",
     tier=1,
+    universal=True,
     promise="A pass leaves the module that it is given as it was.",
     source="src/ir/transform.cc, Pass::AssertImmutableModule and the PassContext option "
     "'testing.immutable_module'; include/tvm/ir/cow.h: nodes in use are copied on write",

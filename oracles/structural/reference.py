@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import tvm
-import tvm_ffi
 from tvm import relax
 
 from ...compat.serialization import load_json, save_json
+from ...compat.structural import structural_map
 from .. import keys
 from ..composition import contract_of
 from ..contract import Reference
@@ -73,7 +73,7 @@ def _coarse(mod: tvm.IRModule) -> tvm.IRModule:
         return relax.TensorType(dtype=ty.dtype, ndim=ty.ndim, vdevice=ty.vdevice)
 
     functions = {
-        gvar: tvm_ffi.structural_map(func, (relax.TensorType, without_sizes))
+        gvar: structural_map(func, (relax.TensorType, without_sizes))
         if isinstance(func, relax.Function)
         else func
         for gvar, func in mod.functions_items()

@@ -161,6 +161,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 DETERMINISTIC = Oracle(
     name="deterministic",
     tier=1,
+    universal=True,
     promise="A pass gives equal results for equal modules.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
@@ -187,6 +188,7 @@ assert all(same(results[0], r) for r in results[2::2]) and all(
 REPEATABLE = Oracle(
     name="repeatable",
     tier=1,
+    universal=True,
     promise="A pass gives the same result however often it is applied to the same module object.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
@@ -209,6 +211,7 @@ for runs in ((direct, sequential), (sequential, direct)):
 SEQUENTIAL = Oracle(
     name="sequential",
     tier=1,
+    universal=True,
     promise="Sequential([p, q]) gives what q(p(mod)) gives.",
     source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "
     "objects. Multiple passes can be executed sequentially using this class.'",

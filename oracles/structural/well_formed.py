@@ -63,6 +63,7 @@ for func in result.functions.values():
 ORACLE = Oracle(
     name="well-formed",
     tier=1,
+    universal=True,
     looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="The result of a pass on a well-formed module is well-formed.",
     source="docstrings of relax.analysis.well_formed and s_tir.analysis.verify_well_formed; "

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import relax, tirx
 
+from relaxfuzz.compat import ir
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
@@ -117,7 +118,7 @@ def functions_share(mod: tvm.IRModule, kind: type) -> bool:
     ("trait", "kind", "ops"),
     [
         (Trait.SHARED_SHAPES, relax.ShapeExpr, ["reshape"]),
-        (Trait.SHARED_CONSTANTS, tvm.ir.GenericConst, ["add"]),
+        (Trait.SHARED_CONSTANTS, ir.GenericConst, ["add"]),
     ],
 )
 def test_functions_share_nodes(trait: Trait, kind: type, ops: list[str]) -> None:
@@ -134,9 +135,7 @@ def test_without_the_trait_functions_share_no_constant() -> None:
     )
     some = settings(EXAMPLES, max_examples=60, phases=[hypothesis.Phase.generate])
     with pytest.raises(hypothesis.errors.NoSuchExample):
-        hypothesis.find(
-            strategy, lambda mod: functions_share(mod, tvm.ir.GenericConst), settings=some
-        )
+        hypothesis.find(strategy, lambda mod: functions_share(mod, ir.GenericConst), settings=some)
 
 
 def uncalled_kernel(mod: tvm.IRModule) -> bool:

@@ -17,6 +17,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
+
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
 
 
@@ -159,7 +161,7 @@ def mislabels_a_prim_func() -> tvm.transform.Pass:
 
 def calls_a_missing_function_from_tir() -> tvm.transform.Pass:
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        call = tirx.Evaluate(tvm.ir.Call(tvm.ir.GlobalVar("gone"), [], ret_ty="int32"))
+        call = ir.Evaluate(tvm.ir.Call(tvm.ir.GlobalVar("gone"), [], ret_ty="int32"))
         functions = dict(mod.functions_items())
         functions[tvm.ir.GlobalVar("caller")] = tirx.PrimFunc([], call)
         return tvm.IRModule(functions, attrs=mod.attrs)
@@ -169,7 +171,7 @@ def calls_a_missing_function_from_tir() -> tvm.transform.Pass:
 
 def undefined_in_tir() -> tvm.transform.Pass:
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        body = tirx.Evaluate(tirx.Var("nowhere", "int32") + 1)
+        body = ir.Evaluate(tirx.Var("nowhere", "int32") + 1)
         functions = dict(mod.functions_items())
         functions[tvm.ir.GlobalVar("added")] = tirx.PrimFunc([], body)
         return tvm.IRModule(functions, attrs=mod.attrs)

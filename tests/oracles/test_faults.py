@@ -64,6 +64,15 @@ def test_the_fault_is_caught_and_only_by_its_oracle(oracle: str, factory: str) -
     assert violation.key
 
 
+@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
+def test_of_a_pass_without_a_contract_only_universal_oracles_are_asked(
+    oracle: str, factory: str
+) -> None:
+    contract = PassContract(name=factory, universal_only=True)
+    violations = check(Case(faults.module(), (call_of(factory),)), contract=contract)
+    assert [v.oracle for v in violations] == ([oracle] if ORACLES[oracle].universal else [])
+
+
 def test_a_broken_postcondition_is_caught() -> None:
     contract = broken_promise("marks")
     (violation,) = check(Case(faults.module(), (call_of("marks"),)), contract=contract)

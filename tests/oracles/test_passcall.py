@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from relaxfuzz.compat.drift import Drift, drift_of
 from relaxfuzz.oracles.passcall import (
     BACKEND_PASSES,
     BadPass,
@@ -236,3 +237,12 @@ def test_calls_are_hashable_and_printed() -> None:
     call = PassCall("FuseOps()", config={"relax.FuseOps.max_depth": 3})
     assert str(call) == "FuseOps() with {'relax.FuseOps.max_depth': 3}"
     assert len({call, PassCall("FuseOps()", config={"relax.FuseOps.max_depth": 3})}) == 1
+
+
+def test_what_this_tvm_lacks() -> None:
+    """A pass that a contract names is no pass of every TVM."""
+    with pytest.raises(Drift, match=r"this TVM has no tvm\.relax\.transform\.Nothing$"):
+        PassCall("Nothing()").build()
+    with pytest.raises(TypeError) as raised:
+        PassCall("FuseOps(level=1)").build()
+    assert "this TVM's FuseOps takes other parameters" in str(drift_of(raised.value))

@@ -7,5 +7,7 @@ has is found out by looking for it, once, never by comparing version numbers.
 - `ir`: the classes of IR nodes, and the fields that have changed their names.
 - `ops`: the functions of `relax.op` that are needed before anything is built.
 - `serialization`: modules as JSON, and structural equality.
+- `build`: which build of TVM it is.
+- `availability`: what of relaxfuzz works on it.
 - `drift`: what an exception says of a name, field or parameter that this TVM lacks.
 """

@@ -14,6 +14,8 @@ PACKAGE = __name__.partition(".")[0]
 _NOT_BOUND = re.compile(r"([\w.]+)\(\) (?:got|takes|missing) ")
 """What Python says of a call whose arguments do not fit the parameters."""
 
+_NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from ")
+
 
 class Drift(LookupError):
     """The installed TVM has no such name; the message is one sentence that names it."""
@@ -34,8 +36,8 @@ def drift_of(error: BaseException) -> str | None:
         owner = _owner(error.obj)
         return owner and f"this TVM has no {owner}.{error.name}"
     if isinstance(error, ImportError) and _is_of_tvm(error.name):
-        wanted = getattr(error, "name_from", None)
-        return f"this TVM has no {error.name}" + (f".{wanted}" if wanted else "")
+        wanted = _NOT_IN_MODULE.match(str(error))  # Python 3.12 has `error.name_from`
+        return f"this TVM has no {error.name}" + (f".{wanted[1]}" if wanted else "")
     if isinstance(error, TypeError) and (call := _NOT_BOUND.match(str(error))) is not None:
         own = getattr(asker.f_globals.get(call[1]), "__module__", "").startswith(PACKAGE)
         return None if own else f"this TVM's {call[1]} takes other parameters: {error}"

@@ -112,14 +112,6 @@ STRINGS = tuple(
 """The classes of string constants: Relax and TensorIR may have one each."""
 
 
-RENAMED = {
-    "relax.expr.Constant": "GenericConst",
-    "tirx.BufferLoad": "TensorLoad",
-    "tirx.BufferRegion": "TensorRegion",
-}
-"""Type keys of classes that have changed their names, and the name that they have now."""
-
-
 def constant_data(const: Any) -> tvm.runtime.Tensor:
     """The value of a `GenericConst`."""
     return const.value if hasattr(const, "value") else const.data
@@ -134,3 +126,9 @@ verify_well_formed = (
     tvm.s_tir.analysis if hasattr(tvm.s_tir.analysis, "verify_well_formed") else tvm.tirx.analysis
 ).verify_well_formed
 """TensorIR's own checker of well-formed modules."""
+
+
+def spelling(cls: type) -> str:
+    """How a text that imports only `tvm` and `relax` names a class of this TVM."""
+    name = cls.__name__
+    return f"relax.{name}" if getattr(tvm.relax, name, None) is cls else f"tvm.ir.{name}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import types
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 import tvm
 from tvm import relax
@@ -26,16 +28,25 @@ class _Functions:
         if isinstance(found, types.ModuleType):
             found = _Functions(found)
         elif found is None:
-            found = _missing(f"{self._module.__name__}.{name}")
+            found = _Missing(f"{self._module.__name__}.{name}")
         setattr(self, name, found)
         return found
 
 
-def _missing(name: str) -> Any:
-    def missing(*args: object, **kwargs: object) -> NoReturn:
-        raise Drift(f"this TVM has no {name}")
+class _Missing:
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    return missing
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise Drift(f"this TVM has no {self._name}")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def existing(*functions: F) -> tuple[F, ...]:
+    """Those of these functions that this TVM has: of several alternatives, one may be missing."""
+    return tuple(each for each in functions if not isinstance(each, _Missing))
 
 
 relax_op = _Functions(relax.op)
@@ -52,3 +63,9 @@ def registered(name: str) -> Any:
         return tvm.ir.Op.get(name)
     except AttributeError as error:
         raise Drift(f"this TVM has no operator {name}") from error
+
+
+def accepted(function: Callable[..., Any], **options: object) -> dict[str, object]:
+    """Those of the options that the function has parameters for in this TVM."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in known}

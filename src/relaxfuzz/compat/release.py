@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 OLDEST = (0, 26)
@@ -124,6 +125,32 @@ def versions() -> dict[str, str]:
         "hypothesis": _distribution("hypothesis") or "unknown",
         "python": platform.python_version(),
     }
+
+
+BUILD = ("tvm", "tvm_git", "tvm_build")
+"""The keys of `versions` that together name a build of TVM."""
+
+
+def same_build(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether both are `versions` with one build of TVM."""
+    return all(one.get(key) == other.get(key) for key in BUILD)
+
+
+def build_name(versions: Mapping[str, str]) -> str:
+    """`TVM 0.28.dev0 (git 1a2b3c4d5e, build 0f1e2d3c4b5a6978)`, for people."""
+    git, build = (versions.get(key, "unknown") for key in BUILD[1:])
+    known = [f"git {git[:10]}"] if git != "unknown" else []
+    known += [f"build {build}"] if build != "unknown" else []
+    return " ".join(
+        ["TVM", versions.get("tvm", "unknown"), *([f"({', '.join(known)})"] if known else [])]
+    )
+
+
+def tvm_folder() -> str:
+    """The folder of the Python package `tvm`."""
+    import tvm
+
+    return os.path.dirname(str(tvm.__file__))
 
 
 def git_hash() -> str:

@@ -1,4 +1,4 @@
-"""Modules as TVM JSON, and the structural equality of nodes."""
+"""Modules as TVM JSON."""
 
 from __future__ import annotations
 
@@ -33,10 +33,3 @@ def upgraded_json(text: str) -> str:
     from tvm.ir import json_compact
 
     return str(json_compact.upgrade_json(text))
-
-
-def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
-    """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
-    import tvm_ffi
-
-    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))

@@ -14,6 +14,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat import ir
 from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.corpus.zoo import mutation
 from relaxfuzz.corpus.zoo.mutation import SPECIMENS
@@ -104,10 +105,10 @@ def test_counts_buffers_in_place(dead: bool) -> None:
 
 @pytest.mark.parametrize("unused", [True, False])
 def test_drops_unused_vdevices_in_place(unused: bool) -> None:
-    used = relax.VDevice("llvm", 0, "global")
+    used = ir.VDevice("llvm", 0, "global")
     ty = relax.TensorType((2, 3), "float32", used)
     mod = function(lambda builder, x: relax.op.sin(x), ty)
-    mod.update_global_info("vdevice", [used, *([relax.VDevice("llvm", 1, "global")] * unused)])
+    mod.update_global_info("vdevice", [used, *([ir.VDevice("llvm", 1, "global")] * unused)])
     intact, after = run(mutation.drops_unused_vdevices_in_place, mod)
     assert intact is not unused
     assert list(after.global_infos["vdevice"]) == [used]

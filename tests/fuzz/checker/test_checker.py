@@ -18,6 +18,7 @@ from tvm.ir.instrument import pass_instrument
 
 import relaxfuzz
 from relaxfuzz import Checker, PassViolation
+from relaxfuzz.compat import ir
 from relaxfuzz.compat.serialization import load_json
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.oracles.contract import PassContract, Relation
@@ -130,14 +131,14 @@ def test_the_result_of_a_broken_pass_is_no_fault_of_the_next(tmp_path: Path) -> 
 
 
 def test_what_is_known_of_tvm_does_not_stop_a_build(tmp_path: Path) -> None:
-    mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(0))})
+    mod = tvm.IRModule({"main": tirx.PrimFunc([], ir.Evaluate(0))})
     annotate = tvm.tirx.transform.AnnotateEntryFunc()
     checker = Checker(out=tmp_path / "out")
     with tvm.transform.PassContext(instruments=[checker]):
         annotate(mod)
     assert [f.pass_name for f in checker.known] == ["AnnotateEntryFunc"]
     assert not checker.findings
-    mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(0))})
+    mod = tvm.IRModule({"main": tirx.PrimFunc([], ir.Evaluate(0))})
     strict = Checker(stop_at_known=True, out=tmp_path / "out")
     with (
         pytest.raises(PassViolation, match="AnnotateEntryFunc"),

@@ -9,6 +9,7 @@ import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.attributes import (
     default_attributes,
     drop_attributes,
@@ -135,7 +136,7 @@ def main(x: R.Tensor((3,), "float32")):
 
 def data(mod: tvm.IRModule) -> list[list[float]]:
     return [
-        calls_of(mod, op)[0].args[1].value.numpy().tolist()
+        ir.constant_data(calls_of(mod, op)[0].args[1]).numpy().tolist()
         for op in ("relax.add", "relax.multiply")
     ]
 

@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.blocks import (
     flatten_branches,
     plain_blocks,
@@ -111,11 +112,11 @@ def test_a_condition_becomes_a_parameter_or_a_constant(written: Written) -> None
     assert all(cond.cond.same_as(small["main"].params[1]) for cond in nodes(small, relax.If))
     constant = minimize(
         mod,
-        lambda m: any(isinstance(i.cond, tvm.ir.GenericConst) for i in nodes(m, relax.If)),
+        lambda m: any(isinstance(i.cond, ir.GenericConst) for i in nodes(m, relax.If)),
         reductions=(settle_conditions,),
     )
     kinds = {type(i.cond) for i in nodes(constant, relax.If)}
-    assert tvm.ir.GenericConst in kinds
+    assert ir.GenericConst in kinds
 
 
 RESULTS = """

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import s_tir, tirx
+from tvm import tirx
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.kernels import kernels
 from relaxfuzz.fuzz.minimize.kernels_blocks import drop_axes, plain_kernels, shrink_extents
@@ -204,20 +205,20 @@ def test_only_the_body_that_matters_stays(mod: tvm.IRModule) -> None:
 
 def test_outputs_are_written_where_that_matters(mod: tvm.IRModule) -> None:
     def writes(m: tvm.IRModule) -> bool:
-        return all(nodes(func, tirx.BufferStore) for func in kernels(m).values())
+        return all(nodes(func, ir.BufferStore) for func in kernels(m).values())
 
     small = reduced(mod, writes, most_bodies_trivial)
     assert "B[v0] = T.float32(0.0)" in body(small, "total")
-    assert count(small, tirx.BufferStore) == 5
+    assert count(small, ir.BufferStore) == 5
 
 
 def test_a_root_block_stays_where_it_matters(mod: tvm.IRModule) -> None:
     def rooted(m: tvm.IRModule) -> bool:
-        return all(isinstance(func.body, s_tir.SBlockRealize) for func in kernels(m).values())
+        return all(isinstance(func.body, ir.SBlockRealize) for func in kernels(m).values())
 
     small = reduced(mod, rooted, most_bodies_trivial, trivial_bodies)
-    assert count(small, tirx.Evaluate) == 5
-    assert count(small, tirx.BufferStore) == 0
+    assert count(small, ir.Evaluate) == 5
+    assert count(small, ir.BufferStore) == 0
 
 
 def test_what_is_returned_keeps_its_type(tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_parameters_go_from_calls_of_the_lowered_stages(mod: tvm.IRModule) -> No
 def test_symbolic_sizes_become_those_of_the_calls(mod: tvm.IRModule) -> None:
     small = reduced(mod, lambda m: True, static_kernels)
     assert [int(param.ty.shape[0].value) for param in small["any_size"].params] == [4, 4]
-    assert [int(loop.extent.value) for loop in nodes(small["any_size"], tirx.For)] == [4]
+    assert [int(loop.extent.value) for loop in nodes(small["any_size"], ir.For)] == [4]
 
 
 # Statements and expressions
@@ -286,14 +287,14 @@ def test_one_store_is_left(statements: tvm.IRModule) -> None:
 def test_what_is_around_stays_where_it_matters(statements: tvm.IRModule) -> None:
     small = reduced(statements, text_has("while", "for i"), drop_statements, unwrap)
     assert len(body(small)) < 10
-    assert count(small, tirx.While) == count(small, tirx.For) == 1
-    assert count(small, tirx.IfThenElse) == 0
+    assert count(small, ir.While) == count(small, ir.For) == 1
+    assert count(small, ir.IfThenElse) == 0
 
 
 def test_a_block_may_go_and_its_body_stay(mod: tvm.IRModule) -> None:
     small = reduced(mod, text_has("T.exp("), trivial_bodies, drop_statements, unwrap)
-    assert count(small, s_tir.SBlock) == 0
-    assert count(small, tirx.For) == 0
+    assert count(small, ir.SBlock) == 0
+    assert count(small, ir.For) == 0
 
 
 def test_expressions_become_their_operands(statements: tvm.IRModule) -> None:
@@ -303,7 +304,7 @@ def test_expressions_become_their_operands(statements: tvm.IRModule) -> None:
 
 def test_values_become_zeros(mod: tvm.IRModule) -> None:
     small = reduced(mod, text_has("T.exp("), zero_values)
-    (exp,) = [s for s in nodes(small["total"], tirx.BufferStore) if "exp" in str(s)]
+    (exp,) = [s for s in nodes(small["total"], ir.BufferStore) if "exp" in str(s)]
     assert all(isinstance(index, tirx.IntImm) for index in exp.indices)
     assert "T.sin" not in small.script()
 
@@ -312,8 +313,8 @@ def test_a_chain_of_operators_may_be_as_long_as_it_likes() -> None:
     buffer, n = tirx.decl_buffer((1,), "int32", name="B"), tirx.Var("n", "int32")
     total = n
     for _ in range(3_000):
-        total = tirx.Add(total, n)
-    func = tirx.PrimFunc([buffer, n], tirx.BufferStore(buffer, total, [tirx.const(0, "int32")]))
+        total = ir.Add(total, n)
+    func = tirx.PrimFunc([buffer, n], ir.BufferStore(buffer, total, [tirx.const(0, "int32")]))
     deep = tvm.IRModule({"kernel": func})
 
     def computes(m: tvm.IRModule) -> bool:
@@ -328,11 +329,11 @@ def test_a_chain_of_operators_may_be_as_long_as_it_likes() -> None:
 
 def test_loops_and_blocks_become_plain(mod: tvm.IRModule) -> None:
     small = reduced(mod, text_has('T.sblock("sum")'), plain_kernels)
-    blocks = nodes(small["total"], s_tir.SBlock)
+    blocks = nodes(small["total"], ir.SBlock)
     assert not any(len(block.annotations) or block.init is not None for block in blocks)
     assert not any(len(block.reads) or len(block.writes) for block in blocks)
-    loops = nodes(small["total"], tirx.For)
-    assert {int(loop.kind) for loop in loops} == {int(tirx.ForKind.SERIAL)}
+    loops = nodes(small["total"], ir.For)
+    assert {int(loop.kind) for loop in loops} == {int(ir.ForKind.SERIAL)}
 
 
 def test_what_is_peculiar_of_a_block_stays_where_it_matters(mod: tvm.IRModule) -> None:
@@ -343,8 +344,8 @@ def test_what_is_peculiar_of_a_block_stays_where_it_matters(mod: tvm.IRModule) -
 def test_loops_run_once_and_their_blocks_follow(mod: tvm.IRModule) -> None:
     small = reduced(mod, lambda m: True, shrink_extents)
     for func in kernels(small).values():
-        assert {int(loop.extent.value) for loop in nodes(func, tirx.For)} == {1}
-        axes = [axis for block in nodes(func, s_tir.SBlock) for axis in block.iter_vars]
+        assert {int(loop.extent.value) for loop in nodes(func, ir.For)} == {1}
+        axes = [axis for block in nodes(func, ir.SBlock) for axis in block.iter_vars]
         assert {int(axis.dom.extent.value) for axis in axes} == {1}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known_types, plain_dtypes
 from relaxfuzz.oracles.inspect import bindings_of, calls_of
@@ -131,7 +132,7 @@ def test_bits_of_floats_are_not_made(written: Written) -> None:
 
 def placed(names: list[str]) -> tvm.IRModule:
     """A function whose parameters are on these devices, and one device more."""
-    devices = [relax.VDevice("llvm", i) for i in range(len(names) + 1)]
+    devices = [ir.VDevice("llvm", i) for i in range(len(names) + 1)]
     params = [
         relax.Var(name, relax.TensorType((2,), "float32", vdevice))
         for name, vdevice in zip(names, devices, strict=False)
@@ -168,7 +169,7 @@ def test_a_device_that_is_named_stays_listed() -> None:
 
 
 def test_a_device_that_a_call_names_stays_listed() -> None:
-    devices = [relax.VDevice("llvm", i) for i in range(2)]
+    devices = [ir.VDevice("llvm", i) for i in range(2)]
     param = relax.Var("x", relax.TensorType((2,), "float32"))
     builder = relax.BlockBuilder()
     with builder.function("main", [param]):

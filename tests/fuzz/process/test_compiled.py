@@ -10,6 +10,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.process.worker import compile_once
 
 calls = []
@@ -40,8 +41,8 @@ def found(mod):
 
 def folded(value, op):
     mod = relax.transform.FoldConstant()(module(value, op))
-    (constant,) = (v for v in found(mod) if v.value.numpy().shape == (2,))
-    return [float(each) for each in constant.value.numpy()]
+    (constant,) = (v for v in found(mod) if ir.constant_data(v).numpy().shape == (2,))
+    return [float(each) for each in ir.constant_data(constant).numpy()]
 
 
 first = folded(3.0, relax.op.add)

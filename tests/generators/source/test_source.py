@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
-from tvm import relax, s_tir, te, tirx
+from tvm import relax, te, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.source import SourceError, from_source, relax_nodes, same_graph, to_source
@@ -231,8 +232,8 @@ def test_impure_extern_and_packed_calls() -> None:
 
 def test_vdevices_and_attributes() -> None:
     vdevices = [
-        relax.VDevice("llvm"),
-        relax.VDevice({"kind": "cuda", "arch": "sm_80"}, 1, "shared"),
+        ir.VDevice("llvm"),
+        ir.VDevice({"kind": "cuda", "arch": "sm_80"}, 1, "shared"),
     ]
     x = relax.Var("x", relax.TensorType((2,), "float32", vdevices[1]))
     nested = {"a": [1, True, None, 0.5, "s"], "b": {"c": tirx.IntImm("int64", 1)}}
@@ -272,10 +273,10 @@ def test_wide_and_deep_modules() -> None:
 
     check(built(emit, x))
     i = tirx.Var("i", "int32")
-    value: tirx.PrimExpr = i
+    value: tvm.ir.Expr = i
     for k in range(300):
-        value = tirx.Add(tirx.Mul(value, tirx.IntImm("int32", k)), i)
-    check(only(tirx.PrimFunc([i], tirx.Evaluate(value))))
+        value = ir.Add(ir.Mul(value, tirx.IntImm("int32", k)), i)
+    check(only(tirx.PrimFunc([i], ir.Evaluate(value))))
 
 
 @pytest.mark.parametrize("deep", range(1, 4))
@@ -365,17 +366,17 @@ def test_loops_that_the_helper_would_not_make(field: str) -> None:
     loop = func.body.block.body
     fields = {name: getattr(loop, name) for name in ("loop_var", "min", "extent", "kind", "body")}
     odd = {
-        "kind": tirx.ForKind.PARALLEL,
+        "kind": ir.ForKind.PARALLEL,
         "annotations": {"a": 1},
         "step": tirx.const(2, "int32"),
         "loop_var": tirx.Var("other", "int32"),
         "min": tirx.const(1, "int32"),
         "extent": tirx.const(3, "int32"),
     }
-    changed_loop = tirx.For(**fields | {field: odd[field]})
+    changed_loop = ir.For(**fields | {field: odd[field]})
     block = func.body.block
-    root = s_tir.SBlock([], [], [], "root", changed_loop, alloc_buffers=block.alloc_buffers)
-    body = s_tir.SBlockRealize([], True, root)
+    root = ir.SBlock([], [], [], "root", changed_loop, alloc_buffers=block.alloc_buffers)
+    body = ir.SBlockRealize([], True, root)
     text = check(only(tirx.PrimFunc(func.params, body)))
     assert "tirx.For(" in text.partition("\nA = ")[2]
 
@@ -383,8 +384,8 @@ def test_loops_that_the_helper_would_not_make(field: str) -> None:
 def test_loop_variable_used_outside_of_its_loops() -> None:
     func = te_add_one([4])
     loop = func.body.block.body
-    twice = tirx.SeqStmt([loop, tirx.Evaluate(loop.loop_var)])
-    body = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", twice))
+    twice = ir.SeqStmt([loop, ir.Evaluate(loop.loop_var)])
+    body = ir.SBlockRealize([], True, ir.SBlock([], [], [], "root", twice))
     assert "tirx.For(" in check(only(tirx.PrimFunc(func.params, body))).partition("\nA = ")[2]
 
 
@@ -398,7 +399,7 @@ def test_tuple_whose_type_is_not_made_of_its_fields_types() -> None:
 def test_bit_operations() -> None:
     i = tirx.Var("i", "int32")
     exprs = [i & 3, i | i, i ^ 1, ~i, i << 2, i >> i]
-    text = check(only(tirx.PrimFunc([i], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+    text = check(only(tirx.PrimFunc([i], ir.SeqStmt([ir.Evaluate(e) for e in exprs]))))
     assert "make_node" not in text
 
 
@@ -438,30 +439,30 @@ def test_texts_load_in_older_releases(python: str, tmp_path: Path) -> None:
 
 def test_arithmetic_never_folds() -> None:
     i, j = tirx.Var("i", "int32"), tirx.Var("j", "int64")
-    exprs: list[tirx.PrimExpr] = []
-    for op in (tirx.Add, tirx.Sub, tirx.Mul, tirx.FloorDiv, tirx.FloorMod, tirx.Min, tirx.LT):
+    exprs: list[tvm.ir.Expr] = []
+    for op in (ir.Add, ir.Sub, ir.Mul, ir.FloorDiv, ir.FloorMod, ir.Min, ir.LT):
         for var in (i, j):
             literals = [tirx.IntImm(str(var.ty), k) for k in (-1, 0, 1, 2)]
             exprs += [op(var, k) for k in literals] + [op(k, var) for k in literals]
             exprs += [op(k, k) for k in literals]
-    check(only(tirx.PrimFunc([i, j], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+    check(only(tirx.PrimFunc([i, j], ir.SeqStmt([ir.Evaluate(e) for e in exprs]))))
 
 
 @pytest.mark.parametrize("value", [0.1, 1e-30, float("nan"), float("inf"), -0.0, 1 / 3])
 def test_float_literals(value: float) -> None:
     exprs = [tirx.FloatImm(dtype, value) for dtype in ("float16", "float32", "float64", "bfloat16")]
-    check(only(tirx.PrimFunc([], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+    check(only(tirx.PrimFunc([], ir.SeqStmt([ir.Evaluate(e) for e in exprs]))))
 
 
 @pytest.mark.parametrize("value", [2**31, -(2**31), 2**63 - 1, -(2**63)])
 def test_large_integers(value: int) -> None:
     exprs = [tirx.IntImm("int64", value), tirx.IntImm("uint64", abs(value) - 1)]
-    check(only(tirx.PrimFunc([], tirx.SeqStmt([tirx.Evaluate(e) for e in exprs]))))
+    check(only(tirx.PrimFunc([], ir.SeqStmt([ir.Evaluate(e) for e in exprs]))))
 
 
 @pytest.mark.parametrize("value", [-1.7e308, 1e39, 5e-324])
 def test_doubles_beyond_float32(value: float) -> None:
-    check(only(tirx.PrimFunc([], tirx.Evaluate(tirx.FloatImm("float64", value)))))
+    check(only(tirx.PrimFunc([], ir.Evaluate(tirx.FloatImm("float64", value)))))
 
 
 def test_literals_outside_their_dtype() -> None:
@@ -472,12 +473,12 @@ def test_literals_outside_their_dtype() -> None:
         kind = "ir.FloatImm" if dtype.startswith("float") else "ir.IntImm"
         ty = tvm.ir.PrimType(dtype)
         literal = tvm.ir.make_node(kind, ty=ty, value=value, span=None)
-        statements_.append(tirx.Evaluate(literal))
-    check(only(tirx.PrimFunc([], tirx.SeqStmt(statements_))))
+        statements_.append(ir.Evaluate(literal))
+    check(only(tirx.PrimFunc([], ir.SeqStmt(statements_))))
 
 
 def test_stale_function_type() -> None:
-    func = tirx.PrimFunc([tirx.Var("n", "int32")], tirx.Evaluate(0))
+    func = tirx.PrimFunc([tirx.Var("n", "int32")], ir.Evaluate(0))
     assert func.ty.purity
     check(only(func))
     writes = statements.with_attr("a", 1)

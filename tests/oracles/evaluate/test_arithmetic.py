@@ -8,6 +8,7 @@ import pytest
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.errors import Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 
@@ -39,9 +40,9 @@ def i64(number: int) -> tirx.IntImm:
         (tirx.floordiv(-N, M), -3),
         (tirx.floormod(-N, M), 2),
         (tirx.ceildiv(N, M), 3),
-        (tirx.Min(N, M), 3),
-        (tirx.Max(N, M), 7),
-        (tirx.Select(N > M, M, N), 3),
+        (ir.Min(N, M), 3),
+        (ir.Max(N, M), 7),
+        (ir.Select(N > M, M, N), 3),
         (tirx.if_then_else(N < M, M, N), 7),
         (tirx.shift_left(N, i64(2)), 28),
         (tirx.shift_right(N, i64(1)), 3),
@@ -49,16 +50,16 @@ def i64(number: int) -> tirx.IntImm:
         (N | 8, 15),
         (N ^ M, 4),
         (tirx.bitwise_not(N), -8),
-        (tirx.all(N >= M, tirx.Not(N == M)), True),
+        (tirx.all(N >= M, ir.Not(N == M)), True),
         (tirx.any(N < M, N != M), True),
-        (tirx.Cast("int8", N * 37), 3),
-        (tirx.Cast("uint8", -N), 249),
-        (tirx.Cast("int64", tirx.Cast("float32", N) / tirx.FloatImm("float32", 2)), 3),
-        (tirx.Cast("float32", i64(2**24 + 1)), 2.0**24),
-        (tirx.Let(M, N + 1, M * M), 64),
-        (tirx.sqrt(tirx.Cast("float64", N + 2)), 3.0),
-        (tirx.power(tirx.Cast("float64", M), tirx.FloatImm("float64", 2)), 9.0),
-        (tirx.Cast("int64", tirx.likely(N > M)), 1),
+        (ir.Cast("int8", N * 37), 3),
+        (ir.Cast("uint8", -N), 249),
+        (ir.Cast("int64", ir.Cast("float32", N) / tirx.FloatImm("float32", 2)), 3),
+        (ir.Cast("float32", i64(2**24 + 1)), 2.0**24),
+        (ir.Let(M, N + 1, M * M), 64),
+        (tirx.sqrt(ir.Cast("float64", N + 2)), 3.0),
+        (tirx.power(ir.Cast("float64", M), tirx.FloatImm("float64", 2)), 9.0),
+        (ir.Cast("int64", tirx.likely(N > M)), 1),
     ],
     ids=str,
 )
@@ -72,7 +73,7 @@ def test_int64_wraps_around() -> None:
 
 @pytest.mark.parametrize(
     "expr",
-    [N // (M - 3), tirx.shift_left(N, M + 61), tirx.log(tirx.Cast("float64", M - 4))],
+    [N // (M - 3), tirx.shift_left(N, M + 61), tirx.log(ir.Cast("float64", M - 4))],
     ids=str,
 )
 def test_undefined_arithmetic_raises(expr: Any) -> None:

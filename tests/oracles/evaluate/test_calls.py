@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import tvm
 from tvm import relax, tirx
-from tvm.ir import GenericConst, GlobalVar
+from tvm.ir import GlobalVar
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 
@@ -290,6 +291,6 @@ def test_constants(dtype: str) -> None:
 
 def test_a_constant_that_is_no_tensor() -> None:
     call = relax.op.builtin.alloc_tensor(relax.ShapeExpr([2]), "float16", 0)
-    assert isinstance(call.args[1], GenericConst)
+    assert isinstance(call.args[1], ir.GenericConst)
     result = Evaluator(returning(relax.BlockBuilder().normalize(call))).run("main", [])
     assert (result.shape, result.dtype) == ((2,), np.float16)

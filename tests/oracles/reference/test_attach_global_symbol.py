@@ -13,6 +13,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
@@ -133,7 +134,7 @@ def test_a_codegen_function_keeps_its_name() -> None:
 
 
 def test_what_a_prefix_makes_collides_with_no_other_name() -> None:
-    empty = tirx.PrimFunc([], tirx.Evaluate(0))
+    empty = tirx.PrimFunc([], ir.Evaluate(0))
     taken = Library["main"].without_attr("global_symbol")
     mod = tvm.IRModule(
         {

@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.check import VALUES, check
@@ -122,7 +123,7 @@ def test_arguments_live_where_functions_want_them() -> None:
     after = realize_vdevice()(Called)
     assert (devices(after, "f"), devices(after)) == ([1], [1])
     copies = calls_of(after["main"], "relax.to_vdevice")
-    assert [type(call.args[0]) for call in copies] == [tvm.ir.GenericConst]
+    assert [type(call.args[0]) for call in copies] == [ir.GenericConst]
     f = after.get_global_var("f")
     assert tvm_ffi.structural_equal(f.ty, after["f"].ty)
     assert not tvm_ffi.structural_equal(f.ty, Called.get_global_var("f").ty)
@@ -172,7 +173,7 @@ def test_what_no_document_defines_stays_and_can_be_refused(
 def test_a_hint_at_a_device_that_the_module_lacks_is_refused() -> None:
     mod = tvm.IRModule(
         dict(Hinted.functions_items()),
-        global_infos={"vdevice": [relax.VDevice("llvm", 0, "global")]},
+        global_infos={"vdevice": [ir.VDevice("llvm", 0, "global")]},
     )
     with pytest.raises(NoAnswer, match="no such device was found"):
         realize_vdevice()(mod)

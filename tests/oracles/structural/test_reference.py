@@ -12,6 +12,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
@@ -220,7 +221,7 @@ def test_the_fault_of_attach_global_symbol_is_another_result() -> None:
 
 
 def test_sizes_in_types_are_left_out_of_the_comparison_devices_are_not() -> None:
-    device = relax.VDevice("llvm", 0, "global")
+    device = ir.VDevice("llvm", 0, "global")
 
     def module(ty: relax.TensorType) -> tvm.IRModule:
         x = relax.Var("x", ty)

@@ -13,6 +13,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles import composition
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
 from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
@@ -142,7 +143,7 @@ def test_a_change_that_no_hash_covers_is_seen_where_it_is_looked_for() -> None:
     def untyped() -> tvm.IRModule:
         loose = tvm.ir.GlobalVar("loose")
         functions = dict(module().functions_items())
-        return tvm.IRModule({loose: tirx.PrimFunc([], tirx.Evaluate(0)), **functions})
+        return tvm.IRModule({loose: tirx.PrimFunc([], ir.Evaluate(0)), **functions})
 
     case = Case(untyped(), (user("fills_in_a_type"),))
     (violation,) = check(case, oracles=["mutation"])
@@ -207,7 +208,7 @@ def test_only_code_without_meaning_may_be_folded_to_anything() -> None:
     for calls in ((random,), (PassCall("Normalize()"), random)):
         (violation,) = check(Case(mod, calls))
         assert violation.oracle == "deterministic"
-    mod["kernel"] = mod["kernel"].with_body(tirx.Evaluate(0))  # it leaves its output unwritten
+    mod["kernel"] = mod["kernel"].with_body(ir.Evaluate(0))  # it leaves its output unwritten
     assert check(Case(mod, (random,)), oracles=["deterministic"]) == []
     assert check(Case(mod, (PassCall("Normalize()"), random))) == []
 

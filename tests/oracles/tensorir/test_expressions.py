@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tvm import te, tirx
-from tvm.ir import prim
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import Undefined, Unsupported
 from relaxfuzz.oracles.tensorir import translate
@@ -29,19 +29,19 @@ WHOLE: Mapping[str, Binary] = {
     "mul": lambda a, b: a * b,
     "min": tirx.min,
     "max": tirx.max,
-    "truncdiv": lambda a, b: prim.Div(a, _nonzero(b)),
-    "truncmod": lambda a, b: prim.Mod(a, _nonzero(b)),
-    "floordiv": lambda a, b: prim.FloorDiv(a, _nonzero(b)),
-    "floormod": lambda a, b: prim.FloorMod(a, _nonzero(b)),
-    "floordiv_constant": lambda a, b: prim.FloorDiv(a, tirx.const(3, a.ty.dtype)),
-    "truncdiv_constant": lambda a, b: prim.Div(a, tirx.const(3, a.ty.dtype)),
+    "truncdiv": lambda a, b: ir.Div(a, _nonzero(b)),
+    "truncmod": lambda a, b: ir.Mod(a, _nonzero(b)),
+    "floordiv": lambda a, b: ir.FloorDiv(a, _nonzero(b)),
+    "floormod": lambda a, b: ir.FloorMod(a, _nonzero(b)),
+    "floordiv_constant": lambda a, b: ir.FloorDiv(a, tirx.const(3, a.ty.dtype)),
+    "truncdiv_constant": lambda a, b: ir.Div(a, tirx.const(3, a.ty.dtype)),
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "invert": lambda a, b: ~a,
     "left": lambda a, b: a << (b & tirx.const(7, b.ty.dtype)),
     "right": lambda a, b: a >> (b & tirx.const(7, b.ty.dtype)),
-    "compare": lambda a, b: tirx.Select(a < b, a, tirx.Select(b <= a, b, a)),
+    "compare": lambda a, b: ir.Select(a < b, a, ir.Select(b <= a, b, a)),
     "popcount": lambda a, b: tirx.popcount(a),
     "narrow": lambda a, b: a.astype("int8").astype(a.ty.dtype),
     "unsigned": lambda a, b: a.astype("uint8").astype(a.ty.dtype),
@@ -50,7 +50,7 @@ WHOLE: Mapping[str, Binary] = {
     "bool": lambda a, b: a.astype("bool").astype(a.ty.dtype),
     "let": lambda a, b: _named(a + b, lambda x: x * x - a),
     "logic": lambda a, b: tirx.if_then_else(
-        tirx.any(tirx.all(a < b, a != _zero(a)), tirx.Not(b > _zero(a))), a, b
+        tirx.any(tirx.all(a < b, a != _zero(a)), ir.Not(b > _zero(a))), a, b
     ),
 }
 """Operations on integers: all wrap around; divisors are never zero, shifts within the width."""
@@ -62,7 +62,7 @@ FLOAT: Mapping[str, Binary] = {
     "div": lambda a, b: a / b,
     "min": tirx.min,
     "max": tirx.max,
-    "compare": lambda a, b: tirx.Select(a < b, a, tirx.Select(a != b, b, -a)),
+    "compare": lambda a, b: ir.Select(a < b, a, ir.Select(a != b, b, -a)),
     "constant": lambda a, b: a * tirx.const(0.1, a.ty.dtype) + tirx.const(1, a.ty.dtype),
     "constants": lambda a, b: tirx.if_then_else(a < b, _one(a), _zero(a)) * b,
     "half": lambda a, b: a.astype("float16").astype(a.ty.dtype),
@@ -97,7 +97,7 @@ SMOOTH: Mapping[str, Binary] = {
 
 def _named(value: Any, body: Callable[[Any], Any]) -> Any:
     var = tirx.Var("x", value.ty)
-    return tirx.Let(var, value, body(var))
+    return ir.Let(var, value, body(var))
 
 
 def _zero(like: Any) -> Any:
@@ -110,7 +110,7 @@ def _one(like: Any) -> Any:
 
 def _nonzero(b: Any) -> Any:
     """1 instead of 0, and of -1, for which the quotient may overflow."""
-    return tirx.Select(b * (b + _one(b)) == _zero(b), _one(b), b)
+    return ir.Select(b * (b + _one(b)) == _zero(b), _one(b), b)
 
 
 def elementwise(operation: Binary, dtype: str, size: int) -> tirx.PrimFunc:

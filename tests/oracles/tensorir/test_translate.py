@@ -10,6 +10,7 @@ import tvm
 from tvm import te, tirx, topi
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.tensorir import program as program_module
 from relaxfuzz.oracles.tensorir import translate
@@ -249,7 +250,7 @@ def test_an_attribute_that_is_not_known() -> None:
 
 
 def test_handles_are_not_known() -> None:
-    func = tirx.PrimFunc([tirx.Var("p", "handle")], tirx.Evaluate(tirx.const(0, "int32")))
+    func = tirx.PrimFunc([tirx.Var("p", "handle")], ir.Evaluate(tirx.const(0, "int32")))
     with pytest.raises(Unsupported, match="handle"):
         translate(func)
 

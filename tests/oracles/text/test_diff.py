@@ -13,6 +13,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.execute import Failure
 from relaxfuzz.oracles.text.diff import unified
 from relaxfuzz.oracles.text.exhibit import unprinted
@@ -133,7 +134,7 @@ class Plain:
 
 
 def test_what_no_text_shows_is_noted() -> None:
-    def placed(device: relax.VDevice | None) -> tvm.IRModule:
+    def placed(device: ir.VDevice | None) -> tvm.IRModule:
         ty = relax.TensorType((2,), "float32", device)
         x = relax.Var("x", relax.TensorType((2,), "float32"))
         call = relax.Call(tvm.ir.Op.get("relax.nn.relu"), [x])
@@ -143,7 +144,7 @@ def test_what_no_text_shows_is_noted() -> None:
         func = relax.Function([x], body, relax.TensorType((2,), "float32"))
         return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
 
-    one, other = placed(relax.VDevice("llvm", 0, "global")), placed(None)
+    one, other = placed(ir.VDevice("llvm", 0, "global")), placed(None)
     assert printed(one) == printed(other)
     left, right = unprinted(one, other)
     assert left.startswith("# not printed: <root>.functions")

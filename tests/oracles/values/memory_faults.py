@@ -12,6 +12,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.generators.stages import STEPS, Stage, step
 from relaxfuzz.oracles.inspect import op_name
 
@@ -250,9 +251,9 @@ def kills_after_last_use() -> Pass:
 def _folding(fold: Callable[[Any], Any]) -> Pass:
     def change(var: str, value: Any) -> Any:
         args = getattr(value, "args", [])
-        if not args or not all(isinstance(arg, tvm.ir.GenericConst) for arg in args):
+        if not args or not all(isinstance(arg, ir.GenericConst) for arg in args):
             return None
-        folded = fold(args[0].value.numpy() + args[1].value.numpy())
+        folded = fold(ir.constant_data(args[0]).numpy() + ir.constant_data(args[1]).numpy())
         return relax.const(folded.astype("float32"), "float32")
 
     return _rewriting(change)

@@ -1,0 +1,1 @@
+"""Which passes a change of TVM's source affects."""

@@ -1,0 +1,43 @@
+"""The process that finds out what works; see `compat.availability.find_out`."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+from ...compat import availability
+from ...compat.availability import Availability
+from ...compat.drift import drift_of
+from ...compat.release import TVMUnsupported
+from ..system.limits import cores
+
+
+def main() -> int:
+    """Print what was found, or why nothing works; the exit code."""
+    from ..output.terminal import display
+    from ..process import worker  # noqa: F401  # what its process cannot import, is reported here
+    from ..process.local_pool import LocalPool
+    from .survey import survey
+
+    shown = display(Console(stderr=True))
+    try:
+        with LocalPool(cores(), available=Availability()) as pool:
+            found = survey(pool, shown.progress)
+    finally:
+        shown.close()
+    availability.keep(found)
+    print(found.to_json())
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except Exception as error:
+        lacking = str(error) if isinstance(error, TVMUnsupported) else drift_of(error)
+        if lacking is None:
+            raise
+        print(f"relaxfuzz cannot work with this TVM: {lacking}")
+        code = 2
+    sys.exit(code)

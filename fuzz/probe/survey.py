@@ -1,0 +1,149 @@
+"""The order of the trials: what a trial needs, besides what it tries, was tried before."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...compat import build
+from ...compat.availability import Availability
+from ...compat.release import TVMUnsupported
+from ...generators import idioms
+from ...generators.ops import table
+from ...generators.stages import STEPS, Stage
+from ...generators.traits import Trait
+from ...oracles.catalogue import catalogue
+from ...oracles.check import ORACLES
+from ...oracles.pipelines import PIPELINES
+from ..process import death
+from ..process.executor import Executor, ExecutorError
+from ..process.protocol import Broken, Died, Ended, Failed, Reply, Result
+from .trials import RUN, SAMPLES, Tried, Try
+
+ROUNDS = 4
+"""Jobs for each worker and kind of trial: with more, less is repeated after a death."""
+
+Progress = Callable[[str], None]
+
+
+def survey(executor: Executor, progress: Progress = lambda text: None) -> Availability:
+    """Find out what works.
+
+    Raises:
+        TVMUnsupported: nothing can be generated, for the reason in the message.
+        ExecutorError: the workers cannot be kept alive, or a trial itself is at fault.
+    """
+    return _Survey(executor, progress).run()
+
+
+class _Survey:
+    def __init__(self, executor: Executor, progress: Progress) -> None:
+        self._executor = executor
+        self._progress = progress
+        self._found = Availability(build=build.identity())
+        self._samples: tuple[int, ...] = ()
+        self._died: set[str] = set()
+        """Samples on which a pass of TVM ends the process."""
+        self._replies: queue.SimpleQueue[tuple[_Part, Reply | None]] = queue.SimpleQueue()
+
+    def run(self) -> Availability:
+        self._generators()
+        self._stages()
+        self._switch_off(pipelines=self._failed("pipeline", list(PIPELINES)))
+        self._switch_off(oracles=self._failed("oracle", list(ORACLES)))
+        self._switch_off(passes=self._failed("pass", list(catalogue)))
+        return self._found
+
+    def _switch_off(self, **more: Mapping[str, str]) -> None:
+        known: dict[str, Any] = {
+            field: getattr(self._found, field) | dict(names) for field, names in more.items()
+        }
+        self._found = dataclasses.replace(self._found, **known)
+
+    def _generators(self) -> None:
+        failed = self._failed("operator alone", list(table))
+        if len(failed) == len(table):
+            (why, _), *_ = Counter(failed.values()).most_common(1)
+            raise TVMUnsupported(f"no module can be generated: {why}")
+        self._switch_off(ops=failed)
+        traits = [trait for trait in Trait if trait is not Trait.IDIOMS]
+        self._switch_off(traits=self._failed("trait", traits))
+        names = [idiom.__name__ for idiom in idioms.IDIOMS]
+        self._switch_off(idioms=self._failed("idiom", names))
+        if len(self._found.idioms) == len(names):
+            self._switch_off(traits={Trait.IDIOMS: "no idiom works on this TVM"})
+        self._switch_off(ops=self._failed("operator", [n for n in table if n not in failed]))
+
+    def _stages(self) -> None:
+        """Take steps out until modules get through; a stage with a step less is off."""
+        steps = [name for names in STEPS.values() for name in names]
+        self._switch_off(steps=self._failed("step", steps))
+        samples = list(map(str, range(SAMPLES)))
+        while True:
+            ends = self._failed("walk", samples)
+            samples = [sample for sample in samples if sample not in self._died]
+            if not samples or len(ends) < len(samples):
+                break
+            # None gets to the end: the last step that stops one is taken out of the way.
+            last = max(ends.values(), key=lambda why: steps.index(why.partition(": ")[0]))
+            self._switch_off(steps={last.partition(": ")[0]: last.partition(": ")[2]})
+        self._samples = tuple(map(int, samples))
+        for stage in Stage:
+            gone = [name for name in STEPS[stage] if name in self._found.steps]
+            if gone:
+                self._switch_off(stages={stage: f"{gone[0]}: {self._found.steps[gone[0]]}"})
+
+    def _failed(self, trial: str, names: Sequence[str]) -> dict[str, str]:
+        """The names whose trials fail, with the reasons."""
+        failed: dict[str, str] = {}
+        size = -(-len(names) // (ROUNDS * self._executor.workers))
+        parts = [self._submit(trial, names[at : at + size]) for at in range(0, len(names), size)]
+        running, done = len(parts), 0
+        while running:
+            part, reply = self._replies.get()
+            match reply:
+                case None:
+                    part.tried = 0
+                case Result(value=Tried(name=name, reason=reason)):
+                    part.tried += 1
+                    done += 1
+                    if reason is not None:
+                        failed[name] = reason
+                    self._progress(f"trying what works on this TVM: {trial} {done} of {len(names)}")
+                case Failed(traceback=text):
+                    raise ExecutorError(text)
+                case Broken(reason=reason):
+                    raise ExecutorError(reason)
+                case Died():
+                    running -= 1
+                    culprit, *rest = part.names[part.tried :]
+                    if reply.position is not None and reply.position.step == RUN:
+                        self._died.add(culprit)
+                        done += 1
+                    elif len(part.names) == 1:
+                        failed[culprit] = death.violation(reply).title
+                        done += 1
+                    else:  # what died before may be to blame
+                        rest, running = rest, running + 1
+                        self._submit(trial, [culprit])
+                    if rest:
+                        running += 1
+                        self._submit(trial, rest)
+                case Ended():
+                    running -= 1
+        return {name: failed[name] for name in names if name in failed}
+
+    def _submit(self, trial: str, names: Sequence[str]) -> _Part:
+        part = _Part(tuple(names))
+        job = Try(trial=trial, names=part.names, availability=self._found, samples=self._samples)
+        self._executor.submit(job, lambda reply: self._replies.put((part, reply)))
+        return part
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Part:
+    names: tuple[str, ...]
+    tried: int = 0

@@ -1,0 +1,285 @@
+"""Trials: relaxfuzz asks of this TVM what it asks in campaigns. One that raises has failed.
+
+An exception or the death of a *pass* of TVM is no failure of a trial: campaigns find it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...compat import availability, ir
+from ...compat.availability import Availability
+from ...compat.drift import Drift, drift_of
+from ...generators import functions, idioms, stages
+from ...generators.choices import Choices
+from ...generators.modules import ir_modules
+from ...generators.ops import table
+from ...generators.scope import ModuleScope
+from ...generators.stages import Stage
+from ...generators.traits import IMPLIES, Trait
+from ...oracles import pipelines
+from ...oracles.catalogue import catalogue
+from ...oracles.check import OF_PIPELINES, ORACLES, check
+from ...oracles.passcall import PassCall, public_passes
+from ...oracles.violation import Case
+from ..campaign.draw import entropy, example
+from ..process.jobs import Context
+from ..process.protocol import Job
+
+SAMPLES = 8
+"""Modules for trials of passes and oracles."""
+
+FEW, SOME = 4, 12
+"""Modules in which an operator is tried by itself; and those in which anything else is tried."""
+
+BINDINGS = 4
+"""Draws of one such module."""
+
+STRIDE = 5
+"""An oracle gets every fifth module of those at all stages, or fewer where it is expensive."""
+
+TYPES = (
+    Trait.SYMBOLIC_SHAPES,
+    Trait.COMPOSITE_DIMS,
+    Trait.INCOMPLETE_TYPES,
+    Trait.ZERO_SIZE,
+    Trait.UNIT_DIMS,
+    Trait.DTYPES,
+    Trait.CONSTANTS,
+    Trait.VDEVICES,
+)
+"""The traits that change the operands of operators."""
+
+CHECKS = 2
+"""Checks in which a contract is asked."""
+
+BYTES = 64
+"""For the decisions of one idiom or variant."""
+
+RUN = "run passes"
+"""The step in which a death is the matter of a pass of TVM."""
+
+_SEED = "probe"
+
+KEEPS_ALL = PassCall("keeps_all()", factory=f"{__name__}:keeps_all")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The outcome of one trial."""
+
+    name: str
+    reason: str | None
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try(Job[Tried]):
+    """Make some trials of one kind."""
+
+    trial: str
+    """A key of `TRIALS`."""
+    names: tuple[str, ...]
+    availability: Availability
+    """What has been found so far: what is off is not used in further trials."""
+    samples: tuple[int, ...] = ()
+    """Modules that pass through the stages without ending the process."""
+
+
+def attempt(job: Try, context: Context[Tried]) -> None:
+    """Report the outcome of each trial as it comes."""
+    availability.use(job.availability)
+    trial = TRIALS[job.trial]
+    for number, name in enumerate(job.names):
+        context.journal.position(number, Stage.RAW, item=name)
+        context.journal.step(job.trial)
+        try:
+            trial(name, job, context.journal.step)
+        except Stopped as stopped:
+            context.report(Tried(name, str(stopped)))
+        except Exception as error:
+            context.report(Tried(name, reason(error)))
+        else:
+            context.report(Tried(name, None))
+
+
+def reason(error: Exception) -> str:
+    """Why a trial failed, in one sentence."""
+    first = (str(error).strip().splitlines() or [""])[0]
+    return drift_of(error) or f"{type(error).__name__}: {first}"[:200]
+
+
+Step = Callable[[str], None]
+
+
+# Generators
+
+
+def _operator_alone(name: str, job: Try, step: Step) -> None:
+    """On tensors of known shapes."""
+    _draw(name, FEW, ops=[name], force=_needs(name), only=(), max_functions=1)
+
+
+def _operator(name: str, job: Try, step: Step) -> None:
+    """On operands of all types."""
+    _draw(name, SOME, ops=[name], force=_needs(name), only=TYPES, max_functions=1)
+
+
+def _needs(operator: str) -> tuple[Trait, ...]:
+    needs = table[operator].needs
+    return () if needs is None else (needs,)
+
+
+def _trait(name: str, job: Try, step: Step) -> None:
+    for implied in IMPLIES.get(Trait(name), ()):
+        if implied in job.availability.traits:
+            raise Drift(f"without the trait {implied} it has no meaning")
+    _draw(name, SOME, force=[name], only=(), max_functions=3)
+
+
+def _idiom(name: str, job: Try, step: Step) -> None:
+    idiom = next(each for each in idioms.IDIOMS if each.__name__ == name)
+    traits = frozenset(Trait) - frozenset(map(Trait, job.availability.traits))
+    for index in range(SOME):
+        random = Random(entropy(_SEED, name, index))
+        choices = Choices(random.randbytes(BYTES))
+        module = ModuleScope(frozenset(random.sample(sorted(traits), len(traits) // 2)))
+        if Trait.VDEVICES in module.traits:
+            module.vdevices = [ir.VDevice("llvm", 0, "global")]
+        scope = functions.scope(choices, module)
+        idiom(choices, scope)
+        functions.finish(choices, scope, scope.values[-1].expr)
+
+
+def _draw(name: str, count: int, **settings: Any) -> None:
+    strategy = ir_modules(max_bindings=BINDINGS, **settings)
+    for index in range(count):
+        example(strategy, entropy(_SEED, name), index)
+
+
+# Stages
+
+
+def _step(name: str, job: Try, step: Step) -> None:
+    if not hasattr(relax.transform, name):
+        raise Drift(f"this TVM has no tvm.relax.transform.{name}")
+    getattr(relax.transform, name)()
+
+
+def _walk(name: str, job: Try, step: Step) -> None:
+    """A sample passes through the stages; the failure names the step at which it ends."""
+    step(RUN)
+    for _ in _way(int(name)):
+        pass
+
+
+class Stopped(Exception):
+    """A step of the way to a stage raises, or gives an ill-formed module."""
+
+
+def _way(sample: int) -> Iterator[tuple[Stage, tvm.IRModule]]:
+    mod = _sample(sample)
+    for stage in Stage:
+        for name in stages.steps(stage):
+            try:
+                mod = stages.step(mod, name)
+            except Exception as error:
+                raise Stopped(f"{name}: {reason(error)}") from error
+            if not relax.analysis.check_well_formed(mod):
+                raise Stopped(f"{name}: its result is ill-formed")
+        yield stage, mod
+
+
+@functools.cache
+def _sample(number: int) -> tvm.IRModule:
+    without = {Trait.NO_LEGALIZE, Trait.INCOMPLETE_TYPES} if number % 2 else ()
+    strategy = ir_modules(without=without, max_functions=2, max_bindings=6)
+    return example(strategy, entropy(_SEED, "samples"), number)
+
+
+@functools.cache
+def _at_stages(samples: tuple[int, ...]) -> list[tuple[Stage, tvm.IRModule]]:
+    """The samples at all stages that they reach, the first stage first."""
+    found = []
+    for sample in samples:
+        way = _way(sample)
+        try:
+            found += list(way)
+        except Stopped:
+            continue
+    return found
+
+
+# Oracles and contracts
+
+
+def keeps_all() -> tvm.transform.Pass:
+    """The trivially right pass: it adds an attribute, so that it changes the module."""
+    return tvm.transform.module_pass(_marked, opt_level=0, name="keeps_all")
+
+
+def _marked(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+    marked = mod.clone()
+    for gvar, func in mod.functions_items():
+        marked.update_func(gvar, func.with_attr("relaxfuzz.probe", True))
+    return marked
+
+
+def _pipeline(name: str, job: Try, step: Step) -> None:
+    pipelines.steps(name)
+
+
+def _oracle(name: str, job: Try, step: Step) -> None:
+    at_stages = _at_stages(job.samples)
+    if name not in OF_PIPELINES:
+        for _, mod in at_stages[:: max(STRIDE, int(ORACLES[name].cost))]:
+            check(Case(mod, (KEEPS_ALL,)), oracles=(name,))
+        return
+    works = [each for each in pipelines.PIPELINES if each not in job.availability.pipelines]
+    raw = [mod for stage, mod in at_stages if stage is Stage.RAW]
+    for mod, pipeline in zip(raw, works, strict=False):
+        check(Case(mod, (), pipeline), oracles=(name,))
+
+
+def _pass(name: str, job: Try, step: Step) -> None:
+    if name not in public_passes():
+        raise Drift(f"this TVM has no tvm.relax.transform.{name}")
+    contract = catalogue[name]
+    usable = [stage for stage in contract.stages if stage not in job.availability.stages]
+    if not usable:
+        raise Drift(f"no module reaches its stages: {', '.join(contract.stages)}")
+    random = Random(entropy(_SEED, name))
+    checked = 0
+    for stage, mod in _at_stages(job.samples):
+        if stage not in usable or contract.requires(mod) is not None:
+            continue
+        call = contract.choose(Choices(random.randbytes(BYTES)), mod)
+        if call is None:
+            continue
+        call.build()
+        if checked < CHECKS:
+            step(RUN)
+            check(Case(mod, (call,)), contract=contract)
+            step("pass")
+            checked += 1
+
+
+TRIALS: Mapping[str, Callable[[str, Try, Step], None]] = {
+    "operator alone": _operator_alone,
+    "operator": _operator,
+    "trait": _trait,
+    "idiom": _idiom,
+    "step": _step,
+    "walk": _walk,
+    "pipeline": _pipeline,
+    "oracle": _oracle,
+    "pass": _pass,
+}
+"""By name: what is tried of a name."""

@@ -1,0 +1,45 @@
+"""Clean rejections: exceptions by which a pass of which nothing is known refuses a module.
+
+A contract lists the rejections of its pass. Where there is no contract, a rejection is clean if the
+author of the pass wrote it for a person: the pass itself raises it, on purpose, with a message that
+names what is not supported or what the pass requires.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tvm.error import InternalError
+
+from . import keys
+
+_UNSUPPORTED = re.compile(
+    r"\b(?:un(?:supported|implemented)|only (?:\w+ )?(?:support|handle|accept|work)"
+    r"|(?:support|handle|accept|work)(?:s|ed) (?:\w+ )?only"
+    r"|(?:not|n't|cannot)(?: \w+){0,2} (?:support|implement|handle|work|enable|install)"
+    # Another pass is to run first.
+    r"|should have been|make sure)",
+    re.IGNORECASE,
+)
+
+_REQUIRED = re.compile(r"\b(?:must|should|expect|requir|needs? )", re.IGNORECASE)
+"""Also what failed internal checks say: it counts in errors for users alone."""
+
+_OTHERS = re.compile(r"/relax/op/|/tvm/topi/|/(?:src|tvm)/te/|/src/ffi/|tvm[-_]ffi|^<")
+"""Sources that raise because a pass has used them wrongly."""
+
+
+def is_clean(error: Exception) -> bool:
+    """The exception names what the pass does not support, or what it requires."""
+    frames = keys.frames_of(error)
+    text = keys.explanation(keys.text_of(error))
+    if not frames or not text or not isinstance(error, RuntimeError | ValueError | TypeError):
+        return False
+    file, line = frames[-1].filename, frames[-1].line or ""
+    # Python raises TypeErrors by itself, and operators refuse what a pass has given them wrongly.
+    if _OTHERS.search(file) or (file.endswith(".py") and not line.startswith("raise")):
+        return False
+    # It leaves TVM as a RuntimeError.
+    if line.startswith("raise NotImplementedError") or _UNSUPPORTED.search(text):
+        return True
+    return not isinstance(error, InternalError) and bool(_REQUIRED.search(text))

@@ -1,0 +1,126 @@
+"""The identity of the installed build of TVM: it changes when TVM is rebuilt or edited."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+_ELF, _LITTLE, _NOTE_SEGMENT, _BUILD_ID = b"\x7fELF\x02", 1, 4, 3
+"""Of 64 bits; the linker writes the build id, a digest of what it has linked."""
+
+_OURS = ("compat", "generators", "oracles", "fuzz/probe")
+"""What relaxfuzz asks of TVM stands in these folders."""
+
+
+def identity() -> str:
+    """A digest of what the build consists of: the same on every machine that has a copy of it.
+
+    It reads all files, which takes a second where the libraries have no build id.
+    """
+    whole = hashlib.sha256()
+    for library in libraries():
+        whole.update(library.name.encode())
+        whole.update(build_id(library) or _digest(library))
+    for package in _packages():
+        for path in sorted(package.rglob("*.py")):
+            whole.update(f"{path.relative_to(package)}\0".encode())
+            whole.update(path.read_bytes())
+    return whole.hexdigest()[:16]
+
+
+def stamp() -> str:
+    """A digest of the sizes and times of all files: of TVM, its ffi and relaxfuzz.
+
+    It takes milliseconds. After each change of TVM's or relaxfuzz's code it is another one.
+    """
+    whole = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    for library in libraries():
+        whole.update(_about(os.stat(library), str(library)))
+        whole.update(build_id(library) or b"")
+    here = Path(__file__).resolve().parents[1]
+    for folder in (*_packages(), *(here / name for name in _OURS)):
+        for entry in _sources(str(folder)):
+            whole.update(_about(entry.stat(), entry.path))
+    return whole.hexdigest()[:16]
+
+
+def libraries() -> list[Path]:
+    """The shared libraries of TVM and its ffi that this process has loaded."""
+    _, ffi = _packages()
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        mapped = {Path(line.split(maxsplit=5)[5]) for line in _lines(maps) if "/" in line}
+        ours = (path for path in mapped if path.name.startswith("libtvm") or path.parent == ffi)
+        return sorted(path for path in ours if path.is_file())
+    return sorted(file for folder in _packages() for file in folder.rglob("libtvm*.dylib"))
+
+
+def build_id(library: Path) -> bytes | None:
+    """The build id in an ELF file (section .note.gnu.build-id); None where there is none."""
+    with library.open("rb") as file:
+        header = file.read(64)
+        if header[:5] != _ELF or header[5] != _LITTLE:
+            return None
+        (start,) = struct.unpack_from("<Q", header, 32)
+        size, count = struct.unpack_from("<HH", header, 54)
+        file.seek(start)
+        segments = file.read(size * count)
+        for at in range(0, len(segments), size):
+            kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", segments, at)
+            if kind == _NOTE_SEGMENT:
+                file.seek(offset)
+                if (found := _in_notes(file.read(length))) is not None:
+                    return found
+    return None
+
+
+def _in_notes(notes: bytes) -> bytes | None:
+    at = 0
+    while at + 12 <= len(notes):
+        name, length, kind = struct.unpack_from("<III", notes, at)
+        value = at + 12 + (name + 3) // 4 * 4
+        if kind == _BUILD_ID and notes[at + 12 : at + 12 + name] == b"GNU\0":
+            return notes[value : value + length]
+        at = value + (length + 3) // 4 * 4
+    return None
+
+
+def _packages() -> tuple[Path, Path]:
+    import tvm
+    import tvm_ffi
+
+    return _folder(tvm), _folder(tvm_ffi)
+
+
+def _folder(package: ModuleType) -> Path:
+    assert package.__file__ is not None
+    return Path(package.__file__).parent
+
+
+def _sources(folder: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                yield entry
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from _sources(entry.path)
+
+
+def _about(status: os.stat_result, path: str) -> bytes:
+    return f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode()
+
+
+def _digest(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").digest()
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()

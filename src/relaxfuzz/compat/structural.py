@@ -1,0 +1,55 @@
+"""Equality and rewriting of nodes by their structure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import tvm_ffi
+from tvm import relax
+
+from . import ir
+
+Entry = tuple[Any, Callable[[Any], Any]]
+"""A class, or a tuple of classes, and what takes the place of each node of it."""
+
+
+def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
+    """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
+
+
+def structural_map(
+    root: Any, entries: Entry | Sequence[Entry], *, order: Literal["pre", "post"] = "post"
+) -> Any:
+    """The node with each node of the entries' classes replaced.
+
+    Args:
+        order: "post": operands before what uses them; "pre": the other way round.
+    """
+    if _copies_constants():
+        return tvm_ffi.structural_map(root, entries, order=order)
+
+    def descending(entry: Entry) -> tuple[Any, Callable[[Any, Any], Any]]:
+        types, replaced = entry
+        if order == "pre":
+            return types, lambda node, mutator: mutator.default_mutate(replaced(node))
+        return types, lambda node, mutator: replaced(mutator.default_mutate(node))
+
+    def constant(const: Any, mutator: Any) -> Any:
+        ty = mutator.mutate(const.ty)
+        return const if ty.same_as(const.ty) else ir.GenericConst(ir.constant_data(const), ty)
+
+    each = [entries] if isinstance(entries, tuple) and callable(entries[-1]) else entries
+    return tvm_ffi.structural_mutate(root, [*map(descending, each), (ir.GenericConst, constant)])
+
+
+@functools.cache
+def _copies_constants() -> bool:
+    """Whether this TVM has registered how to copy a constant, as `tvm_ffi.structural_map` does."""
+    try:
+        tvm_ffi.structural_map(relax.const(0), [])
+    except TypeError:
+        return False
+    return True
