@@ -133,6 +133,12 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-c", model], cwd=folder, check=True, capture_output=True)
     relaxfuzz("run", "ToNonDataflow", "--modules", "1", cwd=folder)
     (folder / "nightly.toml").write_text('passes = ["ToNonDataflow"]\n')
+    package = folder / "tvm/python/tvm/relax/transform/__init__.py"
+    package.parent.mkdir(parents=True)
+    package.touch()
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-b", "main"], ["add", "."], [*author, "commit", "-m", "TVM"]):
+        subprocess.run(["git", *command], cwd=folder / "tvm", check=True, capture_output=True)
     relaxfuzz("check", "unknown.py", "LegalizeOps", "--no-known", cwd=folder)
     return folder
 

@@ -78,20 +78,33 @@ class Affected:
         if self.warning is not None:
             yield f"warning: {self.warning}"
         yield f"{counted(self.files, 'file')} changed since {self.since[:10]}"
-        for path, count in self.central.items():
-            yield f"all passes: {path} affects {count} of {self.total}"
-        if not self.central:
+        if self.central:
+            first, *more = self.central.items()
+            so_do = f", and so do {counted(len(more), 'other file')}" if more else ""
+            yield f"all passes: {first[0]} affects {first[1]} of {self.total}{so_do}"
+        else:
             files = defaultdict(list)
             for path, passes in self.by_file.items():
                 files[", ".join(sorted(passes))].append(path)
             for names, paths in sorted(files.items()):
                 yield f"{names}: {', '.join(paths)}"
-            if rest := self.passes - {target.name for target in chosen}:
-                yield f"affected, and not fuzzed: {', '.join(sorted(rest))}"
+            if unfuzzed := self.passes - {target.name for target in chosen}:
+                yield f"affected, and not fuzzed: {', '.join(sorted(unfuzzed))}"
         if self.absent:
             yield f"not in the installed TVM: {', '.join(sorted(self.absent))}"
         if self.others:
-            yield f"no pass: {', '.join(_folders(self.others))}"
+            tensorir = [path for path in self.others if path.startswith(TENSORIR)]
+            rest = [path for path in self.others if path not in tensorir]
+            yield "no pass: " + "; ".join(
+                [
+                    *([", ".join(_folders(rest))] if rest else []),
+                    *(
+                        [f"TensorIR, not fuzzed: {', '.join(_folders(tensorir))}"]
+                        if tensorir
+                        else []
+                    ),
+                ]
+            )
         if not chosen:
             yield "nothing to fuzz: the change affects no pass that was asked for"
 
@@ -222,10 +235,8 @@ def _read_before(tree: Checkout, base: str, path: str) -> File | None:
         return None
 
 
-def _folders(paths: tuple[str, ...]) -> Iterator[str]:
+def _folders(paths: Iterable[str]) -> Iterator[str]:
     """Folders, with the numbers of files in them."""
-    counts = Counter("/".join(path.split("/")[:-1][:3]) or path for path in paths)
+    counts = Counter("/".join(path.split("/")[:-1][:3]) or "." for path in paths)
     for folder, count in counts.items():
-        reason = "; passes of TensorIR are not fuzzed" if f"{folder}/".startswith(TENSORIR) else ""
-        many = counted(count, "file")
-        yield folder if folder in paths else f"{folder} ({many}{reason})"
+        yield f"{folder} ({counted(count, 'file')})"

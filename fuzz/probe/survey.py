@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...compat import build
+from ...compat import build, ir
 from ...compat.availability import Availability
 from ...compat.release import TVMUnsupported
 from ...generators import idioms
@@ -52,6 +52,7 @@ class Survey:
             TVMUnsupported: nothing can be generated or checked, for the reason in the message.
             ExecutorError: the workers cannot be kept alive, or a trial itself is at fault.
         """
+        self._switch_off(nodes=ir.MISSING)
         self._generators()
         self.stages()
         self._switch_off(pipelines=self.failed("pipeline", list(PIPELINES)))

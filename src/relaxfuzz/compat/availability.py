@@ -44,6 +44,8 @@ class Availability:
     """Passes of the catalogue."""
     pipelines: Mapping[str, str] = field(default_factory=dict)
     oracles: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    """Classes of IR nodes, which no oracle understands."""
     build: str = ""
     """The identity of the build."""
 
@@ -95,6 +97,7 @@ _PLURAL = {
     "pass": "passes",
     "pipeline": "pipelines",
     "oracle": "oracles",
+    "node": "nodes",
 }
 """The kinds of what may be off, and the fields for them. A stage stands for its steps."""
 
