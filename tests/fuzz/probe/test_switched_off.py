@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import queue
 from collections.abc import Iterator
 
@@ -26,6 +27,7 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles import check as oracle_check
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.inspect import bindings_of, ops_used, relax_functions
@@ -35,6 +37,17 @@ from relaxfuzz.oracles.violation import Case
 
 GONE = "this TVM has none"
 KEPT = ("add", "negative", "nn.relu")
+
+
+class Fails(PassCall):
+    """A faulty pass."""
+
+    def build(self) -> tvm.transform.Pass:
+        return tvm.transform.module_pass(_fail, opt_level=0, name="Fails")
+
+
+def _fail(mod: tvm.IRModule, context: object) -> tvm.IRModule:
+    raise RuntimeError("a bug")
 
 
 @pytest.fixture
@@ -118,17 +131,22 @@ def test_naming_it_is_an_error_with_the_reason(ask: object, what: str) -> None:
 
 @pytest.mark.usefixtures("off")
 def test_an_oracle_that_is_off_is_silent() -> None:
-    def fails(mod: tvm.IRModule, context: object) -> tvm.IRModule:
-        raise RuntimeError("a bug")
-
-    class Fails(PassCall):
-        def build(self) -> tvm.transform.Pass:
-            return tvm.transform.module_pass(fails, opt_level=0, name="Fails")
-
     mod = example(ir_modules(), 0, 0)
     assert not check(Case(mod, (Fails("Fails()"),)), oracles=("crash",))
     availability.use(Availability())
     assert check(Case(mod, (Fails("Fails()"),)), oracles=("crash",))
+
+
+def test_an_oracle_that_asks_in_vain_silences_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asks(runs: object) -> None:
+        raise Drift("this TVM has no such field")
+
+    oracle = dataclasses.replace(ORACLES["well-formed"], check=asks)
+    monkeypatch.setattr(oracle_check, "STRUCTURAL", (oracle, ORACLES["crash"]))
+    mod = example(ir_modules(), 0, 0)
+    assert [found.oracle for found in check(Case(mod, (Fails("Fails()"),)))] == ["crash"]
+    with pytest.raises(Drift, match="this TVM has no such field"):
+        check(Case(mod, (PassCall("Normalize()"),)))
 
 
 def test_every_name_is_one_that_there_is() -> None:
