@@ -79,7 +79,8 @@ REFUSED = "an operator refuses the operands that the pass gave it"
 
 
 def headline(text: str) -> str:
-    """The first line of a message, for people: as it is, but short and without addresses."""
+    """The first line of a message, for people: short, without addresses and printed programs."""
+    text = _LISTING.sub("<function>", text)
     line = re.sub(r"0x[0-9a-fA-F]+", "<address>", text.strip().partition("\n")[0])
     return line if len(line) <= 160 else line[:159] + "…"
 

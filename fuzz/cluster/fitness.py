@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from ...compat import build
 from ...compat.release import versions
 
 FOLDERS = ("generators", "oracles", "corpus", "fuzz")
@@ -81,7 +80,6 @@ def _own() -> Mapping[str, str]:
         "relaxfuzz": metadata.version("relaxfuzz"),
         "relaxfuzz_sources": _digest(),
         **versions(),
-        "tvm_build": build.identity(),
         "python": ".".join(map(str, sys.version_info[:2])),
     }
 

@@ -213,6 +213,15 @@ def _drift() -> Iterator[Line]:
     for kind, names in off.items():
         for name, reason in names.items():
             yield warning(f"drift: {kind}", f"{name}: {reason}", "it is left out")
+    from ...generators.ops import new_ops
+    from ...oracles.catalogue import new_passes
+
+    if ops := new_ops():
+        yield warning("new operators", ", ".join(ops), "no generated module has them")
+    for name, reason in new_passes().items():
+        value = f"{name}: {reason}" if reason else name
+        advice = "it cannot be fuzzed" if reason else "it is fuzzed without a contract"
+        yield warning("new pass", value, advice)
 
 
 # The self-test, here or on a cluster

@@ -18,12 +18,13 @@ def main() -> int:
     from ..output.terminal import display
     from ..process import worker  # noqa: F401  # what its process cannot import, is reported here
     from ..process.local_pool import LocalPool
-    from .survey import survey
+    from .survey import Survey
 
     shown = display(Console(stderr=True))
+    shown.line("this build of TVM is used for the first time: trying what works on it")
     try:
         with LocalPool(cores(), available=Availability()) as pool:
-            found = survey(pool, shown.progress)
+            found = Survey(pool, shown.progress).run()
     finally:
         shown.close()
     availability.keep(found)

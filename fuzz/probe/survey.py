@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...compat import build
+from ...compat import build, ir
 from ...compat.availability import Availability
 from ...compat.release import TVMUnsupported
 from ...generators import idioms
@@ -20,70 +20,70 @@ from ...oracles.check import ORACLES
 from ...oracles.pipelines import PIPELINES
 from ..process import death
 from ..process.executor import Executor, ExecutorError
-from ..process.protocol import Broken, Died, Ended, Failed, Reply, Result
+from ..process.protocol import LIMITS, Broken, Died, Ended, Failed, Limits, Reply, Result
 from .trials import RUN, SAMPLES, Tried, Try
 
 ROUNDS = 4
 """Jobs for each worker and kind of trial: with more, less is repeated after a death."""
 
-Progress = Callable[[str], None]
 
+class Survey:
+    """Makes the trials; the workers must know nothing of what works, see `LocalPool`."""
 
-def survey(executor: Executor, progress: Progress = lambda text: None) -> Availability:
-    """Find out what works.
-
-    Raises:
-        TVMUnsupported: nothing can be generated, for the reason in the message.
-        ExecutorError: the workers cannot be kept alive, or a trial itself is at fault.
-    """
-    return _Survey(executor, progress).run()
-
-
-class _Survey:
-    def __init__(self, executor: Executor, progress: Progress) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        progress: Callable[[str], None] = lambda text: None,
+        limits: Limits = LIMITS,
+    ) -> None:
         self._executor = executor
+        self._limits = limits
         self._progress = progress
-        self._found = Availability(build=build.identity())
+        self.found = Availability(build=build.identity())
         self._samples: tuple[int, ...] = ()
         self._died: set[str] = set()
         """Samples on which a pass of TVM ends the process."""
         self._replies: queue.SimpleQueue[tuple[_Part, Reply | None]] = queue.SimpleQueue()
 
     def run(self) -> Availability:
+        """Find out what works.
+
+        Raises:
+            TVMUnsupported: nothing can be generated or checked, for the reason in the message.
+            ExecutorError: the workers cannot be kept alive, or a trial itself is at fault.
+        """
+        self._switch_off(nodes=ir.MISSING)
         self._generators()
-        self._stages()
-        self._switch_off(pipelines=self._failed("pipeline", list(PIPELINES)))
-        self._switch_off(oracles=self._failed("oracle", list(ORACLES)))
-        self._switch_off(passes=self._failed("pass", list(catalogue)))
-        return self._found
+        self.stages()
+        self._switch_off(pipelines=self.failed("pipeline", list(PIPELINES)))
+        self._switch_off(oracles=self.some("oracle", list(ORACLES), "no oracle works"))
+        self._switch_off(passes=self.some("pass", list(catalogue), "no pass can be checked"))
+        return self.found
 
     def _switch_off(self, **more: Mapping[str, str]) -> None:
         known: dict[str, Any] = {
-            field: getattr(self._found, field) | dict(names) for field, names in more.items()
+            field: getattr(self.found, field) | dict(names) for field, names in more.items()
         }
-        self._found = dataclasses.replace(self._found, **known)
+        self.found = dataclasses.replace(self.found, **known)
 
     def _generators(self) -> None:
-        failed = self._failed("operator alone", list(table))
-        if len(failed) == len(table):
-            (why, _), *_ = Counter(failed.values()).most_common(1)
-            raise TVMUnsupported(f"no module can be generated: {why}")
+        failed = self.some("operator alone", list(table), "no module can be generated")
         self._switch_off(ops=failed)
         traits = [trait for trait in Trait if trait is not Trait.IDIOMS]
-        self._switch_off(traits=self._failed("trait", traits))
+        self._switch_off(traits=self.failed("trait", traits))
         names = [idiom.__name__ for idiom in idioms.IDIOMS]
-        self._switch_off(idioms=self._failed("idiom", names))
-        if len(self._found.idioms) == len(names):
+        self._switch_off(idioms=self.failed("idiom", names))
+        if len(self.found.idioms) == len(names):
             self._switch_off(traits={Trait.IDIOMS: "no idiom works on this TVM"})
-        self._switch_off(ops=self._failed("operator", [n for n in table if n not in failed]))
+        self._switch_off(ops=self.failed("operator", [n for n in table if n not in failed]))
 
-    def _stages(self) -> None:
+    def stages(self) -> None:
         """Take steps out until modules get through; a stage with a step less is off."""
         steps = [name for names in STEPS.values() for name in names]
-        self._switch_off(steps=self._failed("step", steps))
+        self._switch_off(steps=self.failed("step", steps))
         samples = list(map(str, range(SAMPLES)))
         while True:
-            ends = self._failed("walk", samples)
+            ends = self.failed("walk", samples)
             samples = [sample for sample in samples if sample not in self._died]
             if not samples or len(ends) < len(samples):
                 break
@@ -92,11 +92,19 @@ class _Survey:
             self._switch_off(steps={last.partition(": ")[0]: last.partition(": ")[2]})
         self._samples = tuple(map(int, samples))
         for stage in Stage:
-            gone = [name for name in STEPS[stage] if name in self._found.steps]
+            gone = [name for name in STEPS[stage] if name in self.found.steps]
             if gone:
-                self._switch_off(stages={stage: f"{gone[0]}: {self._found.steps[gone[0]]}"})
+                self._switch_off(stages={stage: f"{gone[0]}: {self.found.steps[gone[0]]}"})
 
-    def _failed(self, trial: str, names: Sequence[str]) -> dict[str, str]:
+    def some(self, trial: str, names: Sequence[str], otherwise: str) -> dict[str, str]:
+        """As `failed`, where at least one must work."""
+        failed = self.failed(trial, names)
+        if len(failed) == len(names):
+            (why, _), *_ = Counter(failed.values()).most_common(1)
+            raise TVMUnsupported(f"{otherwise}: {why}")
+        return failed
+
+    def failed(self, trial: str, names: Sequence[str]) -> dict[str, str]:
         """The names whose trials fail, with the reasons."""
         failed: dict[str, str] = {}
         size = -(-len(names) // (ROUNDS * self._executor.workers))
@@ -138,8 +146,10 @@ class _Survey:
 
     def _submit(self, trial: str, names: Sequence[str]) -> _Part:
         part = _Part(tuple(names))
-        job = Try(trial=trial, names=part.names, availability=self._found, samples=self._samples)
-        self._executor.submit(job, lambda reply: self._replies.put((part, reply)))
+        job = Try(trial=trial, names=part.names, availability=self.found, samples=self._samples)
+        self._executor.submit(
+            job, lambda reply: self._replies.put((part, reply)), limits=self._limits
+        )
         return part
 
 

@@ -19,7 +19,8 @@ from relaxfuzz.oracles.catalogue import catalogue
 from .used import resolve, used
 
 SEED = 0
-ADDED = Path(__file__).with_name("added.py")
+FOLDER = Path(__file__).parent
+FAULTY = ("NewMutating", "NewCrashing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Case:
     """What must be named."""
     vital: bool = False
     """Perhaps nothing can do without it: one sentence that names it, and exit code 2, is right."""
+    faulty: tuple[str, ...] = ()
+    """New passes of which a fault must be found."""
 
     def __str__(self) -> str:
         return self.name
@@ -135,8 +138,11 @@ def signatures() -> tuple[Case, ...]:
 
 @cache
 def additions() -> tuple[Case, ...]:
-    """An operator and two passes that are new; a fault of one of them must be found."""
-    return (Case("additions", (f"add {ADDED}",), ("brand_new", "BrandNew", "BrandNewFaulty")),)
+    """An operator and passes that are new; faults of the passes must be found."""
+    files = (FOLDER / name for name in ("new_op.py", "new_passes.py"))
+    return (
+        Case("additions", tuple(f"add {file}" for file in files), ("brand_new",), faulty=FAULTY),
+    )
 
 
 KINDS: Mapping[str, tuple[Callable[[], tuple[Case, ...]], int]] = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +19,11 @@ MODULES = 20
 SECONDS = 400.0
 """For one command, on a busy machine; an idle one takes 30."""
 
-TROUBLE = {
-    "a traceback": "Traceback (most recent call last)",
-    "a fault of relaxfuzz": "fault of relaxfuzz",
-    "a fault in the summary": "faults of relaxfuzz",
-}
+TROUBLE = ("Traceback (most recent call last)", "fault of relaxfuzz", "faults of relaxfuzz")
 """What no output may have."""
+
+NAMING = ("drift", "new")
+"""The events that name what is gone, and what is new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,16 @@ class Ending:
     """How a command ended."""
 
     code: int
-    output: str
-    """Both of its streams."""
+    stdout: str
+    stderr: str
     seconds: float
+    asked: frozenset[str]
+    """Names that are gone and that were asked for."""
+
+    @property
+    def output(self) -> str:
+        """All of it."""
+        return self.stdout + self.stderr
 
 
 def relaxfuzz(
@@ -40,42 +48,54 @@ def relaxfuzz(
 ) -> Ending:
     """A command on the changed TVM, in processes of its own and with a cache of its own."""
     started = time.monotonic()
+    asked = folder / "asked"
     process = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=folder,
         env={
             **os.environ,
             "RELAXFUZZ_DRIFT": "\n".join(case.changes),
+            "RELAXFUZZ_DRIFT_ASKED": str(asked),
             "XDG_CACHE_HOME": str(folder / "cache"),
             "PYTHONPATH": os.pathsep.join([str(INJECTED), *filter(None, sys.path)]),
         },
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         text=True,
         timeout=SECONDS,
     )
-    return Ending(process.returncode, process.stdout, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    names = frozenset(asked.read_text().split()) if asked.exists() else frozenset()
+    return Ending(process.returncode, process.stdout, process.stderr, seconds, names)
 
 
 def campaign(case: Case, folder: Path) -> Ending:
     """A short campaign on all passes."""
-    return relaxfuzz(case, folder, "run", "--modules", str(MODULES), "--seed", "1")
+    return relaxfuzz(case, folder, "run", "--modules", str(MODULES), "--seed", "1", "--json")
 
 
 def wrong(case: Case, ending: Ending) -> list[str]:
     """What is not as it should be."""
-    output = ending.output
-    found = [f"the output has {what}" for what, text in TROUBLE.items() if text in output]
-    unnamed = [name for name in case.missed if not re.search(rf"\b{re.escape(name)}\b", output)]
-    if unnamed:
-        found.append(f"{', '.join(unnamed)} not named")
+    found = [f"the output has {text!r}" for text in TROUBLE if text in ending.output]
     if ending.code == 2 and case.vital:
-        errors = [line for line in output.splitlines() if line.startswith("error: ")]
-        if len(errors) != 1 or len(output.strip().splitlines()) > 2:
+        if len(ending.stderr.strip().splitlines()) != 1 or not ending.stderr.startswith("error: "):
             found.append("exit code 2, but not with one sentence")
-    elif ending.code not in (0, 1):
-        found.append(f"exit code {ending.code}")
-    elif f"in {MODULES} modules" not in output:
-        found.append(f"not all {MODULES} modules were checked")
-    return found
+        return [*found, *_unnamed(case, ending, ending.stderr)]
+    if ending.code not in (0, 1):
+        return [*found, f"exit code {ending.code}"]
+    events = [json.loads(line) for line in ending.stdout.splitlines()]
+    modules = [event["modules"] for event in events if event["event"] == "summary"]
+    if modules != [MODULES]:
+        found.append(f"{modules} modules were checked, not {MODULES}")
+    faulty = {event["pass"] for event in events if event["event"] == "finding"}
+    found += [f"no fault of {name} is found" for name in case.faulty if name not in faulty]
+    reports = [json.dumps(event) for event in events if event["event"] in NAMING]
+    return [*found, *_unnamed(case, ending, "\n".join(reports))]
+
+
+def _unnamed(case: Case, ending: Ending, text: str) -> Iterator[str]:
+    """A class or field that nobody has asked for may be gone unnoticed."""
+    for name in case.missed:
+        named = re.search(rf"\b{re.escape(name)}\b", text)
+        if not named and (name in ending.asked or not case.vital):
+            yield f"{name} is not named"

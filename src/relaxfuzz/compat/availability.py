@@ -18,8 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import platformdirs
-
 from . import build
 from .release import TVMUnsupported
 
@@ -28,9 +26,6 @@ VARIABLE = "RELAXFUZZ_AVAILABILITY"
 
 NAMED = 12
 """Names of one kind in a line."""
-
-KEPT = 20
-"""Builds whose availability is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +44,8 @@ class Availability:
     """Passes of the catalogue."""
     pipelines: Mapping[str, str] = field(default_factory=dict)
     oracles: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    """Classes of IR nodes, which no oracle understands."""
     build: str = ""
     """The identity of the build."""
 
@@ -100,6 +97,7 @@ _PLURAL = {
     "pass": "passes",
     "pipeline": "pipelines",
     "oracle": "oracles",
+    "node": "nodes",
 }
 """The kinds of what may be off, and the fields for them. A stage stands for its steps."""
 
@@ -156,21 +154,13 @@ def find_out() -> Availability:
 
 def keep(availability: Availability) -> None:
     """Write it to the cache folder, for the next start on this build."""
-    file = cache()
     with contextlib.suppress(OSError):  # without the file, it is found out again
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(availability.to_json(), encoding="utf-8")
-        part.replace(file)
-        files = sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
-        for old in files[:-KEPT]:
-            old.unlink()
+        build.write(cache(), availability.to_json())
 
 
 def cache() -> Path:
     """The file for the installed build."""
-    folder = platformdirs.user_cache_path("relaxfuzz", appauthor=False) / "availability"
-    return folder / f"{build.stamp()}.json"
+    return build.folder() / f"{build.stamp()}.json"
 
 
 def _cached() -> Availability | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import os
 import struct
@@ -10,20 +12,48 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
+import platformdirs
 
 _ELF, _LITTLE, _NOTE_SEGMENT, _BUILD_ID = b"\x7fELF\x02", 1, 4, 3
 """Of 64 bits; the linker writes the build id, a digest of what it has linked."""
+
+KEPT = 40
+"""Files for former builds and this one."""
 
 _OURS = ("compat", "generators", "oracles", "fuzz/probe")
 """What relaxfuzz asks of TVM stands in these folders."""
 
 
-def identity() -> str:
-    """A digest of what the build consists of: the same on every machine that has a copy of it.
+def folder() -> Path:
+    """Where something is kept for each build, under its `stamp`."""
+    return platformdirs.user_cache_path("relaxfuzz", appauthor=False) / "builds"
 
-    It reads all files, which takes a second where the libraries have no build id.
-    """
+
+@functools.cache
+def identity() -> str:
+    """A digest of what the build consists of: the same on every machine that has a copy of it."""
+    file = folder() / stamp()
+    with contextlib.suppress(OSError):
+        return file.read_text(encoding="ascii")
+    found = content()
+    with contextlib.suppress(OSError):
+        write(file, found)
+    return found
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file of `folder`, and remove the oldest; see `KEPT`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}-{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+    files = sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime)
+    for old in files[:-KEPT]:
+        old.unlink()
+
+
+def content() -> str:
+    """The digest of `identity`; all files are read, where the libraries have no build id."""
     whole = hashlib.sha256()
     for library in libraries():
         whole.update(library.name.encode())
@@ -40,7 +70,7 @@ def stamp() -> str:
 
     It takes milliseconds. After each change of TVM's or relaxfuzz's code it is another one.
     """
-    whole = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    whole = hashlib.sha256(sys.version.encode())
     for library in libraries():
         whole.update(_about(os.stat(library), str(library)))
         whole.update(build_id(library) or b"")

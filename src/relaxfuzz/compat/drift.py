@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
+import traceback
 import types
 
 ROOTS = ("tvm", "tvm_ffi")
@@ -29,8 +32,8 @@ def drift_of(error: BaseException) -> str | None:
     """
     if isinstance(error, Drift):
         return str(error)
-    asker = _innermost(error)
-    if asker is None or not str(asker.f_globals.get("__name__")).startswith(PACKAGE):
+    trace = _innermost(error)
+    if trace is None or not str(trace.tb_frame.f_globals.get("__name__")).startswith(PACKAGE):
         return None
     if isinstance(error, AttributeError):
         owner = _owner(error.obj)
@@ -39,17 +42,43 @@ def drift_of(error: BaseException) -> str | None:
         wanted = _NOT_IN_MODULE.match(str(error))  # Python 3.12 has `error.name_from`
         return f"this TVM has no {error.name}" + (f".{wanted[1]}" if wanted else "")
     if isinstance(error, TypeError) and (call := _NOT_BOUND.match(str(error))) is not None:
-        own = getattr(asker.f_globals.get(call[1]), "__module__", "").startswith(PACKAGE)
-        return None if own else f"this TVM's {call[1]} takes other parameters: {error}"
+        called = _called(trace)
+        if called is None:  # a text without a file, such as the spelling of a pass
+            called = trace.tb_frame.f_globals.get(call[1].partition(".")[0])
+        if _is_of_tvm(getattr(called, "__module__", None)):
+            return f"this TVM's {call[1]} takes other parameters: {error}"
     return None
 
 
-def _innermost(error: BaseException) -> types.FrameType | None:
-    """The frame that raised the exception."""
+def _innermost(error: BaseException) -> types.TracebackType | None:
+    """The end of the traceback, where the exception was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return None if trace is None else trace.tb_frame
+    return trace
+
+
+def _called(trace: types.TracebackType) -> object:
+    """What a line calls by name or attribute; None where that cannot be seen."""
+    at = traceback.extract_tb(trace)[-1]
+    if at.lineno is None or at.end_lineno is None or at.colno is None:
+        return None
+    lines = [linecache.getline(at.filename, n) for n in range(at.lineno, at.end_lineno + 1)]
+    lines[-1] = lines[-1].encode()[: at.end_colno].decode()
+    lines[0] = lines[0].encode()[at.colno :].decode()
+    try:
+        call = ast.parse(f"({''.join(lines)})", mode="eval").body
+    except SyntaxError:
+        return None
+    function = call.func if isinstance(call, ast.Call) else call
+    if not all(isinstance(each, _CHAIN) for each in ast.walk(function)):
+        return None
+    expression = compile(ast.Expression(function), at.filename, "eval")
+    found: object = eval(expression, trace.tb_frame.f_globals, trace.tb_frame.f_locals)
+    return found
+
+
+_CHAIN = (ast.Name, ast.Attribute, ast.expr_context)
 
 
 def _is_of_tvm(module: object) -> bool:

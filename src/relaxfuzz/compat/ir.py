@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import tvm
 import tvm.s_tir
+import tvm_ffi
+from tvm_ffi.dataclasses import py_class
 
 from .drift import Drift
 
@@ -27,16 +29,20 @@ MISSING: dict[str, str] = {}
 """The classes that this TVM lacks, with a sentence each."""
 
 
-class _Missing(type):
+class _Missing(type(tvm_ffi.Object)):  # type: ignore[misc]
     """The class of stand-ins: whatever is asked of one is a `Drift`."""
 
     def __getattr__(cls, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise Drift(MISSING[cls.__name__])
+        raise Drift(_lacks(cls.__name__))
 
     def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
-        raise Drift(MISSING[cls.__name__])
+        raise Drift(_lacks(cls.__name__))
+
+
+def _lacks(name: str) -> str:
+    return f"this TVM has no IR node {name}"
 
 
 def node(*names: str) -> Any:
@@ -45,8 +51,10 @@ def node(*names: str) -> Any:
         for name in names:
             if isinstance(found := getattr(home, name, None), type):
                 return found
-    MISSING[names[0]] = f"this TVM has no IR node {' or '.join(names)}"
-    return _Missing(names[0], (), {})
+    MISSING[names[0]] = _lacks(names[0])
+    stand_in = _Missing(names[0], (tvm_ffi.Object,), {})
+    # Only a registered class may be given to `structural_walk` and its like.
+    return py_class(f"{__name__}.{names[0]}")(stand_in)
 
 
 @functools.cache
@@ -96,6 +104,11 @@ BITWISE = {
     "shift_right": RShift,
 }
 """The node for each intrinsic by which some versions of TVM express a bitwise operation."""
+
+_N = tvm.tirx.Var("n", "int32")
+if isinstance(tvm.tirx.shift_left(_N, _N), tvm.ir.Call):  # these versions lack nothing
+    for _node in BITWISE.values():
+        MISSING.pop(_node.__name__, None)
 
 
 class Operands(NamedTuple):

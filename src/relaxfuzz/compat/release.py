@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from .build import identity
+
 if TYPE_CHECKING:
     pass
 
@@ -78,6 +80,7 @@ def versions() -> dict[str, str]:
     return {
         "tvm": tvm.__version__,
         "tvm_git": git_hash(),
+        "tvm_build": identity(),
         "tvm_ffi": tvm_ffi.__version__,
         "numpy": numpy.__version__,
         "hypothesis": _distribution("hypothesis") or "unknown",
