@@ -99,7 +99,7 @@ def _filled(buffer: Any) -> Any:
             for var, dim in zip(axes, buffer.ty.shape, strict=True)
         ],
         [],
-        [tirx.BufferRegion(buffer, ones)],
+        [ir.tensor_region(buffer, ones)],
         "zeros",
         store,
     )

@@ -202,7 +202,7 @@ _KINDS: Mapping[type, _Kind] = {
     ir.Ramp: (lambda n: [n.base, n.stride], lambda n, p: ir.Ramp(*p, n.lanes)),
     ir.TensorLoad: (
         lambda n: list(n.indices),
-        lambda n, p: tirx.BufferLoad(ir.tensor_of(n), p),
+        lambda n, p: ir.tensor_load(ir.tensor_of(n), p),
     ),
     tvm.ir.Call: (
         lambda n: list(n.args),

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-import tvm
 
+from ...compat.release import tvm_version
 from ..system import sanitizers
 from ..system.limits import adopt_orphans
 from ..system.orphans import kill_children
@@ -189,7 +189,7 @@ class Zygote:
 
     def run(self) -> None:
         """Serve until the driver closes the requests."""
-        self._reply(Ready(VERSION, os.getpid(), tvm.__version__))
+        self._reply(Ready(VERSION, os.getpid(), tvm_version()))
         while self._open:
             for key, _ in self._selector.select(WATCH if self._children else None):
                 key.data()

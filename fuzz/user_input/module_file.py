@@ -22,6 +22,7 @@ from types import ModuleType
 
 import tvm
 
+from ...compat.release import is_installed, tvm_version
 from ...compat.serialization import load_json, save_json, upgraded_json
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
@@ -215,10 +216,10 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
     except Exception as error:
         if (writer := _writer(document)) is not None:
             raise BadModule(
-                f"{name} was written by TVM {writer}, whose JSON TVM {tvm.__version__} cannot load"
+                f"{name} was written by TVM {writer}, whose JSON TVM {tvm_version()} cannot load"
             ) from None
         raise BadModule(
-            f"{name} is not JSON that TVM {tvm.__version__} can load: {_line(error)}"
+            f"{name} is not JSON that TVM {tvm_version()} can load: {_line(error)}"
         ) from None
     if not isinstance(mod, tvm.IRModule):
         raise BadModule(f"{name} holds a {type(mod).__name__}, not an IRModule")
@@ -239,7 +240,7 @@ def _writer(document: object) -> str | None:
     """The version of TVM that wrote the document, if it is another than this one."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     found = metadata.get("tvm_version") if isinstance(metadata, dict) else None
-    if not isinstance(found, str) or found == tvm.__version__:
+    if not isinstance(found, str) or is_installed(found):
         return None
     return sentence(found, 40)
 

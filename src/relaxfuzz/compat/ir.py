@@ -135,6 +135,16 @@ def tensor_of(access: Any) -> tvm.ir.Var:
     return access.source if hasattr(access, "source") else access.buffer
 
 
+def tensor_load(buffer: Any, indices: Any) -> Any:
+    """A `TensorLoad` of a buffer."""
+    return tvm.tirx.BufferLoad(buffer, indices)
+
+
+def tensor_region(buffer: Any, region: Any) -> Any:
+    """A `TensorRegion` of a buffer."""
+    return tvm.tirx.BufferRegion(buffer, region)
+
+
 verify_well_formed = (
     tvm.s_tir.analysis if hasattr(tvm.s_tir.analysis, "verify_well_formed") else tvm.tirx.analysis
 ).verify_well_formed

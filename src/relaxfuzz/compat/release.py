@@ -171,6 +171,11 @@ def tvm_version() -> str:
     return str(tvm.__version__)
 
 
+def is_installed(version: str) -> bool:
+    """Whether this is the release of the installed TVM."""
+    return version == tvm_version()
+
+
 def _distribution(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
