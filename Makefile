@@ -1,21 +1,58 @@
 # `make fuzz` and `make test` set up everything they need in .venv.
 PYTHON ?= python3
+TVM ?= 0.26.0
 BUDGET ?= 60s
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+RELAXFUZZ := --editable ".[pytest,report,cluster]"
+RELAXFUZZ_WITH_TVM := --editable ".[tvm,pytest,report,cluster]"
+PYTEST := pytest -q -n 2 --dist worksteal
 
-.PHONY: fuzz test test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
+TESTS_OF_PYTHON := tests/generators tests/corpus/test_seeds.py tests/fuzz/pytest_plugin
+TESTS_OF_TVM := $(TESTS_OF_PYTHON) tests/oracles/catalogue tests/oracles/evaluate tests/oracles/tensorir
+
+# $(call install,FOLDER,PYTHON,REQUIREMENTS): relaxfuzz, editable, in an environment of its own.
+define install
+	test -x $(1)/bin/python || $(2) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(1)/bin/python -m pip install --quiet $(3)
+endef
+
+# $(call campaign,FOLDER,BUDGET): 1 says that bugs were found.
+define campaign
+	rm -rf $(1)/campaign
+	$(1)/bin/relaxfuzz run --budget $(2) --out $(1)/campaign || test $$? -eq 1
+endef
+
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
 
 test: $(INSTALLED)
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow and not session"
+	$(BIN)/$(PYTEST) -m "not slow and not session"
+
+# Another Python, in .venv-python3.13: make test-python PYTHON=python3.13
+OTHER_PYTHON := .venv-$(notdir $(PYTHON))
+test-python: $(INSTALLED)
+	$(call install,$(OTHER_PYTHON),$(PYTHON),--group test $(RELAXFUZZ_WITH_TVM))
+	$(BIN)/python -m tests.generators.digests 200 >$(VENV)/modules
+	$(OTHER_PYTHON)/bin/python -m tests.generators.digests 200 >$(OTHER_PYTHON)/modules
+	diff $(VENV)/modules $(OTHER_PYTHON)/modules  # the same seed, the same modules
+	$(OTHER_PYTHON)/bin/$(PYTEST) -m "not slow" $(TESTS_OF_PYTHON)
+	$(call campaign,$(OTHER_PYTHON),60s)
+
+# Another release of TVM, in .venv-tvm-0.26.0: make test-tvm TVM=0.26.0
+OTHER_TVM := .venv-tvm-$(TVM)
+test-tvm:
+	$(call install,$(OTHER_TVM),$(PYTHON),--group test apache-tvm==$(TVM) $(RELAXFUZZ))
+	$(OTHER_TVM)/bin/$(PYTEST) -m "not slow" $(TESTS_OF_TVM)
+	$(call campaign,$(OTHER_TVM),2m)
 
 # Whole sessions as users have them: every command of the docs, pytest in foreign repositories.
 test-sessions: $(INSTALLED)
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "session and not slow"
+	$(BIN)/$(PYTEST) -m "session and not slow"
 
 # A TVM that lacks one of some sixty names: an hour or so. What has passed is not done again.
 test-drift: $(INSTALLED)
@@ -63,10 +100,9 @@ bench-cluster: $(INSTALLED)
 	$(BIN)/python -m bench.cluster
 
 clean:
-	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
+# `make test-python PYTHON=...` compares with the environment of the usual Python.
 $(INSTALLED): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[tvm,pytest,report,cluster]"
+	$(call install,$(VENV),$(if $(filter test-python,$(MAKECMDGOALS)),python3,$(PYTHON)),--group dev $(RELAXFUZZ_WITH_TVM))
 	touch $@

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..compat import availability
+from ..compat.drift import Drift, drift_of
 from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
 from .catalogue import catalogue
@@ -78,6 +79,7 @@ def check(
         UnknownPipeline: no such pipeline.
         BadPass: a user's factory gives no pass.
         ValueError: the case names neither passes nor a pipeline.
+        Drift: the installed TVM lacks what an oracle needs, and the others find nothing wrong.
     """
     chosen = STRUCTURAL if oracles is None else _chosen(oracles)
     later = _chosen(besides)
@@ -147,6 +149,8 @@ def _one(
         violations += _asked((executed.ORACLE,), runs)
     if watch is not None:
         watch(runs)
+    if runs.lacking and not violations:
+        raise Drift(runs.lacking[0])
     return violations
 
 
@@ -166,7 +170,13 @@ def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
         if oracle.name in off or not oracle.promised(runs):
             continue
         runs.asked.append(oracle.name)
-        violations = oracle.violations(runs)
+        try:
+            violations = oracle.violations(runs)
+        except Exception as error:
+            if (lacking := drift_of(error)) is None:
+                raise
+            runs.lacking.append(lacking)
+            continue
         for violation in violations:
             yield violation.blame(oracle.name, runs.call.name)
         if violations and oracle.ends:

@@ -188,6 +188,8 @@ class PassRuns:
         self.passes = [] if seen is not None else [call.build() for call in calls]
         self.asked: list[str] = []
         """The oracles that were, by name."""
+        self.lacking: list[str] = []
+        """What the installed TVM lacks, so that an oracle could not answer."""
         self._journal = journal
         self._config = (
             {key: value for call in calls for key, value in call.config.items()}

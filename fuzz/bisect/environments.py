@@ -27,7 +27,7 @@ from ..user_input.errors import UserError
 
 FFI = {
     "0.25.0.post1": "0.1.12",
-    "0.26.0": "0.1.13.post3",
+    "0.26.0": "0.1.14.post1",
     "0.27.0.post1": "0.1.14.post1",
 }
 """The release of apache-tvm-ffi for each known one of apache-tvm, and for others with its number

@@ -83,8 +83,8 @@ class CampaignRunner:
             workers=self._executor.workers,
             versions=self._versions,
             passes=tuple(target.label for target in self.config.targets),
-            lacking=tuple(availability.current().lines()),
             tvm_folder=tvm_folder(),
+            lacking=tuple(availability.current().lines()),
         )
         self.recorder = recorder = begin(self._triage.store.runs, run, self.config, resume=resume)
         self.config, self.state, self.known = recorder.config, recorder.state, recorder.known

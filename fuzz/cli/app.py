@@ -76,7 +76,7 @@ def command(
 
 def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
     """Run a command and exit with its code; see `command`."""
-    from ...compat.drift import drift_of
+    from ...compat.drift import cannot_work
     from ...compat.release import TVMUnsupported, require_tvm
 
     try:
@@ -101,8 +101,8 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         print(f"error: {message(str(error))}", file=sys.stderr)
         code = 3
     except Exception as error:
-        if (lacking := drift_of(error)) is not None:
-            print(f"error: relaxfuzz cannot work with this TVM: {lacking}", file=sys.stderr)
+        if (lacking := cannot_work(error)) is not None:
+            print(f"error: {lacking}", file=sys.stderr)
             raise typer.Exit(2) from None
         traceback.print_exc()
         print("This is a bug of relaxfuzz, not of a pass. Please report it.", file=sys.stderr)

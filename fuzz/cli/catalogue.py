@@ -34,13 +34,17 @@ def passes(json: Json = False) -> int:
 
     A pass without a contract is new in this TVM. Only what every pass promises is checked of it.
     """
+    from ...compat import availability
     from ...oracles.catalogue import LEFT_OUT, catalogue, new_passes
     from ...oracles.contract import NO_CONTRACT
 
-    variants = _variants()
-    left_out = {**LEFT_OUT, **{name: reason for name, reason in new_passes().items() if reason}}
+    off = availability.current().passes
+    listed = {name: contract for name, contract in catalogue.items() if name not in off}
+    variants = _variants(listed)
+    left_out = {name: reason for name, reason in new_passes().items() if reason}
+    left_out = {**LEFT_OUT, **left_out, **off}
     if json:
-        for contract in catalogue.values():
+        for contract in listed.values():
             print(jsonlib.dumps(_contract(contract, variants[contract.name])))
         for name, reason in left_out.items():
             print(jsonlib.dumps({"pass": name, "left_out": reason}))
@@ -53,7 +57,7 @@ def passes(json: Json = False) -> int:
             ", ".join(sorted({e.oracle for e in contract.exemptions})),
             "\n".join(variants[name][:3]),
         )
-        for name, contract in sorted(catalogue.items())
+        for name, contract in sorted(listed.items())
     ]
     _print_table(("pass", "stages", "result", "exempt from", "variants, for example"), rows)
     for name, reason in left_out.items():
@@ -78,16 +82,15 @@ def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, obje
     }
 
 
-def _variants() -> dict[str, list[str]]:
+def _variants(contracts: Mapping[str, PassContract]) -> dict[str, list[str]]:
     """Some variants of each contract, drawn for a few modules because they depend on modules."""
     from ...generators.choices import Choices
     from ...generators.modules import ir_modules
-    from ...oracles.catalogue import catalogue
     from ..campaign.draw import entropy, example
 
     modules = [example(ir_modules(), 0, index) for index in range(MODULES)]
     found: dict[str, list[str]] = {}
-    for name, contract in catalogue.items():
+    for name, contract in contracts.items():
         calls: dict[str, None] = {}
         for index, mod in enumerate(modules):
             data = b"" if index == 0 else entropy("variant", name, index).to_bytes(32) * 2
@@ -121,10 +124,13 @@ def ops(json: Json = False) -> int:
 
     An operator that is not covered is new in this TVM, and nobody has written a record of it.
     """
+    from ...compat import availability
     from ...generators.ops import new_ops, table
 
+    off = availability.current().ops
+    listed = {name: op for name, op in table.items() if name not in off}
     if json:
-        for op in table.values():
+        for op in listed.values():
             event = {
                 "op": op.name,
                 "dtypes": list(op.dtypes),
@@ -137,6 +143,8 @@ def ops(json: Json = False) -> int:
             print(jsonlib.dumps(event))
         for name in new_ops():
             print(jsonlib.dumps({"op": name, "covered": False}))
+        for name, reason in off.items():
+            print(jsonlib.dumps({"op": name, "left_out": reason}))
         return 0
     rows = [
         (
@@ -144,11 +152,13 @@ def ops(json: Json = False) -> int:
             " ".join(op.dtypes),
             "" if op.legalizes else f"no FLegalize{f', {op.lowered_by}' if op.lowered_by else ''}",
         )
-        for name, op in sorted(table.items())
+        for name, op in sorted(listed.items())
     ]
     _print_table(("op", "dtypes", "lowering"), rows)
     for name in new_ops():
         print(f"not covered: {name}")
+    for name, reason in off.items():
+        print(f"left out: {name}: {reason}")
     print(f"{len(rows)} operators")
     return 0
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ...compat import availability
 from ...compat.availability import Availability
-from ...compat.drift import drift_of
+from ...compat.drift import cannot_work
 from ...compat.release import TVMUnsupported
 from ..system.limits import cores
 
@@ -36,9 +36,9 @@ if __name__ == "__main__":
     try:
         code = main()
     except Exception as error:
-        lacking = str(error) if isinstance(error, TVMUnsupported) else drift_of(error)
+        lacking = str(error) if isinstance(error, TVMUnsupported) else cannot_work(error)
         if lacking is None:
             raise
-        print(f"relaxfuzz cannot work with this TVM: {lacking}")
+        print(lacking)
         code = 2
     sys.exit(code)

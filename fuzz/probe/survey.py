@@ -20,11 +20,15 @@ from ...oracles.check import ORACLES
 from ...oracles.pipelines import PIPELINES
 from ..process import death
 from ..process.executor import Executor, ExecutorError
-from ..process.protocol import LIMITS, Broken, Died, Ended, Failed, Limits, Reply, Result
+from ..process.protocol import Broken, Died, Ended, Failed, Limits, Reply, Result
 from .trials import RUN, SAMPLES, Tried, Try
 
 ROUNDS = 4
 """Jobs for each worker and kind of trial: with more, less is repeated after a death."""
+
+
+SHORT = Limits(step_seconds=5.0)
+"""For one trial, which takes milliseconds."""
 
 
 class Survey:
@@ -34,7 +38,7 @@ class Survey:
         self,
         executor: Executor,
         progress: Callable[[str], None] = lambda text: None,
-        limits: Limits = LIMITS,
+        limits: Limits = SHORT,
     ) -> None:
         self._executor = executor
         self._limits = limits
@@ -101,7 +105,7 @@ class Survey:
         failed = self.failed(trial, names)
         if len(failed) == len(names):
             (why, _), *_ = Counter(failed.values()).most_common(1)
-            raise TVMUnsupported(f"{otherwise}: {why}")
+            raise TVMUnsupported(f"{otherwise} on this TVM: {why}")
         return failed
 
     def failed(self, trial: str, names: Sequence[str]) -> dict[str, str]:

@@ -36,8 +36,9 @@ from ..process.protocol import Job
 SAMPLES = 8
 """Modules for trials of passes and oracles."""
 
-FEW, SOME = 4, 12
-"""Modules in which an operator is tried by itself; and those in which anything else is tried."""
+FEW, SOME, MANY = 4, 8, 12
+"""Modules in which an operator is tried on plain tensors, on others, and in which a trait or an
+idiom is tried."""
 
 BINDINGS = 4
 """Draws of one such module."""
@@ -141,13 +142,13 @@ def _trait(name: str, job: Try, step: Step) -> None:
     for implied in IMPLIES.get(Trait(name), ()):
         if implied in job.availability.traits:
             raise Drift(f"without the trait {implied} it has no meaning")
-    _draw(name, SOME, force=[name], only=(), max_functions=3)
+    _draw(name, MANY, force=[name], only=(), max_functions=3)
 
 
 def _idiom(name: str, job: Try, step: Step) -> None:
     idiom = next(each for each in idioms.IDIOMS if each.__name__ == name)
     traits = frozenset(Trait) - frozenset(map(Trait, job.availability.traits))
-    for index in range(SOME):
+    for index in range(MANY):
         random = Random(entropy(_SEED, name, index))
         choices = Choices(random.randbytes(BYTES))
         module = ModuleScope(frozenset(random.sample(sorted(traits), len(traits) // 2)))

@@ -7,11 +7,12 @@ something to do.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import Any
 
 import pytest
 
+from ...compat.drift import cannot_work
 from . import items, options, plan
 
 pytest_plugins = [f"{__name__}.corpus", f"{__name__}.fixture"]
@@ -46,9 +47,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """The controller of xdist reports user_errors before it starts workers."""
     config = session.config
     if plan.PLAN in config.stash and config.pluginmanager.hasplugin("dsession"):
+        _prepare(config)
+
+
+def _prepare(config: pytest.Config, passes: Collection[str] | None = None) -> None:
+    try:
         from .session import prepare
 
-        prepare(config)
+        prepare(config, passes)
+    except Exception as error:
+        if (lacking := cannot_work(error)) is None:
+            raise
+        raise pytest.UsageError(lacking) from None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,9 +101,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if passes:
         config.stash[plan.SPLIT] = len(passes)
         if not config.stash[plan.PLAN].targets and not config.getoption("collectonly"):
-            from .session import prepare
-
-            prepare(config, passes)
+            _prepare(config, passes)
 
 
 @pytest.hookimpl(wrapper=True)

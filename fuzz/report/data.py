@@ -205,10 +205,10 @@ class Report:
                 parts.append(f"All {len(self.runs)} runs: {counted(checks, 'check')}.")
             if run.faults:
                 parts.append(f"{counted(len(run.faults), 'fault')} of relaxfuzz itself.")
-            if run.lacking:
-                parts.append(f"{len(run.lacking)} {LEFT_OUT}.")
             folder = f" in {run.tvm_folder}" if run.tvm_folder else ""
             parts.append(f"{build_name(run.versions)}{folder}.")
+            if run.lacking:
+                parts.append(f"{len(run.lacking)} {LEFT_OUT}.")
             parts.append(self.change_of_build())
         return " ".join(filter(None, parts))
 

@@ -40,6 +40,7 @@ MEANING = {
 PROGRAMS = {
     "tvm": "TVM",
     "tvm_git": "TVM git",
+    "tvm_build": "TVM build",
     "tvm_ffi": "tvm-ffi",
     "numpy": "NumPy",
     "hypothesis": "Hypothesis",

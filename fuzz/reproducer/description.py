@@ -99,7 +99,13 @@ def promised(finding: Finding) -> tuple[str, str]:
 
 def versions(finding: Finding) -> str:
     """The versions of TVM, Python and packages, in one line."""
-    names = {"tvm": "TVM", "tvm_git": "git", "tvm_ffi": "tvm-ffi", "numpy": "NumPy"}
+    names = {
+        "tvm": "TVM",
+        "tvm_git": "git",
+        "tvm_build": "build",
+        "tvm_ffi": "tvm-ffi",
+        "numpy": "NumPy",
+    }
     parts = [
         f"{name} {finding.versions[key]}"
         for key, name in {**names, "python": "Python"}.items()

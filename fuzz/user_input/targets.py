@@ -72,8 +72,6 @@ def by_spelling(
             raise UserError(
                 f"promises of {spelling!r}: it is a pass of TVM, whose contract is in the catalogue"
             )
-        if not mine:
-            refuse("pass", call.name)
         found[spelling] = Target(
             call.name,
             None if _is_plain(call) else call,
@@ -118,6 +116,9 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
         raise UserError(str(error)) from None
+    for call in calls.values():
+        if call.factory is None:
+            refuse("pass", call.name)
     doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
     if doubtful:
         probe(doubtful)
@@ -155,7 +156,7 @@ def stage_of(name: str) -> Stage:
         stage = Stage(name)
     except ValueError:
         raise UserError(f"no stage {name!r}{near(name, list(Stage))}") from None
-    refuse("stage", stage)
+    refuse("stage", name)
     return stage
 
 

@@ -16,6 +16,7 @@ import select
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -43,7 +44,11 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
         RuntimeError: with the traceback of an exception that the work raised.
     """
     read, write = os.pipe()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # Since Python 3.12 a fork warns of other threads, e.g. those of pytest-xdist. A child that
+        # hangs on their locks ends at its limit.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid == 0:
         try:
             os.close(read)

@@ -51,16 +51,16 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .compat.drift import drift_of
+    from .compat.drift import cannot_work
     from .compat.release import TVMUnsupported, require_tvm
 
     require_tvm()
     try:
         home = importlib.import_module(f".{_HOMES[name]}", __name__)
     except Exception as error:
-        if (lacking := drift_of(error)) is None:
+        if (lacking := cannot_work(error)) is None:
             raise
-        raise TVMUnsupported(f"relaxfuzz cannot work with this TVM: {lacking}") from error
+        raise TVMUnsupported(lacking) from error
     return getattr(home, name)
 
 

@@ -50,6 +50,12 @@ def drift_of(error: BaseException) -> str | None:
     return None
 
 
+def cannot_work(error: BaseException) -> str | None:
+    """`drift_of` for what nothing works without."""
+    lacking = drift_of(error)
+    return None if lacking is None else f"relaxfuzz cannot work with this TVM: {lacking}"
+
+
 def _innermost(error: BaseException) -> types.TracebackType | None:
     """The end of the traceback, where the exception was raised."""
     trace = error.__traceback__

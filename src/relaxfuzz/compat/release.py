@@ -6,24 +6,34 @@ traceback from inside an extension module.
 
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
+import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from .build import identity
-
-if TYPE_CHECKING:
-    pass
 
 OLDEST = (0, 26)
 NEWEST_TESTED = (0, 27)
 
-# Saving any typed node as JSON crashes the process with these.
-_BAD_FFI = {"0.27.0": frozenset({"0.1.15.post1", "0.1.15.post2"})}
-_GOOD_FFI = {"0.27.0": "0.1.14.post1"}
+TESTED_FFI = "0.1.14.post1"
+"""The release of apache-tvm-ffi with which all tested releases of TVM work."""
+
+# 0.1.13 has not both names, and 0.1.15 dies in the last line.
+_TRIAL = """\
+import tvm
+from tvm_ffi import serialization, structural_map, structural_walk
+serialization.to_json_graph_str(tvm.ir.PrimType("int32"))
+"""
+
+_TRIED = "RELAXFUZZ_TRIED_FFI"
+"""The environment variable with the path of the ffi that this process, or a parent, has tried."""
 
 
 class TVMUnsupported(Exception):
@@ -58,17 +68,49 @@ def require_tvm() -> dict[str, str]:
 
 
 def refuse_bad_ffi() -> None:
-    """Refuse a pair of distributions known to crash, before either is loaded.
+    """Refuse an ffi that crashes TVM or lacks what relaxfuzz needs, before it is loaded here.
+
+    Any ffi but the tested release is tried in a process of its own, once for all child processes.
 
     Raises TVMUnsupported with the remedy.
     """
-    tvm_version, ffi = _distribution("apache-tvm"), _distribution("apache-tvm-ffi")
-    for base, bad in _BAD_FFI.items():
-        if tvm_version is not None and _base(tvm_version) == base and ffi in bad:
-            raise TVMUnsupported(
-                f"apache-tvm-ffi {ffi} crashes apache-tvm {tvm_version} in tvm.ir.save_json\n"
-                f"Install another one: pip install 'apache-tvm-ffi=={_GOOD_FFI[base]}'"
-            )
+    spec = importlib.util.find_spec("tvm_ffi")
+    if spec is None or spec.origin is None or os.environ.get(_TRIED) == spec.origin:
+        return
+    name, release = _ffi(Path(spec.origin))
+    if release == TESTED_FFI:
+        return
+    ended = subprocess.run(
+        [sys.executable, "-c", _TRIAL],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+    )
+    *_, last = ["", *ended.stderr.strip().splitlines()]
+    if ended.returncode < 0:
+        end = signal.Signals(-ended.returncode).name
+        failure = f"crashes TVM when a module is saved as JSON ({end})"
+    elif last.startswith("ImportError: cannot import name"):
+        failure = f"lacks what relaxfuzz needs ({last})"
+    else:  # it works; or TVM cannot be imported, which `require_tvm` reports
+        os.environ[_TRIED] = spec.origin
+        return
+    raise TVMUnsupported(
+        f"{name} {failure}\n"
+        "Install the one that your TVM was built with; for a release of TVM: "
+        f"pip install 'apache-tvm-ffi=={TESTED_FFI}'"
+    )
+
+
+def _ffi(file: Path) -> tuple[str, str | None]:
+    """What to call the ffi, and its release, if it is that of the installed distribution."""
+    try:
+        installed = importlib.metadata.distribution("apache-tvm-ffi")
+    except importlib.metadata.PackageNotFoundError:
+        return f"the tvm_ffi in {file.parent}", None
+    if Path(str(installed.locate_file("tvm_ffi"))).resolve() != file.parent.resolve():
+        return f"the tvm_ffi in {file.parent}", None  # PYTHONPATH comes before the distribution
+    return f"apache-tvm-ffi {installed.version}", installed.version
 
 
 def versions() -> dict[str, str]:
@@ -102,9 +144,8 @@ def build_name(versions: Mapping[str, str]) -> str:
     git, build = (versions.get(key, "unknown") for key in BUILD[1:])
     known = [f"git {git[:10]}"] if git != "unknown" else []
     known += [f"build {build}"] if build != "unknown" else []
-    return " ".join(
-        ["TVM", versions.get("tvm", "unknown"), *([f"({', '.join(known)})"] if known else [])]
-    )
+    details = f" ({', '.join(known)})" if known else ""
+    return f"TVM {versions.get('tvm', 'unknown')}{details}"
 
 
 def tvm_folder() -> str:
@@ -148,10 +189,6 @@ def _release(version: str) -> tuple[int, ...]:
     if found is None:
         raise TVMUnsupported(f"expected a version like 0.27.0 but tvm.__version__ is {version!r}")
     return int(found[1]), int(found[2])
-
-
-def _base(version: str) -> str:
-    return re.sub(r"\.post\d+.*", "", version)
 
 
 def _dotted(release: tuple[int, ...]) -> str:

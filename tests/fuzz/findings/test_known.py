@@ -68,6 +68,15 @@ def made(
     return known(folder / f"{name}.toml")
 
 
+def test_a_known_whose_reproducer_passes_on_this_build_excuses_nothing(tmp_path: Path) -> None:
+    one = made(tmp_path)
+    expected = Expected([one], [], HERE)
+    expected.fixed = frozenset({one.name})
+    assert not expected.take(finding())
+    assert expected.reports == {}
+    assert expected.of(finding()) == (one,), "reports still name it"
+
+
 def test_a_report_of_a_known_is_counted_and_taken(tmp_path: Path) -> None:
     one = made(tmp_path)
     expected = Expected([one], [], HERE)

@@ -94,10 +94,10 @@ def test_a_finding_of_another_build_is_replayed(store: Store) -> None:
         confirmed=True,
     )
     store.put(finding)
-    store.put(changed(finding, key=("b",), versions={**versions(), "tvm_git": "0f"}))
-    (one,) = old_bugs([], Expected((), (), HERE), store, versions())
-    assert one.item.finding is not None
-    assert one.key == one.item.finding.id != finding.id
+    for key in ("tvm_git", "tvm_build"):
+        store.put(changed(finding, key=(key,), versions={**versions(), key: "0f"}))
+    others = [old.item.finding for old in old_bugs([], Expected((), (), HERE), store, versions())]
+    assert sorted(other.key[0] for other in others if other) == ["tvm_build", "tvm_git"]
 
 
 def test_nothing_is_run_when_the_user_wants_to_stop(
@@ -123,6 +123,10 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
         (None, Status.FAILS, Status.FAILS, False),
         (None, Status.FAILS, Status.GONE, True),
         (None, Status.BROKEN, Status.GONE, False),
+        # On builds of a development version: the claim says nothing of the build before.
+        ("fails on 0.1", Status.AS_EXPECTED, Status.FIXED, True),
+        ("fails on 0.1", Status.AS_EXPECTED, Status.AS_EXPECTED, False),
+        ("fails on 0.1", Status.AS_EXPECTED, None, False),
     ],
 )
 def test_back_is_what_was_fixed_and_fails_since_last_night(

@@ -126,6 +126,55 @@ def test_the_last_word_on_a_known_counts(
         assert entries(store, expected)[known.title].state is State.KNOWN
 
 
+def on_build(build: str, a_run: MakeRun, **fields: object) -> Run:
+    versions = {"tvm": "0.28.dev0", "tvm_git": "1a2b3c4d5e6f", "tvm_build": build}
+    return a_run(command="nightly", versions=versions, **fields)
+
+
+def test_what_is_new_and_gone_since_the_build_before(
+    tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
+) -> None:
+    stays, goes, comes, later = (make(title=title) for title in ("stays", "goes", "comes", "later"))
+    with Store(tmp_path) as store:
+        for finding in (stays, goes, comes, later):
+            store.put(finding)
+        store.runs.begin(on_build("aa", a_run, found=(stays.id, goes.id)))
+        assert gather(store, expected).change_of_build() == "", "there is no other build"
+        replayed = {stays.id: "still fails", goes.id: "gone"}
+        store.runs.begin(on_build("bb", a_run, found=(comes.id,), replayed=replayed))
+        store.runs.begin(on_build("bb", a_run, found=(later.id,), replayed=replayed))
+        report = gather(store, expected)
+        states = {entry.title: entry.state for entry in report.entries}
+        assert states == {
+            "stays": State.SEEN, "goes": State.FIXED, "comes": State.SEEN, "later": State.NEW
+        }  # fmt: skip
+        assert {entry.title for entry in report.new_on_build} == {"comes", "later"}
+        assert [entry.title for entry in report.gone_on_build] == ["goes"]
+        since = "Since TVM 0.28.dev0 (git 1a2b3c4d5e, build aa): 2 new, 1 gone."
+        assert report.change_of_build() == since
+        assert report.summary().endswith(f"TVM 0.28.dev0 (git 1a2b3c4d5e, build bb). {since}")
+        # A third build has it again: it was gone, and is not new.
+        replayed = {stays.id: "still fails", goes.id: "still fails", comes.id: "gone"}
+        store.runs.begin(on_build("cc", a_run, replayed=replayed))
+        report = gather(store, expected)
+        assert report.new_on_build == ()
+        assert [entry.title for entry in report.gone_on_build] == ["comes"]
+        assert {entry.title: entry.state for entry in report.entries}["goes"] is State.SEEN
+
+
+def test_a_report_with_the_key_of_a_known_that_is_fixed_is_news(
+    tmp_path: Path, known: Finding, a_run: MakeRun, expected: Expected
+) -> None:
+    name = "lift-params-undefined-output"
+    with Store(tmp_path) as store:
+        store.put(known)
+        store.runs.begin(on_build("aa", a_run, knowns={name: 1}))
+        store.runs.begin(on_build("bb", a_run, fixed=(name,), found=(known.id,)))
+        (entry,) = gather(store, expected).entries
+        assert entry.state is State.NEW
+        assert [each.id for each in gather(store, expected).new_on_build] == [entry.id]
+
+
 def test_people_may_judge_it_to_be_fixed(tmp_path: Path, make: Make, expected: Expected) -> None:
     finding = make()
     with Store(tmp_path) as store:

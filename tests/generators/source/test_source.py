@@ -19,7 +19,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.compat import ir, release
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.source import SourceError, from_source, relax_nodes, same_graph, to_source
@@ -592,41 +592,3 @@ def upstream_modules() -> Iterator[tuple[str, str]]:
             file = archive.extractfile(member)
             if file is not None and not member.name.endswith("index.json"):
                 yield member.name, file.read().decode()
-
-
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The installed version by the package metadata; tests change it."""
-    found = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1", "hypothesis": "6"}
-    monkeypatch.setattr(release, "_distribution", found.get)
-    return found
-
-
-def test_require_tvm(installed: dict[str, str]) -> None:
-    assert release.require_tvm() == release.versions()
-    assert set(release.versions()) == {
-        *("tvm", "tvm_git", "tvm_ffi", "numpy", "hypothesis", "python")
-    }
-
-
-def test_crashing_ffi_is_refused_with_the_pin(installed: dict[str, str]) -> None:
-    installed["apache-tvm-ffi"] = "0.1.15.post2"
-    with pytest.raises(release.TVMUnsupported, match=r"apache-tvm-ffi==0\.1\.14\.post1"):
-        release.require_tvm()
-    installed["apache-tvm"] = "0.28.0"
-    release.refuse_bad_ffi()
-
-
-def test_old_and_new_tvm(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tvm, "__version__", "0.26.0")
-    with pytest.raises(release.TVMUnsupported, match=r"0\.26\.0 is too old: 0\.27 is"):
-        release.require_tvm()
-    monkeypatch.setattr(tvm, "__version__", "0.99.dev3+g1234567")
-    with pytest.warns(UserWarning, match="newer than 0.27"):
-        release.require_tvm()
-
-
-def test_missing_tvm(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tvm", None)
-    with pytest.raises(release.TVMUnsupported, match=r"pip install 'relaxfuzz\[tvm\]'"):
-        release.require_tvm()
