@@ -73,7 +73,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("place")
-    (folder / "nightly.toml").write_text(f'passes = ["{FAULTY}"]\nworkers = 1\nmodules = 5\n')
+    settings = f'passes = ["{FAULTY}"]\nmodules = 5\nworkers = 1\nshipped-knowns = false\n'
+    (folder / "nightly.toml").write_text(settings)
     return folder
 
 

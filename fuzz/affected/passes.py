@@ -80,8 +80,8 @@ class Affected:
         yield f"{counted(self.files, 'file')} changed since {self.since[:10]}"
         if self.central:
             first, *more = self.central.items()
-            so_do = f", and so do {counted(len(more), 'other file')}" if more else ""
-            yield f"all passes: {first[0]} affects {first[1]} of {self.total}{so_do}"
+            rest = f"; in all, {counted(len(more) + 1, 'file')} like that" if more else ""
+            yield f"all passes: {first[0]} affects {first[1]} of {self.total}{rest}"
         else:
             files = defaultdict(list)
             for path, passes in self.by_file.items():
@@ -94,17 +94,11 @@ class Affected:
             yield f"not in the installed TVM: {', '.join(sorted(self.absent))}"
         if self.others:
             tensorir = [path for path in self.others if path.startswith(TENSORIR)]
-            rest = [path for path in self.others if path not in tensorir]
-            yield "no pass: " + "; ".join(
-                [
-                    *([", ".join(_folders(rest))] if rest else []),
-                    *(
-                        [f"TensorIR, not fuzzed: {', '.join(_folders(tensorir))}"]
-                        if tensorir
-                        else []
-                    ),
-                ]
-            )
+            elsewhere = [path for path in self.others if path not in tensorir]
+            folders = [", ".join(_folders(elsewhere))]
+            if tensorir:
+                folders.append(f"TensorIR, not fuzzed: {', '.join(_folders(tensorir))}")
+            yield f"no pass: {'; '.join(filter(None, folders))}"
         if not chosen:
             yield "nothing to fuzz: the change affects no pass that was asked for"
 

@@ -186,12 +186,15 @@ class _Phases:
     def _replay(self) -> None:
         """Corpus files, known bugs, and findings of another build of TVM."""
         made = self._session
-        everything = old_bugs(self._plan.settings.corpus, made.expected, made.store, made.versions)
+        before = self._night.before
+        everything = old_bugs(
+            self._plan.settings.corpus, made.expected, made.store, made.versions, before
+        )
         todo = [each for each in everything if each.key not in self._night.replayed]
         if todo:
             self._print(f"{counted(len(todo), 'old bug')} to run again")
         for each, outcome in replay_all(todo, made.pool, made.interrupt.stop):
-            back = is_back(outcome, self._night.before.get(each.key), made.expected.version)
+            back = is_back(outcome, before.get(each.key), made.expected.version)
             self._update(
                 replayed={**self._night.replayed, each.key: str(outcome.status)},
                 back=(*self._night.back, each.name) if back else self._night.back,

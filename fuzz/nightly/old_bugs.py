@@ -47,11 +47,19 @@ def known_key(known: Known) -> str:
 
 
 def old_bugs(
-    corpora: Iterable[Path], expected: Expected, store: Store, versions: Mapping[str, str]
+    corpora: Iterable[Path],
+    expected: Expected,
+    store: Store,
+    versions: Mapping[str, str],
+    before: Mapping[str, str] = {},
 ) -> list[OldBug]:
     """All old bugs, each file once.
 
-    Known bugs that are recorded to fail on exactly this TVM are left out, and findings of it.
+    Known bugs that are recorded to fail on exactly this TVM are left out, and findings of it
+    unless the night before, on another build, saw them gone.
+
+    Args:
+        before: statuses of the night before, by key of an old bug.
 
     Raises:
         UserError: a path has no findings.
@@ -70,7 +78,7 @@ def old_bugs(
     others += (
         OldBug(Item(store.folder, finding))
         for finding in store.findings()
-        if not same_build(finding.versions, versions)
+        if not same_build(finding.versions, versions) or before.get(finding.id) in FIXED
     )
     return [*by_path.values(), *others]
 

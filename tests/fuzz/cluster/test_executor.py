@@ -92,13 +92,18 @@ def executor(processes: Processes) -> Iterator[tuple[ClusterExecutor, list[str]]
 def test_what_differs_is_named_once() -> None:
     here = about()
     assert differences(here, here) == []
-    there = {**here, "tvm": "0.26.0", "tvm_git": "abc"}
+    there = {**here, "tvm": "0.26.0", "tvm_git": "abc", "tvm_build": "def"}
     assert differences(here, there) == [f"tvm 0.26.0 instead of {here['tvm']}"]
+    there = {**here, "tvm": "0.26.0", "tvm_build": "def"}
+    assert differences(here, there) == [f"tvm 0.26.0 instead of {here['tvm']}"]
+    assert differences(here, {**here, "tvm_build": "def"}) == [
+        f"the build of TVM def instead of {here['tvm_build']}"
+    ]
     other = {**here, "relaxfuzz_sources": "0"}
     assert differences(here, other) == [
         f"the sources of relaxfuzz 0 instead of {here['relaxfuzz_sources']}"
     ]
-    assert len(differences(here, {})) == len(here) - 2  # TVM and relaxfuzz are one thing each
+    assert len(differences(here, {})) == len(here) - 3  # TVM and relaxfuzz are one thing each
 
 
 @pytest.mark.session

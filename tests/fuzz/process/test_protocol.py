@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from relaxfuzz.compat.availability import Availability
 from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.minimize.child import OtherViolation, Reduce, Shrunk, Tried
 from relaxfuzz.fuzz.minimize.reduction import EditId
+from relaxfuzz.fuzz.probe import trials
+from relaxfuzz.fuzz.probe.trials import Try
 from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, StageDone, Violated
 from relaxfuzz.fuzz.process.jobs import (
     Check,
@@ -101,6 +104,7 @@ EXPLANATION = Explanation(
     ),
     built=False,
 )
+OFF = Availability(ops={"abs": "it is gone"}, build="0f1e2d")
 EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (
         BLOCK,
@@ -126,6 +130,10 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         Examine("{}", True),
         [Evidence(pattern="p", ops=("relax.add",), unknowns=(), retyped=(("relax.add", "dtype"),))],
     ),
+    (
+        Try(trial="step", names=("FuseOps",), availability=OFF, samples=(1, 2)),
+        [trials.Tried("FuseOps", None), trials.Tried("FuseOps", "it is gone")],
+    ),
 ]
 """Jobs, each with results."""
 
@@ -139,6 +147,7 @@ REPLIES: list[Reply] = [
     Failed(1, "Traceback …", POSITION),
     Failed(1, "Traceback …", None),
     Failed(1, "no such file", POSITION, user_error=True),
+    Failed(1, "this TVM has no abs", POSITION, drift=True),
     Ready(VERSION, 4711, "0.27.0"),
     Forked(1, 4711, 2),
     Heartbeat(1, POSITION),
