@@ -37,7 +37,7 @@ def from_nowhere() -> None:
     [
         (lambda: relax.op.nothing, "this TVM has no tvm.relax.op.nothing"),
         (lambda: X.nothing, "this TVM has no tvm.ir.expr.Var.nothing"),
-        (lambda: tvm.relax.Tuple.nothing, "this TVM has no tvm.ir.expr.Tuple.nothing"),
+        (lambda: relax.SeqExpr.nothing, "this TVM has no tvm.relax.expr.SeqExpr.nothing"),
         (from_nowhere, "this TVM has no tvm.relax.op.nothing"),
         (
             lambda: relax.op.mean(X, axes=[0]),

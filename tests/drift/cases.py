@@ -111,7 +111,9 @@ def fields() -> tuple[Case, ...]:
         if isinstance(value, tvm_ffi.core.FFIProperty) and field in asked
     )
     return tuple(
-        Case(f"field {name}", (_removed(name, number),), (name.rpartition(".")[2],), vital=True)
+        Case(
+            f"field {name}", (_removed(name, number),), (f".{name.rpartition('.')[2]}",), vital=True
+        )
         for number, name in enumerate(_sample("fields", owned, 4))
     )
 
