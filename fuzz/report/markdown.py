@@ -69,8 +69,8 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
             )
             yield f"### {title}\n\n{_table(('id', 'pass', 'oracle', 'what went wrong'), rows)}"
     if report.last is not None and report.last.lacking:
-        lines = [f"- {code(each)}" for each in report.last.lacking]
-        yield _folded(f"{len(lines)} {LEFT_OUT}", "\n".join(lines))
+        lacking = [(each,) for each in report.last.lacking]
+        yield _folded(f"{len(lacking)} {LEFT_OUT}", _table(("what, and why",), lacking))
     others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]

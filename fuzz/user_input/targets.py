@@ -112,13 +112,12 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     for like in likes.values():
         if like is not None and like not in catalogue:
             raise UserError(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
+    for spelling in likes:  # before it is parsed: what this TVM lacks is no spelling either
+        refuse("pass", spelling.partition("(")[0].rpartition(".")[2])
     try:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
         raise UserError(str(error)) from None
-    for call in calls.values():
-        if call.factory is None:
-            refuse("pass", call.name)
     doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
     if doubtful:
         probe(doubtful)

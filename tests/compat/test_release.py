@@ -25,7 +25,9 @@ except TVMUnsupported as error:
 def test_versions() -> None:
     versions = release.require_tvm()
     assert versions == release.versions()
-    assert set(versions) == {*("tvm", "tvm_git", "tvm_ffi", "numpy", "hypothesis", "python")}
+    assert set(versions) == {
+        *("tvm", "tvm_git", "tvm_build", "tvm_ffi", "numpy", "hypothesis", "python")
+    }
 
 
 def test_old_and_new_tvm(monkeypatch: pytest.MonkeyPatch) -> None:

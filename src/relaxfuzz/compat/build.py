@@ -65,6 +65,7 @@ def content() -> str:
     return whole.hexdigest()[:16]
 
 
+@functools.cache
 def stamp() -> str:
     """A digest of the sizes and times of all files: of TVM, its ffi and relaxfuzz.
 

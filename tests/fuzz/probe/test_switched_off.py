@@ -61,7 +61,7 @@ def off() -> Iterator[None]:
             idioms={"chain": GONE},
             steps={"FuseOps": GONE},
             stages={"fused": GONE},
-            passes={"FuseOps": GONE},
+            passes={"FuseOps": GONE, "Gone": GONE},
             pipelines={"zero": GONE},
             oracles={"crash": GONE, "evaluated": GONE},
         )
@@ -120,6 +120,8 @@ def test_campaigns_do_not_choose_it() -> None:
     [
         (lambda: targets(("FuseOps",), Relaxations()), "pass 'FuseOps'"),
         (lambda: targets(("FuseOps(fuse_opt_level=1)",), Relaxations()), "pass 'FuseOps'"),
+        (lambda: targets(("tvm.relax.transform.FuseOps",), Relaxations()), "pass 'FuseOps'"),
+        (lambda: targets(("Gone(1)",), Relaxations()), "pass 'Gone'"),
         (lambda: oracles_of(("crash",)), "oracle 'crash'"),
         (lambda: stage_of("fused"), "stage 'fused'"),
     ],

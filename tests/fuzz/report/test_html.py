@@ -22,6 +22,7 @@ from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.output.readable import visible
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
 from relaxfuzz.fuzz.report.html import html, views_by_state
+from relaxfuzz.fuzz.report.markdown import markdown
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
 
@@ -148,6 +149,15 @@ def test_faults_of_relaxfuzz_are_not_hidden(report: Report, a_run: Callable[...,
     assert "KeyError: 'x'" in page.all("body")[0].text
 
 
+def test_what_is_left_out_on_this_tvm_is_listed(report: Report, a_run: Callable[..., Run]) -> None:
+    run = a_run(lacking=("op abs: this TVM has no tvm.relax.op.abs",))
+    made = dataclasses.replace(report, entries=(), runs={1: run})
+    for text in (Page(html(made)).all("body")[0].text, markdown(made).replace("&#46;", ".")):
+        assert "1 left out, which this TVM does not support" in text
+        assert "this TVM has no tvm.relax.op.abs" in text.replace("&#58;", ":")
+    assert "left out" not in html(dataclasses.replace(made, runs={1: a_run()}))
+
+
 def test_what_cannot_be_copied_whole_has_no_button(report: Report, tmp_path: Path) -> None:
     entry = report.entries[0]
     evidence = entry.evidence[0]
@@ -233,6 +243,7 @@ def hostile_report(text: Callable[[str], str], make: Callable[..., Finding], fil
         versions={"tvm": text("tvm"), "python": text("python")},
         passes=(),
         faults=(text("fault"),),
+        lacking=(text("lacking"),),
         modules=1,
         checks=1,
         seconds=1.0,

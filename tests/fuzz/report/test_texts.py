@@ -76,6 +76,7 @@ def report_of(*entries: Entry, text: str = "x", runs: dict[int, Run] | None = No
         passes=(text,),
         stats={text: PassStats(checks=1)},
         faults=(text,),
+        lacking=(text,),
     )
     return Report(
         folder=Path(text.replace("\x00", "")),
