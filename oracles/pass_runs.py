@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import tvm
 import tvm_ffi
 
+from ..compat.drift import drift_of
 from ..compat.serialization import load_json, save_json
 from . import keys, rejection
 from .contract import PassContract
@@ -47,10 +48,15 @@ class Outcome:
 
 
 def attempt(run: Run, mod: tvm.IRModule) -> Outcome:
-    """Run and keep the exception, if any, as a value."""
+    """Run and keep the exception, if any, as a value.
+
+    What we ask of TVM and do not get, such as `Sequential`, is no outcome of a pass.
+    """
     try:
         return Outcome(mod=run(mod))
     except Exception as error:
+        if drift_of(error) is not None:
+            raise
         return Outcome(error=error)
 
 

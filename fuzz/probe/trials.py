@@ -61,6 +61,9 @@ TYPES = (
 CHECKS = 2
 """Checks in which a contract is asked."""
 
+VARIANTS = 16
+"""Draws of arguments on the module of such a check; on others, one."""
+
 BYTES = 64
 """For the decisions of one idiom or variant."""
 
@@ -261,13 +264,14 @@ def _pass(name: str, job: Try, step: Step) -> None:
     for stage, mod in _at_stages(job.samples):
         if stage not in usable or contract.requires(mod) is not None:
             continue
-        call = contract.choose(Choices(random.randbytes(BYTES)), mod)
-        if call is None:
-            continue
-        call.build()
-        if checked < CHECKS:
+        draws = VARIANTS if checked < CHECKS else 1
+        chosen = (contract.choose(Choices(random.randbytes(BYTES)), mod) for _ in range(draws))
+        calls = list(dict.fromkeys(call for call in chosen if call is not None))
+        for call in calls:
+            call.build()
+        if calls and checked < CHECKS:
             step(RUN)
-            check(Case(mod, (call,)), contract=contract)
+            check(Case(mod, (calls[0],)), contract=contract)
             step("pass")
             checked += 1
 

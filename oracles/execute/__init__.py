@@ -16,6 +16,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.relax import vm_build
 
+from ...compat.drift import Drift, drift_of
 from .. import keys
 from ..errors import Unsupported
 from ..violation import Violation
@@ -104,6 +105,9 @@ def execute(
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
         Death where the process dies; None where nothing is known, since the time was too short
         or a second attempt ended otherwise.
+
+    Raises:
+        Drift: this TVM lacks what relaxfuzz needs to build and run a module.
     """
     linker()  # once, before the forks
     kernels.folder()
@@ -117,14 +121,14 @@ def execute(
             run = _machine(lowered, mode)
             yield step, None
         except Exception as error:
-            yield step, _failure(step, error)
+            yield _raised(step, error)
             return
         for plan in plans:
             allow()
             try:
                 yield "run", _transferable(plan(run))
             except Exception as error:
-                yield "run", _failure("run", error)
+                yield _raised("run", error)
 
     steps, end = in_fork(work)
     if end is not None:
@@ -133,10 +137,21 @@ def execute(
         again, same = in_fork(work)
         return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None
     step, last = steps[-1]
+    if step == _LACKS:
+        raise Drift(last)
     if step != "run" and last is not None:
         failure: Failure = last
         return failure
     return [value for _, value in steps[2:]]
+
+
+_LACKS = "lacks"
+"""Instead of a step: what this TVM lacks."""
+
+
+def _raised(step: str, error: Exception) -> tuple[str, Any]:
+    lacking = drift_of(error)
+    return (step, _failure(step, error)) if lacking is None else (_LACKS, lacking)
 
 
 def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:

@@ -78,7 +78,8 @@ def wrong(case: Case, ending: Ending) -> list[str]:
     """What is not as it should be."""
     found = [f"the output has {text!r}" for text in TROUBLE if text in ending.output]
     if ending.code == 2 and case.vital:
-        if len(ending.stderr.strip().splitlines()) != 1 or not ending.stderr.startswith("error: "):
+        *progress, last = ending.stderr.strip().splitlines()
+        if not last.startswith("error: ") or any(each.startswith("error") for each in progress):
             found.append("exit code 2, but not with one sentence")
         return [*found, *_unnamed(case, ending, ending.stderr)]
     if ending.code not in (0, 1):

@@ -18,6 +18,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat.drift import Drift
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import MODES, Death, Failure, execute, fork, kernels, linker, lower
@@ -95,6 +96,12 @@ def test_modules_of_every_stage_run_in_both_modes(stage: Stage, mode: str) -> No
 @pytest.mark.parametrize("stage", [Stage.RAW, Stage.PLANNED, Stage.LOWERED])
 def test_every_pipeline_takes_modules_of_later_stages(stage: Stage, pipeline: str) -> None:
     assert_expected(execute(advance(Several, stage), [main(X)], pipeline))
+
+
+def test_what_tvm_lacks_is_no_failure_of_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(relax, "ExecBuilder")
+    with pytest.raises(Drift, match=r"this TVM has no tvm\.relax\.ExecBuilder"):
+        execute(Several, [main(X)])
 
 
 def test_a_lowered_module_is_left_as_it_is() -> None:

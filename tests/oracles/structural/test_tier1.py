@@ -14,6 +14,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
+from relaxfuzz.compat.drift import Drift
 from relaxfuzz.oracles import composition
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
 from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
@@ -256,3 +257,9 @@ def test_the_step_of_a_pipeline_that_fails_is_blamed(monkeypatch: pytest.MonkeyP
 def test_an_unknown_pipeline_is_refused() -> None:
     with pytest.raises(UnknownPipeline, match="Did you mean 'default'"):
         check(Case(module(), pipeline="defualt"))
+
+
+def test_what_tvm_lacks_is_no_outcome_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(tvm.transform, "Sequential")
+    with pytest.raises(Drift, match=r"this TVM has no tvm\.ir\.transform\.Sequential"):
+        check(Case(module(), (PassCall("Normalize()"),)), oracles=("sequential",))
