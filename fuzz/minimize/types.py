@@ -192,7 +192,7 @@ class _Cast(Rewriter):
         if not isinstance(ir.constant_data(const), tvm_ffi.dtype):
             return const
         new = self._of(ir.constant_data(const))
-        return const if new is ir.constant_data(const) else ir.GenericConst(new, const.ty)
+        return const if new is ir.constant_data(const) else ir.dtype_constant(new)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         for old, new in zip(call.args, args, strict=True):

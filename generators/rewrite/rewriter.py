@@ -390,7 +390,7 @@ class Rewriter:
         match expr:
             case GlobalVar():
                 return self.gvars.get(str(expr.name_hint), expr)
-            case ir.GenericConst():
+            case _ if isinstance(expr, ir.CONSTANTS):
                 is_tensor = isinstance(expr.ty, relax.TensorType)
                 return self._once(expr, self.constant if is_tensor else self.dtype)
             case relax.ShapeExpr():

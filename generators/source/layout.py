@@ -147,7 +147,8 @@ def op(name, args, kind=None, /, **attrs):
 def tuple_of(ty, fields):
     if not hasattr(tvm.ir, "Tuple"):
         return relax.Tuple(fields)
-    return make_node("ir.Tuple", ty=ty, fields=fields, span=None)""",
+    key = relax.Tuple.__tvm_ffi_type_info__.type_key
+    return make_node(key, ty=ty, fields=fields, span=None)""",
     "variables": """\
 def variables(dtype, *names):
     return [tirx.Var(name, dtype) for name in names]""",

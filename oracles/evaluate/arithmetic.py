@@ -143,6 +143,9 @@ def intrinsic(frame: Frame, expr: Call, name: str) -> Any:
         condition, yes, no = expr.args
         return frame.value(yes if frame.value(condition) else no)
     function = _INTRINSICS.get(short)
+    if short in ir.BITWISE:
+        operands = ir.Operands(expr.args[0], expr.args[-1], expr.ty)
+        return ARITHMETIC[ir.BITWISE[short]](frame, operands)
     if function is None:
         raise Unsupported(f"intrinsic {name}")
     try:
@@ -167,10 +170,4 @@ _INTRINSICS: Mapping[str, Callable[..., Any]] = {
     "round": round,
     "nearbyint": round,
     "popcount": lambda x: x.bit_count(),
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "bitwise_not": operator.invert,
-    "shift_left": operator.lshift,
-    "shift_right": operator.rshift,
 }

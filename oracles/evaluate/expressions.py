@@ -113,6 +113,6 @@ VISIT: Mapping[type, Visit] = {
     relax.Tuple: lambda frame, expr: tuple(frame.value(field) for field in expr.fields),
     relax.TupleGetItem: lambda frame, expr: frame.value(expr.tuple_value)[expr.index],
     relax.ShapeExpr: lambda frame, expr: tuple(int(frame.value(dim)) for dim in expr.values),
-    ir.GenericConst: lambda frame, expr: frame.evaluator.constant(expr),
+    **dict.fromkeys(ir.CONSTANTS, lambda frame, expr: frame.evaluator.constant(expr)),
     **dict.fromkeys(ir.STRINGS, lambda frame, expr: str(expr.value)),
 }

@@ -32,6 +32,7 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
+from ..errors import Unsupported
 from .forms import FIELDS, LEAVES, Form, Forms, integer, variables_of
 from .statements import REDUCE, TRANSPARENT
 from .values import dtype_of, is_float
@@ -247,6 +248,8 @@ class Plan:
             self.expression(expr.body)
         else:
             for name in FIELDS.get(kind, ("a", "b")):
+                if not hasattr(expr, name):
+                    raise Unsupported(f"TensorIR expression {kind.__name__}")
                 self.expression(getattr(expr, name))
 
     # Decisions

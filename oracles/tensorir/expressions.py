@@ -346,7 +346,7 @@ class Expressions:
         if short == "if_then_else":
             return self.choice(*args)
         if short in ir.BITWISE:
-            operands = ir.Operands(args[0], args[1] if len(args) > 1 else None, expr.ty)
+            operands = ir.Operands(args[0], args[-1], expr.ty)
             return VISIT[ir.BITWISE[short]](self, operands)
         if short == "likely":
             return self.value(args[0])

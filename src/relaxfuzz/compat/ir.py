@@ -119,6 +119,17 @@ class Operands(NamedTuple):
     ty: Any
 
 
+CONSTANTS = (GenericConst, node("DataTypeImm", "GenericConst"))
+"""The classes of constant tensors and of constant dtypes, which are one in some versions."""
+
+_DTYPE = CONSTANTS[-1]
+
+
+def dtype_constant(dtype: tvm_ffi.dtype) -> Any:
+    """The expression whose value is a dtype: an argument of `vm.alloc_tensor` and its like."""
+    return _DTYPE(dtype, tvm.relax.AnyType()) if _DTYPE is GenericConst else _DTYPE(dtype)
+
+
 STRINGS = tuple(
     {cls for home in _homes() if isinstance(cls := getattr(home, "StringImm", None), type)}
 )

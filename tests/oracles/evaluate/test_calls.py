@@ -291,6 +291,6 @@ def test_constants(dtype: str) -> None:
 
 def test_a_constant_that_is_no_tensor() -> None:
     call = relax.op.builtin.alloc_tensor(relax.ShapeExpr([2]), "float16", 0)
-    assert isinstance(call.args[1], ir.GenericConst)
+    assert isinstance(call.args[1], ir.CONSTANTS)
     result = Evaluator(returning(relax.BlockBuilder().normalize(call))).run("main", [])
     assert (result.shape, result.dtype) == ((2,), np.float16)
