@@ -145,7 +145,7 @@ def op(name, args, kind=None, /, **attrs):
     return relax.Call(Op.get("relax." + name), args, attrs)""",
     "tuple_of": """\
 def tuple_of(ty, fields):
-    if not hasattr(tvm.ir, "Tuple"):
+    if not hasattr(relax.Tuple, "ty"):
         return relax.Tuple(fields)
     key = relax.Tuple.__tvm_ffi_type_info__.type_key
     return make_node(key, ty=ty, fields=fields, span=None)""",
@@ -160,7 +160,7 @@ def buffer(shape, dtype, name, **options):
 def prim_call(name, args, dtype):
     if hasattr(tvm.ir, "PrimExpr"):
         return tirx.Call(dtype, Op.get(name.replace("prim.", "tirx.")), args)
-    if not hasattr(tvm.ir, "Tuple"):
+    if not hasattr(relax.Tuple, "ty"):
         name = name.replace("prim.", "tirx.")
     return tvm.ir.Call(name, args, ret_ty=dtype)""",
     "literal": """\

