@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import corpus
+from ...compat import availability
 from ...compat.release import versions
 from ...oracles import keys
 from ...oracles.catalogue import catalogue
@@ -164,15 +165,19 @@ def replay(item: Item, executor: Executor | None) -> Outcome:
 
 
 def unknown(finding: Finding) -> str | None:
-    """What a finding needs that this relaxfuzz does not have."""
+    """What a finding needs that this relaxfuzz does not have, or not on the installed TVM."""
     asked: list[tuple[str, str | None, Collection[str]]] = [
         ("oracle", finding.oracle, {*ORACLES, *DEATHS}),
         ("pipeline", finding.pipeline, PIPELINES),
         *(("pass", call.like, catalogue) for call in finding.calls),
     ]
     for what, name, there in asked:
-        if name is not None and name not in there:
+        if name is None:
+            continue
+        if name not in there:
             return sentence(f"this relaxfuzz has no {what} {name!r}", 200)
+        if reason := availability.current().of(what).get(name):
+            return sentence(f"{what} {name} is not available on this TVM: {reason}", 200)
     preloaded = finding.oracle == Death.SANITIZER and finding.title.startswith(sanitizers.ADDRESS)
     if preloaded and not sanitizers.is_loaded():
         return f"it needs {sanitizers.ADDRESS}: set LD_PRELOAD as its reproducer says"

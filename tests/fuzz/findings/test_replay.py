@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import tvm
 
+from relaxfuzz.compat import availability
+from relaxfuzz.compat.availability import Availability
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.cli.replay import replay as command
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.replay import Status, failure, items, replay
+from relaxfuzz.fuzz.findings.replay import Item, Status, failure, items, replay
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.executor import check
 from relaxfuzz.fuzz.process.jobs import Check
@@ -50,6 +52,17 @@ def test_a_folder_and_one_finding_of_it(pool: LocalPool, finding: Finding, tmp_p
     assert sorted(statuses(tmp_path, pool)) == [Status.GONE, Status.FAILS]
     assert statuses(tmp_path / finding.id, pool) == [Status.FAILS]
     assert statuses(tmp_path / fixed.id, pool) == [Status.GONE]
+
+
+def test_what_is_off_on_this_tvm_is_named(pool: LocalPool, finding: Finding) -> None:
+    before = availability.current()
+    availability.use(Availability(oracles={finding.oracle: "it fails"}))
+    try:
+        outcome = replay(Item(Path(), finding), pool)
+    finally:
+        availability.use(before)
+    assert outcome.status is Status.BROKEN
+    assert f"oracle {finding.oracle} is not available on this TVM: it fails" in outcome.message
 
 
 def test_a_reproducer(pool: LocalPool, finding: Finding, tmp_path: Path) -> None:
