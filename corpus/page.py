@@ -111,15 +111,11 @@ def _bug(bug: Known) -> Iterator[str]:
     yield from _list("Also", bug.symptoms)
     yield from _list("Promise", bug.promise)
     yield f"- Reported by {_reports(bug.keys)}"
-    yield f"- Fails on {', '.join(bug.tvm.fails_on)}{_fixed(bug.tvm.fixed_in)}"
+    yield f"- F{str(bug.tvm)[1:]}"
     if bug.upstream:
         yield f"- Upstream: {', '.join(f'<{link}>' for link in bug.upstream)}"
     files = [bug.path] if bug.reproducer is None else [bug.reproducer, bug.path]
     yield f"- {', '.join(map(_link, files))}"
-
-
-def _fixed(version: str | None) -> str:
-    return "" if version is None else f"; fixed in {version}"
 
 
 def _list(title: str, texts: Sequence[str]) -> Iterator[str]:

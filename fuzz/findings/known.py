@@ -17,7 +17,6 @@ from pathlib import Path
 import tomlkit
 
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
-from ...corpus.versions import order
 from ...oracles import KEY_FORMAT
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.passcall import PassCall, public_passes
@@ -226,15 +225,15 @@ def _replay(item: Item, stop: threading.Event) -> Outcome | None:
 def prune(known: Known, version: str) -> str:
     """Take down that a known does not fail on this TVM any more; what was done, for people.
 
-    The claim gets `; fixed in`. Where no other version is left on which it fails, the file goes,
-    and the reproducer beside it.
+    The claim gets `; fixed in`, or `; new in` on an older TVM. Where no other version is left on
+    which it fails, the file goes, and the reproducer beside it.
     """
-    left = [each for each in known.tvm.fails_on if order(each) != order(version)]
-    if left:
+    left = known.tvm.passing(version)
+    if left is not None:
         document = tomlkit.parse(known.path.read_text(encoding="utf-8"))
-        document["tvm"] = f"fails on {', '.join(left)}; fixed in {version}"
+        document["tvm"] = str(left)
         write_whole(known.path, tomlkit.dumps(document))
-        return f"{known.path}: fixed in {version}"
+        return f"{known.path}: {left}"
     known.path.unlink()
     if known.reproducer is not None and known.reproducer.parent == known.path.parent:
         known.reproducer.unlink()

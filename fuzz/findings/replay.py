@@ -238,7 +238,7 @@ def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
         return Outcome(item, Status.FIXED if expected else Status.PASSES, "")
     if expected and seen.startswith(entry.fails_with):
         return Outcome(item, Status.AS_EXPECTED, seen)
-    before = f"before: {entry.fails_with}" if expected else f"fixed in {entry.tvm.fixed_in}"
+    before = f"before: {entry.fails_with}" if expected else str(entry.tvm)
     return Outcome(item, Status.CHANGED, f"{seen} ({before})")
 
 

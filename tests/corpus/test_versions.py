@@ -43,7 +43,29 @@ def test_no_version(version: str) -> None:
         ("fails on 0.17.dev0; fixed in 0.25.0", "0.25.0", False),
         ("fails on 0.17.dev0; fixed in 0.25.0", "0.27.0.post1", False),
         ("fails on 0.17.dev0, 0.27.0; fixed in 0.25.0", "0.27.0", True),
+        ("fails on 0.26.0; new in 0.26.0", "0.25.0", False),
+        ("fails on 0.26.0; new in 0.26.0", "0.27.0", True),
+        ("fails on 0.26.0; new in 0.26.0; fixed in 0.27.0", "0.28.0", False),
     ],
 )
 def test_what_is_expected(text: str, version: str, fails: bool) -> None:
     assert claim(text).expects_failure(version) is fails
+    assert str(claim(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "left"),
+    [
+        ("fails on 0.26.0, 0.27.0", "0.28.0", "fails on 0.26.0, 0.27.0; fixed in 0.28.0"),
+        ("fails on 0.26.0, 0.28.0", "0.28.0", "fails on 0.26.0; fixed in 0.28.0"),
+        ("fails on 0.27.0, 0.28.0", "0.26.0", "fails on 0.27.0, 0.28.0; new in 0.27.0"),
+        (
+            "fails on 0.27.0; fixed in 0.28.0",
+            "0.26.0",
+            "fails on 0.27.0; new in 0.27.0; fixed in 0.28.0",
+        ),
+        ("fails on 0.26.0", "0.26.0", None),
+    ],
+)
+def test_a_version_on_which_it_passes(text: str, version: str, left: str | None) -> None:
+    assert claim(text).passing(version) == (left and claim(left))
