@@ -97,8 +97,9 @@ if __name__ == "__main__":
                 if taken is not None:
                     yield from loads(yes if taken else no)
                 return
-            if type(expr).__name__ == "TensorLoad":
-                yield from touched("load of", expr.source, expr.indices)
+            if type(expr).__name__ in ("TensorLoad", "BufferLoad"):
+                source = expr.source if hasattr(expr, "source") else expr.buffer
+                yield from touched("load of", source, expr.indices)
             for field in ("a", "b", "value"):
                 if isinstance(getattr(expr, field, None), tvm.ir.Expr):
                     yield from loads(getattr(expr, field))
