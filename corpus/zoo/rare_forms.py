@@ -286,7 +286,7 @@ def splits_combined_rows() -> tvm.transform.Pass:
 
         return on_calls(mod, change, "relax.matmul")
 
-    return made("SplitProducts", transform)
+    return made("SplitProducts", lambda mod: mod if writes_in_place(mod) else transform(mod))
 
 
 def permutes_after_concat() -> tvm.transform.Pass:
@@ -318,7 +318,7 @@ def permutes_after_concat() -> tvm.transform.Pass:
 
         return on_calls(mod, change, "relax.concat")
 
-    return made("PermuteAfterConcat", transform)
+    return made("PermuteAfterConcat", lambda mod: mod if writes_in_place(mod) else transform(mod))
 
 
 def removes_arguments_of_impure_calls() -> tvm.transform.Pass:

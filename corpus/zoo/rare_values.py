@@ -142,9 +142,12 @@ def combines_mixed_matmuls() -> tvm.transform.Pass:
                 done.append(binding)
         return done
 
-    return made(
-        "CombineMatmuls", lambda mod: on_functions(mod, lambda func: on_blocks(func, rewrite))
-    )
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        if writes_in_place(mod):
+            return mod
+        return on_functions(mod, lambda func: on_blocks(func, rewrite))
+
+    return made("CombineMatmuls", transform)
 
 
 def _parallel(first: relax.Binding, other: relax.Binding) -> bool:
@@ -365,7 +368,7 @@ SPECIMENS: tuple[Specimen, ...] = (
         make=merges_disjoint_clips,
         family=Family.VALUES,
         what="Merges clips to intervals that have nothing in common.",
-        models='apache/tvm#15068: [Relay] Improve the "clip" op optimization in simplify expr pass',
+        models="apache/tvm#5761: [ARITH][BACKPORT-0.6] fix a min/max simplify bug",
         needs=("two clips", "disjoint intervals"),
     ),
     Specimen(

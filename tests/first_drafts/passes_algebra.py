@@ -143,6 +143,19 @@ def double_by_adding(mod, ctx):
     return run(_Double, mod)
 
 
+def updates_in_place(mod):
+    found = []
+
+    def visit(node):
+        if isinstance(node, relax.Call) and isinstance(node.op, tvm.ir.Op):
+            found.append("inplace" in node.op.name)
+
+    for func in mod.functions.values():
+        if isinstance(func, relax.Function):
+            relax.analysis.post_order_visit(func, visit)
+    return any(found)
+
+
 @mutator
 class _Negations(Rewriter):
     def rewrite(self, call):
@@ -155,4 +168,5 @@ class _Negations(Rewriter):
 
 @tvm.transform.module_pass(opt_level=0, name="CancelNegations")
 def cancel_negations(mod, ctx):
-    return run(_Negations, mod)
+    # the result shares memory with x, which nobody may write to
+    return mod if updates_in_place(mod) else run(_Negations, mod)

@@ -27,9 +27,24 @@ class ShapeMutator(relax.PyExprMutator):
         return call
 
 
+def updates_in_place(mod):
+    found = []
+
+    def visit(node):
+        if isinstance(node, relax.Call) and isinstance(node.op, tvm.ir.Op):
+            found.append("inplace" in node.op.name)
+
+    for func in mod.functions.values():
+        if isinstance(func, relax.Function):
+            relax.analysis.post_order_visit(func, visit)
+    return any(found)
+
+
 def shape_pass(name):
     def decorate(simplify):
         def transform(mod, ctx):
+            if updates_in_place(mod):  # operands are read later than before
+                return mod
             m = ShapeMutator(mod, name, simplify)
             for gvar, func in mod.functions_items():
                 if isinstance(func, relax.Function):
