@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from . import correct, crash, crossing, historic, mutation, state, structure, values
+from . import (
+    correct,
+    crash,
+    crossing,
+    historic,
+    mutation,
+    rare_forms,
+    rare_values,
+    state,
+    structure,
+    values,
+)
 from .specimen import Family, Specimen
 
 __all__ = ["ZOO", "Family", "Specimen"]
@@ -23,9 +34,12 @@ def _by_name(specimens: Iterable[Specimen]) -> Mapping[str, Specimen]:
     return named
 
 
+_FILES = (
+    *(historic, crash, structure, mutation, state),
+    *(values, crossing, rare_values, rare_forms, correct),
+)
+
 ZOO: Mapping[str, Specimen] = _by_name(
-    specimen
-    for module in (historic, crash, structure, mutation, state, values, crossing, correct)
-    for specimen in module.SPECIMENS
+    specimen for module in _FILES for specimen in module.SPECIMENS
 )
 """All of them by name, the historic faults first and the correct passes last."""

@@ -373,7 +373,7 @@ def sorts_past_updates() -> tvm.transform.Pass:
     return made("SortByOutputs", lambda mod: on_functions(mod, lambda f: on_blocks(f, rewrite)))
 
 
-def _reusing(name: str, holds: Callable[[relax.VarBinding], bool]) -> tvm.transform.Pass:
+def reusing(name: str, holds: Callable[[relax.VarBinding], bool]) -> tvm.transform.Pass:
     """An allocation takes over the memory of a tensor of the same type that is dead.
 
     Args:
@@ -438,7 +438,7 @@ def _last_use(
 
 def reuses_tensors_in_tuples() -> tvm.transform.Pass:
     """Reuses the memory of dead tensors; PrimFuncs, which return (), keep none."""
-    return _reusing("ReuseDeadTensors", lambda b: not isinstance(b.var.ty, relax.TupleType))
+    return reusing("ReuseDeadTensors", lambda b: not isinstance(b.var.ty, relax.TupleType))
 
 
 _VIEWS = {
@@ -460,7 +460,7 @@ def reuses_viewed_tensors() -> tvm.transform.Pass:
     def holds(binding: relax.VarBinding) -> bool:
         return op_name(binding.value) is None or op_name(binding.value) in _VIEWS
 
-    return _reusing("ReuseDeadMemory", holds)
+    return reusing("ReuseDeadMemory", holds)
 
 
 def drops_shape_functions() -> tvm.transform.Pass:

@@ -1,0 +1,102 @@
+"""Passes as a user of TVM writes them in the first hour, each with one honest mistake.
+
+They are plain user code, written without regard to what relaxfuzz generates or checks, and none of
+them was ever changed to be found or missed. `python -m tests.first_drafts` runs `relaxfuzz run` on
+them. A few are correct.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+Kind = Literal["values", "ill-formed", "mutation", "crash", "interface", "correct"]
+
+
+class Specimen(NamedTuple):
+    """One pass of a user."""
+
+    name: str
+    factory: str
+    """File in this folder, and the pass, its class or its factory there: "passes.py:make"."""
+    kind: Kind
+    wrong: str
+    """One sentence: what is wrong and when; of a correct pass, what it does."""
+
+    @property
+    def target(self) -> str:
+        """The pass as an argument of `relaxfuzz run`."""
+        return f"{Path(__file__).parent / self.factory}"
+
+
+def _of(file: str, *passes: tuple[str, Kind, str]) -> tuple[Specimen, ...]:
+    return tuple(
+        Specimen(name, f"passes_{file}.py:{name}", kind, wrong) for name, kind, wrong in passes
+    )
+
+
+SPECIMENS: tuple[Specimen, ...] = (
+    *_of(
+        "algebra",
+        ("divide_by_reciprocal", "values", "The reciprocal of an integer is 0."),
+        ("strength_reduce_power", "values", "An exponent such as 2.5 is rounded down to 2."),
+        ("invert_comparisons", "values", "not (a < b) is not a >= b where one is NaN."),
+        ("push_casts_up", "values", "Casts to integers cut each addend instead of the sum."),
+        ("double_by_adding", "correct", "x * 2 becomes x + x."),
+        ("cancel_negations", "correct", "-(-x) becomes x."),
+    ),
+    *_of(
+        "nn",
+        ("SoftmaxToExp", "values", "The axis of softmax is taken for the last one."),
+        ("LowerLeakyRelu", "values", "max(x, alpha x) is wrong for an alpha above 1."),
+        ("ArgmaxWithoutSoftmax", "values", "Softmax may be over another axis than argmax."),
+        ("AvgPoolInNHWC", "values", "count_include_pad is lost."),
+        ("DropTrivialScans", "values", "An exclusive cumsum over one element is 0."),
+    ),
+    *_of(
+        "fusion",
+        ("FuseMatmulBias", "values", "b - a @ w becomes a @ w - b."),
+        ("concat_of_split", "values", "The pieces may be concatenated in another order."),
+        ("FuseAddRelu", "ill-formed", "The sum is removed though another binding uses it."),
+    ),
+    *_of(
+        "cse",
+        ("combine_equal_calls", "values", "Calls that differ only in attributes are merged."),
+        ("share_constants", "crash", "Zeros of int32 and of float32 have the same bytes."),
+        ("drop_repeated_relu", "crash", "KeyError for a variable that a match_cast binds."),
+        ("silu_by_sigmoid", "crash", "A callee that is no operator may have no name."),
+    ),
+    *_of(
+        "shapes",
+        ("cancel_transposes", "ill-formed", "Equal axes are inverse only if they swap pairs."),
+        ("cancel_expand_dims", "ill-formed", "squeeze without axis drops older unit dims, too."),
+        ("split_big_matmul", "ill-formed", "out_dtype is lost, and with it the type."),
+        ("merge_reshapes", "crash", "Symbolic and unknown shapes are no integers."),
+        ("compose_transposes", "correct", "Two transposes become one."),
+        ("drop_inner_reshape", "correct", "Of two static reshapes only the outer one stays."),
+    ),
+    *_of(
+        "functions",
+        (
+            "InlinePrivate",
+            "ill-formed",
+            "A callee that is inlined twice binds variables twice.",
+        ),
+        ("hoist_common", "ill-formed", "Operands that are bound within the branch are undefined."),
+        ("remove_unused_params", "interface", "Public functions lose parameters, too."),
+        ("canonical_names", "interface", "Parameters are renamed with the variables."),
+        ("drop_unreachable", "interface", "Public functions that main does not call are gone."),
+        ("remove_dead_bindings", "interface", "Attributes such as num_input are lost."),
+    ),
+    *_of(
+        "state",
+        ("lower_square", "mutation", "The module that it is given is updated in place."),
+        (
+            "outline_activations",
+            "mutation",
+            "A counter numbers functions for as long as the process lives.",
+        ),
+        ("LowerSigmoid", "mutation", "A cache by name gives a module another one's function."),
+        ("fold_scale_into_weight", "mutation", "The constant of the input is overwritten."),
+    ),
+)
