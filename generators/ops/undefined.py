@@ -163,6 +163,12 @@ def average(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return any(x.size == 0 for x in arrays(args)) or sum_overflow(args, attrs, result)
 
 
+def accumulation(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """In a dtype that does not hold the operands: when they are converted is not documented."""
+    lossy = not all(np.can_cast(x.dtype, result.dtype) for x in arrays(args))
+    return lossy or result.dtype == np.bool_ or sum_overflow(args, attrs, result)
+
+
 def _limit(tensor: Any) -> float:
     """About the largest x for which exp(x) is finite and exp(-x) has full precision."""
     return 0.9 * float(np.log(float(ml_dtypes.finfo(tensor.dtype).max)))
