@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
-from . import batching, undefined
+from . import batching, undefined, variation
 from .operands import build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
@@ -492,6 +492,7 @@ OPS = (
     ),
     Op(
         name="nn.attention",
+        deadly=(variation.unknown,),
         build=lambda c, s: _build_attention(c, s, bias=False),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
@@ -500,6 +501,7 @@ OPS = (
     ),
     Op(
         name="nn.attention_bias",
+        deadly=(variation.unknown,),
         build=lambda c, s: _build_attention(c, s, bias=True),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
@@ -531,6 +533,7 @@ OPS = (
     ),
     Op(
         name="nn.pixel_shuffle",
+        deadly=(variation.sizes,),
         build=_build_pixel_shuffle,
         reference=_pixel_shuffle,
         dtypes=NUMBERS,

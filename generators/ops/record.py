@@ -16,6 +16,7 @@ from ..traits import Trait
 from .batching import Rule as Batching
 from .undefined import Rule as Undefined
 from .undefined import arrays, is_float, may_have_overflowed
+from .variation import BYTES, Variations, varied
 
 FLOATS = ("float32", "float16", "float64")
 WIDE = ("float32", "float64")
@@ -102,8 +103,16 @@ class Op:
     executes: bool = True
     """False where no CPU build of the operator is expected to run."""
 
+    deadly: tuple[Variations, ...] = ()
+    """Kinds of variations that kill the process in type inference: no exception, no module."""
+
     def __repr__(self) -> str:
         return f"Op({self.name!r})"  # Hypothesis prints all operators of a strategy that fails
+
+    def call(self, c: Choices, s: Scope) -> relax.Expr:
+        """A call by `build`, or rarely a variation of it that type inference accepts too."""
+        rarely = c.part(BYTES)
+        return varied(rarely, s, self.build(c, s), self.deadly)
 
     def is_undefined(self, args: Sequence[Any], result: Any, attrs: Any = None) -> bool:
         """The operator promises nothing for these operands, or its result may have overflowed.

@@ -11,6 +11,7 @@ from tvm import relax
 from ...compat.ops import accepted, relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope, Value
+from . import variation
 from .convolution import from_layout
 from .operands import in_single, quiet, some_dim
 from .record import FLOATS, WIDE, Op
@@ -416,6 +417,7 @@ OPS = (
     ),
     Op(
         name="vision.all_class_non_max_suppression",
+        deadly=(variation.unknown,),
         build=_build_all_class,
         reference=_all_class,
         dtypes=("float32",),
