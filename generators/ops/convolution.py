@@ -19,7 +19,7 @@ from .operands import HALVES
 from .record import FLOATS, Op
 from .variation import RARE
 
-__all__ = ["OPS", "any_layout", "from_layout", "sizes", "to_layout", "windows"]
+__all__ = ["OPS", "any_layout", "dims_by_letter", "from_layout", "to_layout", "windows"]
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -76,7 +76,7 @@ def to_layout(dims: Mapping[str, Any], layout: str) -> list[Any]:
     ]
 
 
-def sizes(shape: Sequence[Dim], layout: str) -> dict[str, Dim]:
+def dims_by_letter(shape: Sequence[Dim], layout: str) -> dict[str, Dim]:
     """Dims by letter, inner axes joined with the outer ones: the inverse of `to_layout`."""
     dims = dict(zip(_axes(layout), shape, strict=True))
     return {
@@ -163,7 +163,7 @@ def _operand(
         return s.tensor(c, dtype=DTYPES, shape=to_layout(dims, layout)), layout, dims
     x = s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
     assert x.shape is not None
-    return x, layout, sizes(x.shape, layout)
+    return x, layout, dims_by_letter(x.shape, layout)
 
 
 def _dtypes(c: Choices, dtype: str, rarely: bool) -> tuple[str, str | None]:
