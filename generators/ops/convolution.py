@@ -121,7 +121,13 @@ def windows(
     dilation: Sequence[int],
     out: Sequence[int],
 ) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """For each place in the kernel, what it meets of x: an array with `out` as its last axes."""
+    """For each place in the kernel, what it meets of x: an array with `out` as its last axes.
+
+    Raises:
+        ValueError: a negative size of the result, or a step that is not forward.
+    """
+    if min((0, *out)) < 0 or min((1, *strides)) < 1:
+        raise ValueError(f"windows over {x.shape} by {strides} for a result of {out}")
     for place in np.ndindex(*kernel):
         index = [
             slice(p * d, p * d + s * (o - 1) + 1, s) if o else slice(0, 0)
@@ -331,6 +337,8 @@ def _transpose(n: int) -> Op:
         for place, part in windows(out, kernel, strides, dilation, x.shape[3:]):
             part += np.einsum("ngi...,gio->ngo...", x, weight[(..., *place)])
         out = out.reshape(out.shape[0], -1, *full)
+        if any(b < 0 or a < 0 or f < a + b for b, a, f in zip(before, after, full, strict=True)):
+            raise ValueError(f"a result of {full} without {before} and {after}")
         cut: list[Any] = [slice(b, f - a) for b, a, f in zip(before, after, full, strict=True)]
         return from_layout(out[(..., *cut)].astype(dtype), "NC" + letters, str(attrs.out_layout))
 

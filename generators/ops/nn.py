@@ -136,6 +136,8 @@ def _softmax(name: str, log: bool) -> Op:
 
 
 def _standardized(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+    if x.dtype.kind in "iub":
+        raise TypeError(f"deviations of {x.dtype}")
     mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
     return (x - mean) / np.sqrt(variance + x.dtype.type(epsilon))
 
@@ -323,7 +325,7 @@ def _build_attention(c: Choices, s: Scope, bias: bool) -> relax.Expr:
     scale = tirx.FloatImm("float32", 0.5) if c.flag(0.3) else None
     mask = c.pick((None, "TopLeft", "BottomRight"))
     operands = [s.tensor(c, dtype=dtype, shape=shape).expr for shape in shapes]
-    window = c.pick((None, 1, 2)) if rarely else None
+    window = c.pick((None, None, 1, 2)) if rarely else None
     return nn.attention(*operands, scale=scale, causal_mask=mask, window_size=window)
 
 
@@ -435,12 +437,14 @@ def _pad(args: Sequence[Any], attrs: Any) -> Any:
     widths = [int(width) for width in attrs.pad_width]
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     mode = str(attrs.pad_mode)
+    if any(size + sum(pair) < 0 for size, pair in zip(x.shape, pairs, strict=True)):
+        raise ValueError(f"padding of {x.shape} by {pairs}")
     if mode == "constant":
         # A negative width cuts off.
         wider = [(max(before, 0), max(after, 0)) for before, after in pairs]
         padded = np.pad(x, wider, constant_values=x.dtype.type(float(attrs.pad_value)))
         cut = [
-            slice(max(-before, 0), max(size - max(-after, 0), 0))
+            slice(max(-before, 0), size - max(-after, 0))
             for (before, after), size in zip(pairs, padded.shape, strict=True)
         ]
         return padded[tuple(cut)]
