@@ -323,6 +323,14 @@ DIFFERENCES = (
     ),
     *(
         Difference(
+            f"nn.conv{n}d",
+            lambda call: not in_other_layout(call) and spatial_axes_permuted(call),
+            "takes the first spatial axis of a layout for the height, whatever its letter",
+        )
+        for n in (2, 3)
+    ),
+    *(
+        Difference(
             f"nn.{name}{n}d{transpose}",
             lambda call: in_other_layout(call),
             "is not lowered: TOPI does not know the layout, of which only the log speaks",
@@ -447,6 +455,11 @@ DIFFERENCES = (
         "of all elements with keepdims, LegalizeOps gives one axis only",
     ),
     Difference(
+        "dequantize",
+        lambda call: str(call.args[2].ty.dtype) == "uint32",
+        "the difference from an unsigned zero point is taken as unsigned, too",
+    ),
+    Difference(
         "nn.pixel_shuffle",
         lambda call: True,
         "LegalizeOps fails: topi.nn has no pixel_shuffle",
@@ -481,6 +494,12 @@ def in_other_layout(call: relax.Call) -> bool:
         return True
     letters = SPATIAL[len(attrs.strides)]
     return hasattr(attrs, "output_padding") and layouts != ("NC" + letters, "IO" + letters)
+
+
+def spatial_axes_permuted(call: relax.Call) -> bool:
+    letters = SPATIAL[len(call.attrs.strides)]
+    layouts = (str(call.attrs.data_layout), str(call.attrs.kernel_layout))
+    return any("".join(axis for axis in text if axis in letters) != letters for text in layouts)
 
 
 def symbolic(call: relax.Call) -> bool:
