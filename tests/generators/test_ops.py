@@ -183,7 +183,7 @@ class Difference:
     """A call for which this TVM does not do what it documents."""
 
     op: str
-    when: Callable[[relax.Call], bool]
+    when: Callable[[relax.Call], object]
     what: str
     kinds: tuple[str, ...] = KINDS
     """The sets of values for which it does not."""
@@ -430,12 +430,40 @@ DIFFERENCES = (
         ),
         "cubic_exclude takes the weights of the width for those of the depth",
     ),
+    *(
+        Difference(
+            f"image.{name}",
+            lambda call: not str(call.attrs.layout).startswith(("NCHW", "NHWC", "NCDHW", "NDHWC")),
+            "LegalizeOps fails on another layout: not supported",
+        )
+        for name in ("resize2d", "resize3d")
+    ),
+    Difference(
+        "image.grid_sample",
+        lambda call: str(call.attrs.layout) not in ("NCHW", "NCDHW"),
+        "LegalizeOps fails on another layout: not supported",
+    ),
+    Difference(
+        "image.affine_grid",
+        lambda call: call.attrs.align_corners and {0, 1} & {*resized(call)},
+        "LegalizeOps fails: target spatial dims should be greater than 1",
+    ),
+    Difference(
+        "image.affine_grid",
+        lambda call: len(resized(call)) < len(call.args[1].values),
+        "LegalizeOps fails on a symbolic size: requires static target_shape",
+    ),
+    Difference(
+        "image.affine_grid",
+        lambda call: 0 in resized(call),
+        "LegalizeOps fails on a size of 0: float division by zero",
+    ),
     Difference(
         "image.grid_sample",
         lambda call: (
             str(call.attrs.padding_mode) == "reflection"
             and call.attrs.align_corners
-            and 1 in [int(dim) for dim in call.args[0].ty.shape.values[2:]]
+            and 1 in [getattr(dim, "value", None) for dim in call.args[0].ty.shape.values[2:]]
         ),
         "LegalizeOps fails on an axis of size 1: Divide by zero",
     ),
