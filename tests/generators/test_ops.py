@@ -483,6 +483,16 @@ DIFFERENCES = (
         "of all elements with keepdims, LegalizeOps gives one axis only",
     ),
     Difference(
+        "vision.non_max_suppression",
+        lambda call: str(call.args[0].ty.dtype) != "float32",
+        "fails when it runs: only supports input dtype to be float32",
+    ),
+    Difference(
+        "vision.roi_align",
+        lambda call: {str(arg.ty.dtype) for arg in call.args} not in ({"float32"}, {"float64"}),
+        "the result has the dtype of the regions, and is never of half precision",
+    ),
+    Difference(
         "dequantize",
         lambda call: str(call.args[2].ty.dtype) == "uint32",
         "the difference from an unsigned zero point is taken as unsigned, too",
