@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import tvm
@@ -19,7 +19,7 @@ from tvm.ir import PrimType
 
 from ...compat import ir
 from ..choices import Choices
-from ..scope import Dim, Scope, dims_of
+from ..scope import Dim, Scope, dims_of, same_dim
 from ..traits import Trait
 
 __all__ = ["BYTES", "DTYPES", "KINDS", "RARE", "Variation", "Variations", "accepted", "varied"]
@@ -47,7 +47,10 @@ class Variation:
     """What is put in place of operands and attributes of a call."""
 
     operands: Mapping[Place, Any] = field(default_factory=dict)
-    """Expressions; types, which stand for new parameters; or None for an operand left out."""
+    """Expressions; types, which stand for new parameters; None for an operand left out.
+
+    A `partial` makes one of these once it is needed: of many variations one is chosen.
+    """
 
     attrs: Mapping[str, Any] = field(default_factory=dict)
 
@@ -62,11 +65,13 @@ class Variation:
 
         def operand(arg: relax.Expr, place: Place) -> relax.Expr | None:
             if place in self.operands:
-                arg = self.operands[place]
-                if isinstance(arg, relax.Type):
-                    new.append(relax.Var(f"x{first + len(new)}", arg))
-                    return new[-1]
-                return arg
+                made = self.operands[place]
+                if isinstance(made, partial):
+                    made = made()
+                if not isinstance(made, relax.Type):
+                    return made
+                new.append(relax.Var(f"x{first + len(new)}", made))
+                return new[-1]
             if isinstance(arg, relax.Tuple):
                 return relax.Tuple(operands(arg.fields, place))
             return arg
@@ -101,11 +106,11 @@ def varied(
     """
     if not c.flag(RARE) or not isinstance(call, relax.Call):
         return call
-    allowed = (list(kind(s, call)) for kind in KINDS if kind not in without)
-    kinds = [variations for variations in allowed if variations]
-    if not kinds:
+    kinds = [kind for kind in KINDS if kind not in without]
+    kind = c.pick(kinds)
+    variations = list(kind(s, call)) or list(attributes(s, call)) or list(ranks(s, call))
+    if not variations:
         return call
-    variations = c.pick(kinds)
     first = c.below(len(variations))
     for variation in (variations[first:] + variations[:first])[:TRIES]:
         found = accepted(s, call, variation)
@@ -146,24 +151,13 @@ def _tensors(call: relax.Call) -> dict[Place, relax.TensorType]:
 
 
 def _together(call: relax.Call) -> list[dict[Place, relax.TensorType]]:
-    """What changes at once: all tensors, those of the first one's dtype, each one alone."""
+    """What changes at once: all tensors of one dtype, each one alone, all of them."""
     tensors = _tensors(call)
-    if not tensors:
-        return []
-    first = next(iter(tensors.values()))
-    alike = {place: ty for place, ty in tensors.items() if ty.dtype == first.dtype}
-    groups = [alike, *({place: ty} for place, ty in tensors.items())]
-    if len(alike) < len(tensors):
-        groups.append(tensors)
-    return groups if len(tensors) > 1 else groups[:1]
-
-
-def _shape(ty: relax.TensorType) -> tuple[Dim, ...] | None:
-    return dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else None
-
-
-def _type(shape: Sequence[Dim], ty: relax.TensorType) -> relax.TensorType:
-    return relax.TensorType(relax.ShapeExpr(list(shape)), ty.dtype, ty.vdevice)
+    by_dtype: dict[str, dict[Place, relax.TensorType]] = {}
+    for place, ty in tensors.items():
+        by_dtype.setdefault(str(ty.dtype), {})[place] = ty
+    groups = [*by_dtype.values(), *({place: ty} for place, ty in tensors.items()), tensors]
+    return [group for at, group in enumerate(groups) if group and group not in groups[:at]]
 
 
 def dtypes(s: Scope, call: relax.Call) -> Iterator[Variation]:
@@ -172,33 +166,43 @@ def dtypes(s: Scope, call: relax.Call) -> Iterator[Variation]:
         return
     for group in _together(call):
         for dtype in DTYPES:
-            yield Variation(
-                {
-                    place: relax.TensorType(ty.shape, dtype, ty.vdevice)
-                    if ty.shape is not None
-                    else relax.TensorType(dtype=dtype, ndim=ty.ndim)
-                    for place, ty in group.items()
-                }
-            )
+            yield Variation({place: partial(_typed, ty, dtype) for place, ty in group.items()})
+
+
+def _typed(ty: relax.TensorType, dtype: str) -> relax.TensorType:
+    if ty.shape is None:
+        return relax.TensorType(dtype=dtype, ndim=ty.ndim)
+    return relax.TensorType(ty.shape, dtype, ty.vdevice)
 
 
 def ranks(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Operands of another rank, 0 to 6."""
+    """Operands of another rank, 0 to 6: the last or the first dims of what there is, and others."""
+    fills = tuple(dict.fromkeys((1, 2, *s.dims)))
     for group in _together(call):
-        shapes = {place: shape for place, ty in group.items() if (shape := _shape(ty)) is not None}
-        for change in _RANKS:
-            yield Variation({at: _type(change(shape), group[at]) for at, shape in shapes.items()})
+        for ndim in range(7):
+            for fill in fills:
+                for put in (_before, _behind):
+                    yield Variation(
+                        {place: partial(put, ty, ndim, fill) for place, ty in group.items()}
+                    )
 
 
-_RANKS: tuple[Callable[[tuple[Dim, ...]], tuple[Dim, ...]], ...] = (
-    lambda shape: shape[1:],
-    lambda shape: (1, *shape),
-    lambda shape: (2, *shape),
-    lambda shape: shape[:-1],
-    lambda shape: (),
-    lambda shape: ((1,) * 5 + shape)[-5:],
-    lambda shape: ((2, 1) * 3 + shape)[-6:],
-)
+def _before(ty: relax.TensorType, ndim: int, fill: Dim) -> relax.TensorType:
+    shape = _shape(ty)
+    return _shaped(((fill,) * ndim + shape)[len(shape) :], ty)
+
+
+def _behind(ty: relax.TensorType, ndim: int, fill: Dim) -> relax.TensorType:
+    return _shaped((_shape(ty) + (fill,) * ndim)[:ndim], ty)
+
+
+def _shape(ty: relax.TensorType) -> tuple[Dim, ...]:
+    """The dims; none where they are not known."""
+    return dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else ()
+
+
+def _shaped(shape: Sequence[Dim], ty: relax.TensorType) -> relax.TensorType:
+    return relax.TensorType(relax.ShapeExpr(list(shape)), ty.dtype, ty.vdevice)
 
 
 def unknown(s: Scope, call: relax.Call) -> Iterator[Variation]:
@@ -207,7 +211,7 @@ def unknown(s: Scope, call: relax.Call) -> Iterator[Variation]:
         return
     for group in _together(call):
         for forget in _FORGET:
-            yield Variation({place: forget(ty) for place, ty in group.items()})
+            yield Variation({place: partial(forget, ty) for place, ty in group.items()})
     for place, arg in _operands(call.args):
         if isinstance(arg.ty, relax.ShapeType):
             yield Variation({place: relax.ShapeType(ndim=arg.ty.ndim)})
@@ -219,8 +223,8 @@ def unknown(s: Scope, call: relax.Call) -> Iterator[Variation]:
 _FORGET: tuple[Callable[[relax.TensorType], relax.TensorType], ...] = (
     lambda ty: relax.TensorType(dtype=ty.dtype or "", ndim=ty.ndim),
     lambda ty: relax.TensorType(dtype=ty.dtype or ""),
-    lambda ty: relax.TensorType(ty.shape, "") if ty.shape is not None else relax.TensorType(),
-    lambda ty: relax.TensorType(),
+    lambda ty: _typed(ty, ""),
+    lambda ty: relax.TensorType(dtype=""),
 )
 
 
@@ -233,34 +237,36 @@ def values(s: Scope, call: relax.Call) -> Iterator[Variation]:
 
 def sizes(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another size for a dim, wherever it occurs or in one operand: symbolic, 1, 0 as they come."""
-    shapes: dict[Place, tuple[Dim, ...]] = {}
-    for place, ty in _tensors(call).items():
-        shape = _shape(ty)
-        if shape is not None:
-            shapes[place] = shape
+    shaped = {
+        place: dims
+        for place, arg in _operands(call.args)
+        if (dims := dims_of(arg) if isinstance(arg, relax.ShapeExpr) else _dims(arg.ty))
+    }
     tensors = _tensors(call)
-    given = {place: dims_of(arg) for place, arg in _operands(call.args) if _is_shape(arg)}
-    everywhere = {**shapes, **given}
-    static = {dim for shape in everywhere.values() for dim in shape if isinstance(dim, int)}
-    for old in sorted(static):
+    known: list[Dim] = []
+    for old in (dim for dims in shaped.values() for dim in dims):
+        if not any(same_dim(old, dim) for dim in known):
+            known.append(old)
+    for old in known:
         for new in dict.fromkeys((1, *s.dims)):
-            for places in (everywhere, *({place: shape} for place, shape in everywhere.items())):
-                put = {
-                    place: [new if isinstance(dim, int) and dim == old else dim for dim in shape]
-                    for place, shape in places.items()
-                }
+            for places in (shaped, *({place: dims} for place, dims in shaped.items())):
                 yield Variation(
                     {
-                        place: _type(shape, tensors[place])
-                        if place in tensors
-                        else relax.ShapeExpr(shape)
-                        for place, shape in put.items()
+                        place: partial(_resized, dims, tensors.get(place), old, new)
+                        for place, dims in places.items()
                     }
                 )
 
 
-def _is_shape(arg: relax.Expr) -> bool:
-    return isinstance(arg, relax.ShapeExpr)
+def _dims(ty: relax.Type) -> tuple[Dim, ...]:
+    return _shape(ty) if isinstance(ty, relax.TensorType) else ()
+
+
+def _resized(
+    dims: Sequence[Dim], ty: relax.TensorType | None, old: Dim, new: Dim
+) -> relax.Type | relax.Expr:
+    shape = [new if same_dim(dim, old) else dim for dim in dims]
+    return relax.ShapeExpr(shape) if ty is None else _shaped(shape, ty)
 
 
 def numbers(s: Scope, call: relax.Call) -> Iterator[Variation]:
@@ -269,7 +275,10 @@ def numbers(s: Scope, call: relax.Call) -> Iterator[Variation]:
     for place, arg in _operands(call.args):
         if isinstance(arg.ty, PrimType):
             dtype = str(arg.ty.dtype)
-            others: list[Any] = [tirx.const(v, dtype) for v in _NUMBERS if dtype != "bool"]
+            numbers = (0, 1) if dtype == "bool" else _NUMBERS
+            others: list[Any] = [
+                tirx.const(v, dtype) for v in numbers if v >= 0 or not dtype.startswith("u")
+            ]
             others += symbolic if dtype == "int64" else []
             yield from (Variation({place: relax.prim_value(other)}) for other in others)
         elif isinstance(arg, relax.ShapeExpr):
@@ -277,7 +286,8 @@ def numbers(s: Scope, call: relax.Call) -> Iterator[Variation]:
             for at in range(len(shape)):
                 for dim in (0, 1, -1, 2, *symbolic):
                     yield Variation({place: relax.ShapeExpr([*shape[:at], dim, *shape[at + 1 :]])})
-            for other in (shape[1:], (1, *shape), (2, 1, *shape)):
+            longer = [(dim, *shape) for dim in (0, 1, -1, 2, *symbolic)]
+            for other in (shape[1:], *longer, (2, 1, *shape)):
                 yield Variation({place: relax.ShapeExpr(list(other))})
 
 
@@ -285,9 +295,11 @@ _NUMBERS = (0, 1, -1, 2, 3, -2, 9, -9)
 
 
 def absent(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """The last operand, or the last of a tuple, left out."""
+    """The last operand, or the last of a tuple, left out; the empty tuple in place of one."""
     if len(call.args):
         yield Variation({(len(call.args) - 1,): None})
+    for at in range(len(call.args)):
+        yield Variation({(at,): relax.Tuple([])})
     for at, arg in enumerate(call.args):
         if isinstance(arg, relax.Tuple) and len(arg.fields):
             yield Variation({(at, len(arg.fields) - 1): None})
@@ -334,10 +346,11 @@ def _others(value: Any, schema: Any) -> list[Any]:
         return [dtype for dtype in DTYPES if dtype != str(value)]
     if not isinstance(value, str) and isinstance(value, Sequence):
         entries = list(value)
-        found = [entries[::-1], entries[:-1], entries + entries[-1:], []]
+        found = [entries[::-1], *(entries[:size] for size in range(len(entries)))]
         for at, entry in enumerate(entries):
-            found += [[*entries[:at], other, *entries[at + 1 :]] for other in _others(entry, _INT)]
-        return found
+            others = _others(entry, _INT)
+            found += [[*entries[:at], other, *entries[at + 1 :]] for other in others]
+        return found + [[*entries, other] for other in (*entries[-1:], *_INTEGERS)]
     return []
 
 

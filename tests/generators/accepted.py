@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from tvm import relax, tirx
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.ops.record import Op
-from relaxfuzz.generators.ops.variation import KINDS, Variation, accepted
+from relaxfuzz.generators.ops.variation import KINDS, Variations, accepted
 from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
 
@@ -73,18 +73,14 @@ def _of_operand(at: int, arg: relax.Expr) -> Iterator[Feature]:
         yield "rank", at, ty.ndim
         if not isinstance(ty.shape, relax.ShapeExpr):
             yield "shape", at, "unknown"
-            return
-        yield "shape", at, "known" if all(map(_static, ty.shape.values)) else "symbolic"
+        else:
+            yield from (("dim", at, _kind_of_number(dim)) for dim in ty.shape.values)
     elif isinstance(arg, relax.ShapeExpr):
-        yield "shape", at, "known" if all(map(_static, arg.values)) else "symbolic"
+        yield from (("dim", at, _kind_of_number(dim)) for dim in arg.values)
     elif isinstance(ty, relax.ShapeType):
         yield "shape", at, "unknown"
     elif isinstance(ty, tvm.ir.PrimType):
         yield "number", at, _kind_of_number(getattr(arg, "value", arg))
-
-
-def _static(dim: Any) -> bool:
-    return isinstance(dim, tirx.IntImm)
 
 
 def _kind_of_number(value: Any) -> str:
@@ -120,15 +116,17 @@ def public_calls(op: Op, base: Sample) -> Iterator[relax.Call]:
     What the function itself refuses is left out; type inference is not asked yet.
     """
     function = _function(op.name)
-    given = None if function is None else _arguments(function, base.call)
+    given = None if function is None else _arguments(function, base)
     if function is None or given is None:
         return
-    for change in _changes(base, given):
+    parameters = inspect.signature(function).parameters
+    optional = [name for name in given if parameters[name].default is None]
+    for change in (*_changes(base, given), *({name: None} for name in optional)):
         try:
             call = function(**{**given, **change})
         except Exception:  # of any type
             continue
-        if isinstance(call, relax.Call):
+        if isinstance(call, relax.Call) and all(arg is not None for arg in call.args):
             yield call
 
 
@@ -140,8 +138,9 @@ def _function(name: str) -> Any:
     return found if inspect.isfunction(found) else None
 
 
-def _arguments(function: Any, call: relax.Call) -> dict[str, Any] | None:
+def _arguments(function: Any, base: Sample) -> dict[str, Any] | None:
     """The arguments that give this call: attributes by name, operands in order."""
+    call = base.call
     operands = list(call.args)
     given: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -152,10 +151,10 @@ def _arguments(function: Any, call: relax.Call) -> dict[str, Any] | None:
         elif parameter.default is parameter.empty:
             return None
     try:
-        same = tvm_ffi.structural_equal(function(**given), call)
+        again = base.scope.module.builder.normalize(function(**given))
     except Exception:
         return None
-    return given if same else None
+    return given if tvm_ffi.structural_equal(again, call) else None
 
 
 def _plain(value: Any) -> Any:
@@ -172,6 +171,7 @@ def _changes(base: Sample, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for name, arg in given.items()
         if isinstance(arg, relax.Expr) and isinstance(arg.ty, relax.TensorType)
     }
+    symbolic = [dim for dim in base.scope.dims if not isinstance(dim, int)][:1]
     for dtype in DTYPES:
         yield {name: _var(arg.ty.shape, dtype) for name, arg in tensors.items() if arg.ty.shape}
         for name, arg in tensors.items():
@@ -185,11 +185,13 @@ def _changes(base: Sample, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {name: _var(None, dtype)}
         yield {name: _var(arg.ty.shape, "")}
         yield {name: _var(None, "")}
-    symbolic = [dim for dim in base.scope.dims if not isinstance(dim, int)][:1]
+        if isinstance(arg.ty.shape, relax.ShapeExpr):
+            yield from (
+                {name: _var([dim, *arg.ty.shape.values[1:]], dtype)} for dim in (0, *symbolic)
+            )
     for name, value in given.items():
         if name not in tensors:
             yield from ({name: other} for other in _others(name, value, symbolic))
-            yield {name: None}
 
 
 def _var(shape: Any, dtype: str, ndim: int = -1) -> relax.Var:
@@ -212,24 +214,28 @@ def _others(name: str, value: Any, symbolic: Sequence[Any]) -> Iterator[Any]:
         yield from ([*value.values[:-1], dim] for dim in (0, 1, -1, *symbolic))
         yield relax.Var("s", relax.ShapeType(ndim=len(value.values)))
     elif isinstance(value, relax.Expr) and isinstance(value.ty, tvm.ir.PrimType):
-        numbers = (tirx.const(each, value.ty.dtype) for each in (0, -1, 2))
+        dtype = str(value.ty.dtype)
+        some = (0, 1) if dtype == "bool" else (0, 2) if dtype.startswith("u") else (0, 2, -1)
+        numbers = (tirx.const(each, dtype) for each in some)
         yield from (relax.prim_value(each) for each in (*numbers, *symbolic))
 
 
 # What the record makes
 
 
-def made(base: Sample, op: Op) -> Iterator[relax.Call]:
-    """The call, and all of its variations that type inference accepts."""
-    yield base.call
+def made(base: Sample, op: Op, without: Collection[Variations] = ()) -> set[Feature]:
+    """The features of the call, and of all of its variations that type inference accepts.
+
+    Args:
+        base: the call.
+        op: its operator.
+        without: kinds of variations to leave out, besides those that kill the process.
+    """
+    known = set(features(base.call))
     for kind in KINDS:
-        if kind not in op.deadly:
+        if kind not in (*op.deadly, *without):
             for variation in kind(base.scope, base.call):
-                found = attempt(base, variation)
-                if found is not None:
-                    yield found
-
-
-def attempt(base: Sample, variation: Variation) -> relax.Call | None:
-    found = accepted(base.scope, base.call, variation)
-    return None if found is None else found[0]
+                new = features(variation.apply(base.call)[0])
+                if not known.issuperset(new) and accepted(base.scope, base.call, variation):
+                    known |= new
+    return known
