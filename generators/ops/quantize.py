@@ -19,6 +19,7 @@ __all__ = ["OPS"]
 
 QUANTIZED = ("int8", "uint8")
 FLOATS = ("float32", "float16")
+DEQUANTIZED = (*QUANTIZED, "int16", "uint16", "int32", *FLOATS)
 RESULTS = (*QUANTIZED, "int16", "uint16", "float8_e4m3fn", "float8_e5m2")
 ZEROS = (*QUANTIZED, "int16", "uint16", "int32", "uint32", "float16")
 """All dtypes of results and of zero points that type inference accepts."""
@@ -72,8 +73,7 @@ def _per_axis(parameter: Any, ndim: int, axis: int) -> Any:
 
 def _build_dequantize(c: Choices, s: Scope) -> relax.Expr:
     rarely = c.flag(RARE)
-    other = ("int16", "uint16", "int32", *FLOATS, *QUANTIZED)
-    x, axis = _data(c, s, other if rarely else QUANTIZED, rarely)
+    x, axis = _data(c, s, DEQUANTIZED if rarely else QUANTIZED, rarely)
     assert x.dtype is not None
     scale, zero = _parameters(c, s, x, axis, x.dtype, rarely)
     return relax_op.dequantize(x.expr, scale, zero, axis, c.pick(FLOATS))
@@ -87,6 +87,6 @@ def _dequantize(args: Sequence[Any], attrs: Any) -> Any:
 
 
 OPS = (
-    Op(name="quantize", build=_build_quantize, reference=_quantize, dtypes=("float32",)),
-    Op(name="dequantize", build=_build_dequantize, reference=_dequantize, dtypes=QUANTIZED),
+    Op(name="quantize", build=_build_quantize, reference=_quantize, dtypes=FLOATS),
+    Op(name="dequantize", build=_build_dequantize, reference=_dequantize, dtypes=DEQUANTIZED),
 )

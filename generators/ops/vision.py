@@ -140,8 +140,6 @@ def _valid_counts(args: Sequence[Any], attrs: Any) -> Any:
     """The valid boxes first, in their order; -1 for the rest."""
     x = args[0]
     score, label = int(attrs.score_index), int(attrs.id_index)
-    if x.dtype.kind in "iub":
-        raise TypeError(f"scores of {x.dtype}")
     _tell(x[:, :, score].astype("float64") - float(attrs.score_threshold))
     valid = x[:, :, score] > x.dtype.type(float(attrs.score_threshold))
     if label >= 0:
@@ -291,8 +289,6 @@ def _build_multibox(c: Choices, s: Scope) -> relax.Expr:
 def _multibox(args: Sequence[Any], attrs: Any) -> Any:
     """Centres and sizes relative to the anchors; scores as given, or by softmax over classes."""
     logits, codes, anchors = args
-    if logits.dtype.kind in "iub":
-        raise TypeError(f"boxes of {logits.dtype}")
     batch, _, count = logits.shape
     x, y, w, h = np.moveaxis(codes.reshape(batch, count, 4), -1, 0)
     left, top, right, bottom = np.moveaxis(anchors[0], -1, 0)
@@ -358,8 +354,6 @@ def _build_roi_align(c: Choices, s: Scope) -> relax.Expr:
 def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
     """Of each cell of a region, the mean or maximum of interpolated samples."""
     x, layout = from_layout(args[0], str(attrs.layout), "NCHW"), str(attrs.layout)
-    if x.dtype.kind in "iub":
-        raise TypeError(f"interpolation of {x.dtype}")
     height, width = (int(size) for size in attrs.pooled_size)
     combine = np.mean if str(attrs.mode) == "avg" else np.max
     out = np.zeros((len(args[1]), x.shape[1], height, width))
@@ -413,8 +407,6 @@ def _build_roi_pool(c: Choices, s: Scope) -> relax.Expr:
 def _roi_pool(args: Sequence[Any], attrs: Any) -> Any:
     """As ONNX's MaxRoiPool: the maximum of each cell, and 0 for a cell of nothing."""
     x, regions = args
-    if x.dtype.kind in "iub" or regions.dtype.kind in "iub":
-        raise TypeError(f"regions of {regions.dtype} of {x.dtype}")
     sizes = [int(size) for size in attrs.pooled_size]
     out = np.zeros((len(regions), x.shape[1], *sizes), x.dtype)
     for r, region in enumerate(regions):

@@ -156,7 +156,7 @@ def test_record(op: Op) -> None:
     registered = tvm.ir.Op.get(f"relax.{op.name}")
     assert (registered.get_attr("FLegalize") is not None) == op.legalizes
     assert bool(registered.get_attr("FPurity")) == op.pure
-    seen = set()
+    seen, without_value = set(), 0
     for number in range(EXAMPLES):
         mod = single_module(op, number)
         assert relax.analysis.check_well_formed(mod), str(mod)
@@ -165,10 +165,13 @@ def test_record(op: Op) -> None:
         args = inputs(op, func, number)
         try:
             evaluate(mod).run(next(iter(mod.functions)).name_hint, args)
+        except Unsupported:
+            without_value += 1
         except Exception as error:
             raise AssertionError(f"{error}\n{mod}") from error
         seen.add(str(func.ret_ty))
     assert len(seen) > 1 or op.name in ONE_TYPE
+    assert without_value <= EXAMPLES // 8
 
 
 ONE_TYPE = frozenset(
