@@ -12,6 +12,7 @@ from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope, Value, value_of
+from . import undefined
 from .convolution import from_layout, windows
 from .operands import ints, nonempty_tensor
 from .record import FLOATS, Op
@@ -49,6 +50,19 @@ def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
     return Value(relax.const(values.reshape(shape).astype(dtype), dtype), shape, dtype, len(shape))
 
 
+def _is_pooled(upper: Any, x: Any, attrs: Any) -> None:
+    """Raise a ValueError where the upper gradient has not the shape that pooling x gives."""
+    padding, sizes = [int(pad) for pad in attrs.padding], []
+    for axis, (size, stride, dilation) in enumerate(
+        zip(attrs.pool_size, attrs.strides, attrs.dilation, strict=True)
+    ):
+        rest = x.shape[2 + axis] + padding[axis] + padding[2 + axis] - dilation * (size - 1) - 1
+        sizes.append((-(-rest // stride) if attrs.ceil_mode else rest // stride) + 1)
+    expected = (*x.shape[:2], *map(int, sizes))
+    if upper.shape != expected:
+        raise ValueError(f"Expected an upper gradient of shape {expected} but got {upper.shape}")
+
+
 def _pool(kind: str) -> Op:
     """Each element of the upper gradient goes to the maximum of its window, or to all of it."""
 
@@ -77,6 +91,7 @@ def _pool(kind: str) -> Op:
             [int(v) for v in part]
             for part in (attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding)
         )
+        _is_pooled(upper, x, attrs)
         (top, left, bottom, right), out = padding, upper.shape[2:]
         # As far as the last windows reach: in ceil_mode beyond the padding.
         reach = [
@@ -110,6 +125,7 @@ def _pool(kind: str) -> Op:
         build=build,
         reference=evaluate,
         dtypes=FLOATS,
+        undefined=undefined.any_of(undefined.two_dtypes, undefined.tie if kind == "max" else None),
     )
 
 

@@ -295,11 +295,9 @@ _NUMBERS = (0, 1, -1, 2, 3, -2, 9, -9)
 
 
 def absent(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """The last operand, or the last of a tuple, left out; the empty tuple in place of one."""
+    """The last operand, or the last of a tuple, left out."""
     if len(call.args):
         yield Variation({(len(call.args) - 1,): None})
-    for at in range(len(call.args)):
-        yield Variation({(at,): relax.Tuple([])})
     for at, arg in enumerate(call.args):
         if isinstance(arg, relax.Tuple) and len(arg.fields):
             yield Variation({(at, len(arg.fields) - 1): None})
