@@ -53,11 +53,14 @@ def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
 def _is_pooled(upper: Any, x: Any, attrs: Any) -> None:
     """Raise a ValueError where the upper gradient has not the shape that pooling x gives."""
     padding, sizes = [int(pad) for pad in attrs.padding], []
-    for axis, (size, stride, dilation) in enumerate(
+    for axis, (kernel, stride, dilation) in enumerate(
         zip(attrs.pool_size, attrs.strides, attrs.dilation, strict=True)
     ):
-        rest = x.shape[2 + axis] + padding[axis] + padding[2 + axis] - dilation * (size - 1) - 1
-        sizes.append((-(-rest // stride) if attrs.ceil_mode else rest // stride) + 1)
+        length = x.shape[2 + axis] + padding[axis]
+        rest = length + padding[2 + axis] - dilation * (kernel - 1) - 1
+        size = (-(-rest // stride) if attrs.ceil_mode else rest // stride) + 1
+        # A window that begins behind the data is none.
+        sizes.append(size - 1 if attrs.ceil_mode and (size - 1) * stride >= length else size)
     expected = (*x.shape[:2], *map(int, sizes))
     if upper.shape != expected:
         raise ValueError(f"Expected an upper gradient of shape {expected} but got {upper.shape}")

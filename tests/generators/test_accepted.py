@@ -77,12 +77,20 @@ def test_whatever_is_accepted_is_made_from_many_calls(op: Op) -> None:
         (variation.sizes, "index_put"),
         (variation.numbers, "arange"),
         (variation.attributes, "sum"),
-        (variation.absent, "strided_slice"),
     ],
     ids=lambda each: getattr(each, "__name__", each),
 )
 def test_without_a_kind_of_variation_something_is_missing(kind: Variations, name: str) -> None:
     assert missing(table[name], [0, 1], [kind])
+
+
+def test_an_optional_operand_is_left_out() -> None:
+    bases = [sample(table["nn.nll_loss"], number) for number in range(12)]
+    base = next(base for base in bases if len(base.call.args) == 3)
+    (left_out,) = variation.absent(base.scope, base.call)
+    found = accepted(base.scope, base.call, left_out)
+    assert found is not None
+    assert len(found[0].args) == 2
 
 
 def test_a_constant_becomes_a_parameter() -> None:
