@@ -15,6 +15,7 @@ from ..scope import Scope, Value, value_of
 from . import undefined
 from .convolution import from_layout, windows
 from .operands import ints, nonempty_tensor
+from .pooling import out_size
 from .record import FLOATS, Op
 
 __all__ = ["OPS"]
@@ -52,16 +53,20 @@ def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
 
 def _is_pooled(upper: Any, x: Any, attrs: Any) -> None:
     """Raise a ValueError where the upper gradient has not the shape that pooling x gives."""
-    padding, sizes = [int(pad) for pad in attrs.padding], []
-    for axis, (kernel, stride, dilation) in enumerate(
-        zip(attrs.pool_size, attrs.strides, attrs.dilation, strict=True)
-    ):
-        length = x.shape[2 + axis] + padding[axis]
-        rest = length + padding[2 + axis] - dilation * (kernel - 1) - 1
-        size = (-(-rest // stride) if attrs.ceil_mode else rest // stride) + 1
-        # A window that begins behind the data is none.
-        sizes.append(size - 1 if attrs.ceil_mode and (size - 1) * stride >= length else size)
-    expected = (*x.shape[:2], *map(int, sizes))
+    pads = [int(pad) for pad in attrs.padding]
+    sizes = (
+        out_size(length, int(kernel), int(stride), int(dilation), before, after, attrs.ceil_mode)
+        for length, kernel, stride, dilation, before, after in zip(
+            x.shape[2:],
+            attrs.pool_size,
+            attrs.strides,
+            attrs.dilation,
+            pads[:2],
+            pads[2:],
+            strict=True,
+        )
+    )
+    expected = (*x.shape[:2], *sizes)
     if upper.shape != expected:
         raise ValueError(f"Expected an upper gradient of shape {expected} but got {upper.shape}")
 
