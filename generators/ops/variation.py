@@ -106,11 +106,10 @@ def varied(
     """
     if not c.flag(RARE) or not isinstance(call, relax.Call):
         return call
-    kinds = [kind for kind in KINDS if kind not in without]
-    kind = c.pick(kinds)
-    variations = list(kind(s, call)) or list(attributes(s, call)) or list(ranks(s, call))
-    if not variations:
+    kinds = [kind for kind in KINDS if kind not in without and any(True for _ in kind(s, call))]
+    if not kinds:
         return call
+    variations = list(c.pick(kinds)(s, call))
     first = c.below(len(variations))
     for variation in (variations[first:] + variations[:first])[:TRIES]:
         found = accepted(s, call, variation)
