@@ -107,7 +107,7 @@ def _pool(n: int, kind: str) -> Op:
         )
         before, after = padding[:n], padding[n:]
         out_dims = [
-            _out_size(length, k, s, d, b, a, bool(attrs.ceil_mode))
+            out_size(length, k, s, d, b, a, bool(attrs.ceil_mode))
             for length, k, s, d, b, a in zip(
                 x.shape[2:], kernel, strides, dilation, before, after, strict=True
             )
@@ -151,7 +151,7 @@ def _pool(n: int, kind: str) -> Op:
     )
 
 
-def _out_size(
+def out_size(
     length: int, kernel: int, stride: int, dilation: int, before: int, after: int, ceil: bool
 ) -> int:
     """As PyTorch: in ceil_mode the last window must begin inside the data or the padding before."""

@@ -106,11 +106,10 @@ def varied(
     """
     if not c.flag(RARE) or not isinstance(call, relax.Call):
         return call
-    kinds = [kind for kind in KINDS if kind not in without]
-    kind = c.pick(kinds)
-    variations = list(kind(s, call)) or list(attributes(s, call)) or list(ranks(s, call))
-    if not variations:
+    kinds = [kind for kind in KINDS if kind not in without and any(True for _ in kind(s, call))]
+    if not kinds:
         return call
+    variations = list(c.pick(kinds)(s, call))
     first = c.below(len(variations))
     for variation in (variations[first:] + variations[:first])[:TRIES]:
         found = accepted(s, call, variation)
@@ -295,11 +294,9 @@ _NUMBERS = (0, 1, -1, 2, 3, -2, 9, -9)
 
 
 def absent(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """The last operand, or the last of a tuple, left out; the empty tuple in place of one."""
+    """The last operand, or the last of a tuple, left out."""
     if len(call.args):
         yield Variation({(len(call.args) - 1,): None})
-    for at in range(len(call.args)):
-        yield Variation({(at,): relax.Tuple([])})
     for at, arg in enumerate(call.args):
         if isinstance(arg, relax.Tuple) and len(arg.fields):
             yield Variation({(at, len(arg.fields) - 1): None})

@@ -40,7 +40,7 @@ def sample(op: Op, number: int) -> Sample:
     """The same call in every process."""
     rng = np.random.default_rng([zlib.crc32(op.name.encode()), number])
     n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
-    dims: list[Dim] = [(2, 3, 4)[number % 3], 3, 1, *((0, n, m) if number % 2 else (4,))]
+    dims: list[Dim] = [(2, 3, 4)[number % 3], 3, 1, 0, n, m]
     dtypes = [op.dtypes[number % len(op.dtypes)], op.dtypes[-1]]
     scope = Scope(ModuleScope(TRAITS), dims, dtypes)
     scope.dataflow(op.pure)

@@ -18,6 +18,9 @@ from tests.generators.accepted import Feature, features, made, public_calls, sam
 EXPLAINED: Mapping[tuple[str, Feature], str] = {}
 """By operator and feature: why the record does not make what type inference accepts."""
 
+DRAWS = range(12)
+"""Calls as the record builds them, without any variation."""
+
 HARMLESS = [op for op in table.values() if not op.deadly]
 DEADLY = [(op, kind) for op in table.values() for kind in op.deadly]
 
@@ -28,6 +31,7 @@ def missing(
     """What type inference accepts and the record does not make, with a call that shows it."""
     bases = [sample(op, number) for number in numbers]
     known = set().union(*(made(base, op, without) for base in bases))
+    known.update(*(features(sample(op, number).call) for number in DRAWS))
     found: dict[Feature, relax.Call] = {}
     for base in bases:
         for call in public_calls(op, base):
@@ -73,12 +77,20 @@ def test_whatever_is_accepted_is_made_from_many_calls(op: Op) -> None:
         (variation.sizes, "index_put"),
         (variation.numbers, "arange"),
         (variation.attributes, "sum"),
-        (variation.absent, "memory.view"),
     ],
     ids=lambda each: getattr(each, "__name__", each),
 )
 def test_without_a_kind_of_variation_something_is_missing(kind: Variations, name: str) -> None:
     assert missing(table[name], [0, 1], [kind])
+
+
+def test_an_optional_operand_is_left_out() -> None:
+    bases = [sample(table["nn.nll_loss"], number) for number in range(12)]
+    base = next(base for base in bases if len(base.call.args) == 3)
+    (left_out,) = variation.absent(base.scope, base.call)
+    found = accepted(base.scope, base.call, left_out)
+    assert found is not None
+    assert len(found[0].args) == 2
 
 
 def test_a_constant_becomes_a_parameter() -> None:
