@@ -59,7 +59,7 @@ def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if not op.pure:
         s.dataflow(False)
         s.pure = False
-    s.bind(op.build(c, s))
+    s.bind(op.call(c, s))
 
 
 def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -141,7 +141,7 @@ def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees) -> 
     with s.nested() as inner:
         pure = [op for op in ops if op.pure]
         if pure and c.flag(0.3):
-            inner.bind(c.pick(pure).build(c, inner))
+            inner.bind(c.pick(pure).call(c, inner))
         if callees and s.has(Trait.FUNCTION_CALLS) and c.flag(0.2):
             call_function(c, inner, ops, callees)
         y = inner.emit(c.pick(_SAME_TYPE)(x.expr))

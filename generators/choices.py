@@ -38,6 +38,15 @@ class Choices:
         """One of the alternatives, the first being the simplest."""
         return alternatives[self.below(len(alternatives))]
 
+    def picks(self, alternatives: Sequence[T], count: int) -> list[T]:
+        """So many independent picks in one decision."""
+        number = self.below(len(alternatives) ** count)
+        found = []
+        for _ in range(count):
+            number, at = divmod(number, len(alternatives))
+            found.append(alternatives[at])
+        return found
+
     def subset(self, items: Sequence[T], chance: float = 0.5) -> list[T]:
         """Each item with the given chance, in order; the empty list is the simplest."""
         return [item for item in items if self.flag(chance)]

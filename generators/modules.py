@@ -26,7 +26,7 @@ from .traits import CHANCE, IMPLIES, Trait
 HEADER = 62
 SPECIAL = 112
 FUNCTION_HEADER = 24
-BINDING = 20
+BINDING = 24
 
 EARLY = 0.15
 """How often a chain ends before each operator: what only begins like a pattern matters, too."""

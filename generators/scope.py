@@ -262,10 +262,22 @@ class Scope:
         self.params.append(var)
         return var
 
+    def adopt(self, variables: Sequence[relax.Var]) -> None:
+        """Make these variables parameters of the function."""
+        self.params += variables
+        self._offer(variables)
+
+    def _offer(self, params: Sequence[relax.Var]) -> None:
+        """Parameters go before what the current block defines: they outlive the block."""
+        for var in params:
+            value = value_of(var)
+            if value is not None:
+                self.values.insert(self._local_from, value)
+                self._local_from += 1
+
     def _param(self, ty: relax.TensorType, shape: tuple[Dim, ...] | None) -> Value:
         dtype = str(ty.dtype) if ty.dtype is not None else None
         value = Value(self.param(ty), shape, dtype, ty.ndim, ty.vdevice)
-        # Parameters go before what the current block defines: they outlive the block.
         self.values.insert(self._local_from, value)
         self._local_from += 1
         return value
@@ -343,7 +355,9 @@ class Scope:
     def _register(self, var: relax.Var) -> None:
         value = value_of(var)
         if value is not None:
-            self.values.append(value)
+            # Type inference computes negative sizes for some slices and sections.
+            if value.shape is None or all(not isinstance(d, int) or d >= 0 for d in value.shape):
+                self.values.append(value)
         elif isinstance(var.ty, relax.TupleType):
             self.tuples.append(var)
 
@@ -388,8 +402,4 @@ class Scope:
         known = len(self.params)
         yield inner
         self.pure = self.pure and inner.pure
-        for var in self.params[known:]:
-            value = value_of(var)
-            if value is not None:
-                self.values.insert(self._local_from, value)
-                self._local_from += 1
+        self._offer(self.params[known:])

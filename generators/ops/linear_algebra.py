@@ -118,5 +118,6 @@ OPS = (
         reference=quiet(lambda args, attrs: np.outer(args[0], args[1]).astype(args[0].dtype)),
         dtypes=DTYPES,
         nonfinite=True,
+        undefined=undefined.two_dtypes,
     ),
 )
