@@ -1,0 +1,45 @@
+"""What a binding may be: operators of the table, calls, branches, tuples, aliases, TensorIR."""
+
+from __future__ import annotations
+
+from ..scope import Scope
+from ..traits import Trait
+from .branches import branch
+from .calls import call_function, local_function, results
+from .externs import call_dps_packed, call_packed, device_hint, impure_call
+from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
+from .kind import Callee, Kind
+from .values import alias, get_item, idiom, make_tuple, match_cast, operator
+
+__all__ = ["KINDS", "Callee", "call_tir", "kinds"]
+
+KINDS = (
+    Kind(operator, weight=10),
+    Kind(idiom, Trait.IDIOMS, weight=6),
+    Kind(alias, Trait.ALIASES),
+    Kind(make_tuple, Trait.TUPLES),
+    Kind(get_item, Trait.TUPLES, weight=2),
+    Kind(match_cast, Trait.MATCH_CAST),
+    Kind(branch, Trait.IF, dataflow=False, weight=2),
+    Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
+    Kind(results, Trait.FUNCTION_CALLS, weight=2),
+    Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
+    Kind(call_tir, Trait.CALL_TIR, weight=3),
+    Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
+    Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
+    Kind(call_dps_packed, Trait.CALL_DPS_PACKED),
+    Kind(call_packed, Trait.CALL_PACKED),
+    Kind(impure_call, Trait.IMPURE, dataflow=False),
+    Kind(device_hint, Trait.VDEVICES, weight=2),
+)
+"""All kinds of bindings, the simplest first."""
+
+
+def kinds(s: Scope) -> list[Kind]:
+    """The kinds that this module's traits allow, each as often as it weighs."""
+    return [
+        kind
+        for kind in KINDS
+        if kind.trait is None or s.has(kind.trait)
+        for _ in range(kind.weight)
+    ]
