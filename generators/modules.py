@@ -23,7 +23,7 @@ from .scope import ModuleScope, Scope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 62
+HEADER = 72
 SPECIAL = 112
 FUNCTION_HEADER = 24
 BINDING = 20

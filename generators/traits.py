@@ -33,6 +33,7 @@ class Trait(enum.StrEnum):
     MATCH_CAST = "match-cast"
     INCOMPLETE_TYPES = "incomplete-types"
     SHARED_SHAPES = "shared-shapes"
+    SHAPE_VALUES = "shape-values"
     ZERO_SIZE = "zero-size"
     UNIT_DIMS = "unit-dims"
     DTYPES = "dtypes"
@@ -76,6 +77,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.MATCH_CAST: 0.25,
     Trait.INCOMPLETE_TYPES: 0.2,
     Trait.SHARED_SHAPES: 0.4,
+    Trait.SHAPE_VALUES: 0.15,
     Trait.ZERO_SIZE: 0.12,
     Trait.UNIT_DIMS: 0.4,
     Trait.DTYPES: 0.4,

@@ -9,6 +9,7 @@ from .calls import call_function, local_function, results
 from .externs import call_dps_packed, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callee, Kind
+from .shapes import shape_value
 from .values import alias, get_item, idiom, make_tuple, match_cast, operator
 
 __all__ = ["KINDS", "Callee", "call_tir", "kinds"]
@@ -20,6 +21,7 @@ KINDS = (
     Kind(make_tuple, Trait.TUPLES),
     Kind(get_item, Trait.TUPLES, weight=2),
     Kind(match_cast, Trait.MATCH_CAST),
+    Kind(shape_value, Trait.SHAPE_VALUES, weight=3),
     Kind(branch, Trait.IF, dataflow=False, weight=2),
     Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
     Kind(results, Trait.FUNCTION_CALLS, weight=2),

@@ -16,6 +16,7 @@ from ..choices import Choices
 from ..scope import Dim, Scope
 from ..traits import Trait
 from .kind import ARITHMETIC, SAME_TYPE, Callee, Callees, Ops
+from .shapes import shape_argument
 from .values import operator
 
 
@@ -81,7 +82,9 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -
     if isinstance(ty, relax.TupleType):
         return relax.Tuple([_argument(c, s, field, dims) for field in ty.fields])
     if isinstance(ty, relax.ShapeType):
-        return relax.ShapeExpr(_substitute(ty.values, dims))
+        if ty.values is None:
+            return shape_argument(c, s, list(s.shape(c, max(ty.ndim, 0))))
+        return shape_argument(c, s, _substitute(ty.values, dims))
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None
