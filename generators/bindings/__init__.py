@@ -10,7 +10,7 @@ from .externs import call_dps_packed, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callee, Kind
 from .shapes import shape_value
-from .values import alias, get_item, idiom, make_tuple, match_cast, operator
+from .values import alias, get_item, idiom, make_tuple, match_cast, operator, tuple_operand
 
 __all__ = ["KINDS", "Callee", "call_tir", "kinds"]
 
@@ -20,6 +20,7 @@ KINDS = (
     Kind(alias, Trait.ALIASES),
     Kind(make_tuple, Trait.TUPLES),
     Kind(get_item, Trait.TUPLES, weight=2),
+    Kind(tuple_operand, Trait.TUPLES),
     Kind(match_cast, Trait.MATCH_CAST),
     Kind(shape_value, Trait.SHAPE_VALUES, weight=3),
     Kind(branch, Trait.IF, dataflow=False, weight=2),
