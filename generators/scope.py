@@ -11,6 +11,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ..compat import ir
 from ..compat.ops import relax_op
@@ -145,7 +146,7 @@ class Scope:
         self.next_operand: Value | None = None
         """What the next operand that is asked for is, if it fits."""
         self._found: set[tirx.Var] = set()
-        """Symbolic variables that match_casts define."""
+        """Symbolic variables that bindings define: match_casts, and numbers."""
         self._bindings: list[relax.Binding] = []
         self._dataflow = False
         self._local_from = 0
@@ -231,10 +232,10 @@ class Scope:
     def fresh(self, c: Choices, shape: Sequence[Dim], dtype: str) -> Value:
         """A new parameter of the function, or sometimes a constant where the shape is static.
 
-        Of dims that a match_cast has found out it is mostly filled on the spot: a parameter would
-        be of other sizes than what was cast.
+        Of dims that a binding has found out it is filled on the spot: a parameter would be of
+        other sizes than what was cast.
         """
-        if self._found and not c.flag(0.1) and self._found.intersection(_variables(shape)):
+        if self._found and self._found.intersection(_variables(shape)):
             fill = relax_op.zeros if c.flag() else relax_op.ones
             return self.emit(fill(relax.ShapeExpr(list(shape)), dtype))
         if self.has(Trait.CONSTANTS) and c.flag(0.3):
@@ -365,15 +366,17 @@ class Scope:
             return relax.Var(f"v{number}", ty)
         if export or self.exporting:
             self._exports = True
-        elif not isinstance(ty, relax.ShapeType) or ty.values is not None:
+        elif not (isinstance(ty, PrimType) or (isinstance(ty, relax.ShapeType) and not ty.values)):
             return relax.DataflowVar(f"lv{number}", ty)
-        # A type that depends on a shape may not name a DataflowVar.
+        # A type that depends on a shape or a number may not name a DataflowVar.
         return relax.Var(f"gv{number}", ty)
 
     def _register(self, var: relax.Var) -> None:
         value = value_of(var)
         if value is not None:
             self.values.append(value)
+        elif isinstance(var.ty, PrimType):
+            self._found.add(var)
         elif isinstance(var.ty, relax.ShapeType):
             self.shapes.append(var)
         elif isinstance(var.ty, relax.TupleType) and not holds_function(var.ty):

@@ -126,6 +126,7 @@ class Template:
     """The output has one more dimension in front, which no input has."""
 
 
+SCALED = Template("tir_scaled", _scaled, scalar=True)
 REPEATED = Template("tir_repeated", _repeated, leading=True)
 
 TEMPLATES = (
@@ -145,7 +146,7 @@ TEMPLATES = (
     Template("tir_less_its_sum", _less_its_sum, output_shapes=lambda s: [s, s[:-1]]),
     Template("tir_both_ways", _both_ways, inputs=2, output_shapes=lambda s: [s, s]),
     Template("tir_to_float", _to_float, output_dtype="float32"),
-    Template("tir_scaled", _scaled, scalar=True),
+    SCALED,
     REPEATED,
 )
 

@@ -17,6 +17,7 @@ class Trait(enum.StrEnum):
     RECURSION = "recursion"
     NO_MAIN = "no-main"
     CLOSURES = "closures"
+    FUNCTION_VALUES = "function-values"
     COMPOSITE = "composite"
     CODEGEN = "codegen"
     PRIMITIVE = "primitive"
@@ -34,6 +35,8 @@ class Trait(enum.StrEnum):
     INCOMPLETE_TYPES = "incomplete-types"
     SHARED_SHAPES = "shared-shapes"
     SHAPE_VALUES = "shape-values"
+    NUMBERS = "numbers"
+    ANY = "any"
     ZERO_SIZE = "zero-size"
     UNIT_DIMS = "unit-dims"
     DTYPES = "dtypes"
@@ -63,6 +66,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.RECURSION: 0.5,
     Trait.NO_MAIN: 0.15,
     Trait.CLOSURES: 0.2,
+    Trait.FUNCTION_VALUES: 0.1,
     Trait.COMPOSITE: 0.3,
     Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.35,
@@ -78,6 +82,8 @@ CHANCE: Mapping[Trait, float] = {
     Trait.INCOMPLETE_TYPES: 0.2,
     Trait.SHARED_SHAPES: 0.4,
     Trait.SHAPE_VALUES: 0.15,
+    Trait.NUMBERS: 0.1,
+    Trait.ANY: 0.1,
     Trait.ZERO_SIZE: 0.12,
     Trait.UNIT_DIMS: 0.4,
     Trait.DTYPES: 0.4,

@@ -5,12 +5,15 @@ from __future__ import annotations
 from ..scope import Scope
 from ..traits import Trait
 from .branches import branch
-from .calls import call_function, local_function, results
+from .calls import call_function, results
+from .closures import function_value, local_function
 from .externs import call_dps_packed, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callee, Kind
+from .numbers import number
 from .shapes import shape_value
 from .values import alias, get_item, idiom, make_tuple, match_cast, operator, tuple_operand
+from .wider import any_value
 
 __all__ = ["KINDS", "Callee", "call_tir", "kinds"]
 
@@ -27,6 +30,9 @@ KINDS = (
     Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
     Kind(results, Trait.FUNCTION_CALLS, weight=2),
     Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
+    Kind(function_value, Trait.FUNCTION_VALUES, weight=3),
+    Kind(number, Trait.NUMBERS, weight=3),
+    Kind(any_value, Trait.ANY, weight=3),
     Kind(call_tir, Trait.CALL_TIR, weight=3),
     Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
     Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),

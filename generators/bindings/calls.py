@@ -1,21 +1,22 @@
-"""Calls of the functions of the module, and of local ones."""
+"""Calls of the functions of the module."""
 
 from __future__ import annotations
 
 import operator as operators
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Dim, Scope
 from ..traits import Trait
-from .kind import ARITHMETIC, SAME_TYPE, Callee, Callees, Ops
+from .kind import Callee, Callees, Ops
 from .shapes import shape_argument
 from .values import operator
 
@@ -34,8 +35,14 @@ def _call(c: Choices, s: Scope, callee: Callee, *, export: bool = False) -> rela
         s.dataflow(False)
         s.pure = False
     dims = {var: c.pick(s.dims) for var in callee.symbolic}
-    args = [_argument(c, s, param.ty, dims) for param in callee.func.params]
-    return s.bind(relax.Call(callee.gvar, args), export=export)
+    return s.bind(relax.Call(callee.gvar, arguments(c, s, callee, dims)), export=export)
+
+
+def arguments(
+    c: Choices, s: Scope, callee: Callee, dims: Mapping[tirx.Var, Dim]
+) -> list[relax.Expr]:
+    """Operands for a call of the function, with these dims for its symbolic variables."""
+    return [_argument(c, s, param.ty, dims) for param in callee.func.params]
 
 
 def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -78,13 +85,17 @@ def _pass_on(s: Scope, result: relax.Var, callees: Callees) -> None:
     s.bind(result)
 
 
-def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -> relax.Expr:
+def _argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]) -> relax.Expr:
     if isinstance(ty, relax.TupleType):
         return relax.Tuple([_argument(c, s, field, dims) for field in ty.fields])
     if isinstance(ty, relax.ShapeType):
         if ty.values is None:
             return shape_argument(c, s, list(s.shape(c, max(ty.ndim, 0))))
         return shape_argument(c, s, _substitute(ty.values, dims))
+    if isinstance(ty, relax.AnyType):
+        return s.tensor(c, complete=False).expr
+    if isinstance(ty, PrimType):
+        return relax.prim_value(c.pick((2, 3)))
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None
@@ -97,7 +108,7 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -
     return x.expr
 
 
-def _substitute(values: Sequence[tvm.ir.Expr], dims: dict[tirx.Var, Dim]) -> list[Dim]:
+def _substitute(values: Sequence[tvm.ir.Expr], dims: Mapping[tirx.Var, Dim]) -> list[Dim]:
     """The dims of a parameter (sums and products of variables) with the variables replaced."""
 
     def at(expr: tvm.ir.Expr) -> Dim:
@@ -116,17 +127,3 @@ _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ir.Add: operators.add,
     ir.Mul: operators.mul,
 }
-
-
-def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A function inside the function, capturing a value or not, and a call of it."""
-    x = s.tensor(c, dtype=ARITHMETIC)
-    captured = s.tensor(c, dtype=x.dtype or "float32", shape=x.shape) if c.flag() else None
-    param = relax.Var("z", x.expr.ty)
-    with s.nested() as inner:
-        y = inner.emit(c.pick(SAME_TYPE)(param))
-        if captured is not None:
-            y = inner.emit(relax_op.add(y.expr, captured.expr))
-        inner.close()
-        body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, y.expr))
-    s.bind(relax.Call(s.bind(relax.Function([param], body, body.ty)), [x.expr]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator as operators
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,9 +104,12 @@ _SOURCES: tuple[Callable[[Choices, Scope], Shape], ...] = (
 )
 
 
-def fresh_dims(c: Choices, s: Scope, dims: tuple[Dim, ...]) -> list[Dim]:
-    """Some of these dims as they are, others as variables that a match_cast is to define."""
-    return [tirx.Var(s.module.unique("k"), "int64") if c.flag(0.6) else dim for dim in dims]
+def fresh_dims(c: Choices, s: Scope, dims: Sequence[Dim | None], chance: float = 0.6) -> list[Dim]:
+    """These dims, but for unknown ones and some others variables that a match_cast is to define."""
+    return [
+        tirx.Var(s.module.unique("k"), "int64") if dim is None or c.flag(chance) else dim
+        for dim in dims
+    ]
 
 
 def _found_out(c: Choices, s: Scope, shape: Shape) -> Shape:
@@ -114,8 +117,7 @@ def _found_out(c: Choices, s: Scope, shape: Shape) -> Shape:
     rank = shape.var.ty.ndim
     if rank < 0:
         return shape
-    unknown: list[Dim] = [tirx.Var(s.module.unique("k"), "int64") for _ in range(rank)]
-    dims = unknown if shape.dims is None else fresh_dims(c, s, shape.dims)
+    dims = fresh_dims(c, s, shape.dims or (None,) * rank)
     return _shape(s.match_cast(shape.var, relax.ShapeType(dims)), shape.origin)
 
 
@@ -142,9 +144,7 @@ def _narrowed(c: Choices, s: Scope, shape: Shape, result: Value) -> None:
     """Sometimes a match_cast of a result, of which only the shape's variable is known."""
     if result.shape is not None or result.ndim < 0 or not c.flag():
         return
-    dims = fresh_dims(c, s, shape.dims) if shape.dims is not None else None
-    if dims is None:
-        dims = [tirx.Var(s.module.unique("k"), "int64") for _ in range(result.ndim)]
+    dims = fresh_dims(c, s, shape.dims or (None,) * result.ndim)
     s.match_cast(result.expr, relax.TensorType(relax.ShapeExpr(dims), result.dtype))
 
 
