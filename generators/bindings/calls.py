@@ -14,7 +14,7 @@ from tvm.ir import PrimType
 from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope
+from ..scope import DEFAULT_DTYPE, Dim, Scope
 from ..traits import Trait
 from .kind import Callee, Callees, Ops
 from .shapes import shape_argument
@@ -93,7 +93,8 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]
             return shape_argument(c, s, list(s.shape(c, max(ty.ndim, 0))))
         return shape_argument(c, s, _substitute(ty.values, dims))
     if isinstance(ty, relax.AnyType):
-        return s.tensor(c, complete=False).expr
+        # What is made for such a parameter is cast to this, see `wider.any_value`.
+        return s.tensor(c, dtype=DEFAULT_DTYPE, ndim=1).expr
     if isinstance(ty, PrimType):
         return relax.prim_value(c.pick((2, 3)))
     s.device = ty.vdevice
