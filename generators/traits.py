@@ -16,6 +16,7 @@ class Trait(enum.StrEnum):
     HELPERS = "helpers"
     RECURSION = "recursion"
     NO_MAIN = "no-main"
+    PASS_NAMES = "pass-names"
     CLOSURES = "closures"
     FUNCTION_VALUES = "function-values"
     COMPOSITE = "composite"
@@ -65,6 +66,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.HELPERS: 0.6,
     Trait.RECURSION: 0.5,
     Trait.NO_MAIN: 0.15,
+    Trait.PASS_NAMES: 0.12,
     Trait.CLOSURES: 0.2,
     Trait.FUNCTION_VALUES: 0.1,
     Trait.COMPOSITE: 0.3,

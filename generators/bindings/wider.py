@@ -21,7 +21,11 @@ def any_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         value = s.param(relax.AnyType(), "any")
         _used(c, s, s.match_cast(value, relax.TensorType(relax.ShapeExpr([dim]), DEFAULT_DTYPE)))
         return
-    types = (relax.AnyType(), relax.TensorType(dtype=x.dtype, ndim=x.ndim), relax.TensorType(dtype=""))
+    types = (
+        relax.AnyType(),
+        relax.TensorType(dtype=x.dtype, ndim=x.ndim),
+        relax.TensorType(dtype=""),
+    )
     value = s.bind(relax.Call(_taker(c, s, types[kind], x), [x.expr]))
     dims = relax.ShapeExpr(fresh_dims(c, s, x.shape or ()))
     _used(c, s, s.match_cast(value, relax.TensorType(dims, x.dtype)))

@@ -19,7 +19,7 @@ BACKENDS = ("cutlass", "dnnl", "tensorrt")
 
 def composites(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """Private functions as FuseOpsByPattern leaves them: attribute Composite, a pattern inside."""
-    made = [_composite(part, module) for part in c.some(3)]
+    made = [_composite(part, module) for part in c.some(4)]
     return [module.add("composite", func) for func in made]
 
 
@@ -36,7 +36,9 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     else:
         s.emit(relax_op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
     s.close()
-    attrs = {"Composite": f"{c.pick(BACKENDS)}.{pattern}", "Primitive": True}
+    backend = c.pick(BACKENDS)
+    both: dict[str, object] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
+    attrs = c.pick((both, both, both, {"Composite": both["Composite"]}, {"Primitive": True}))
     return finish(c, s, s.values[-1].expr, attrs)
 
 
@@ -53,20 +55,45 @@ def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 
 
 def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside."""
+    """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside.
+
+    The composite is a local function, a function of the module, or there is none.
+    """
     backend = c.pick(BACKENDS)
+    inner = c.below(6)
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     x = s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
-    param = relax.Var("y", x.expr.ty)
-    inner = Scope(module, (2, 3), (DEFAULT_DTYPE,))
-    inner.params = [param]
-    inner.dataflow(True)
-    out = inner.emit(relax_op.nn.relu(param), export=True)
-    local = finish(c, inner, out.expr, {"Composite": f"{backend}.relu"})
-    s.dataflow(False)
-    s.bind(relax.Call(s.bind(local), [x.expr]))
-    func = finish(c, s, s.values[-1].expr, {"Codegen": backend})
+    if inner == 5:
+        s.emit(relax_op.nn.relu(x.expr))
+    else:
+        func: relax.Expr = _relu(c, module, x.expr.ty, f"{backend}.relu", nested=inner == 3)
+        if inner == 4:
+            func = module.add("composite", func)
+        s.dataflow(False)
+        for _ in range(1 + c.flag(0.3)):
+            s.bind(relax.Call(func if inner == 4 else s.bind(func), [x.expr]))
+    attrs: dict[str, object] = {"Codegen": backend}
+    if c.flag(0.2):
+        attrs["Primitive"] = True
+    func = finish(c, s, s.values[-1].expr, attrs)
     return [module.add("codegen", func, public=True)]
+
+
+def _relu(
+    c: Choices, module: ModuleScope, ty: relax.Type, name: str, *, nested: bool
+) -> relax.Function:
+    """A Composite function of one operator, or of a Composite function that has it."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    param = relax.Var("y", ty)
+    s.params = [param]
+    if nested:
+        s.dataflow(False)
+        inner = _relu(c, module, ty, name, nested=False)
+        result = s.bind(relax.Call(s.bind(inner), [param]))
+    else:
+        s.dataflow(True)
+        result = s.emit(relax_op.nn.relu(param), export=True).expr
+    return finish(c, s, result, {"Composite": name})
 
 
 def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

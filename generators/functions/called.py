@@ -91,6 +91,8 @@ def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     s.dataflow(True)
     fields = [s.emit(c.pick(_RESULTS)(x), export=True).expr for _ in range(2 + c.below(2))]
     result: relax.Expr = relax.Tuple(fields)
+    if c.flag(0.15):  # a tuple inside of a tuple
+        result = relax.Tuple([fields[0], relax.Tuple(fields)])
     if c.flag(0.3):
         result = s.bind(result, export=True)
     made = [finish(c, s, result)]
