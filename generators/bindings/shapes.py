@@ -16,6 +16,7 @@ from ..choices import Choices
 from ..ops.operands import positive
 from ..ops.record import ALL
 from ..scope import DEFAULT_DTYPE, Dim, Scope, Value
+from ..traits import Trait
 from .kind import Callees, Ops
 
 
@@ -278,4 +279,4 @@ _USES: tuple[Callable[[Choices, Scope, Shape], None], ...] = (
 def shape_argument(c: Choices, s: Scope, dims: list[Dim]) -> relax.Expr:
     """A shape of these dims for a function that takes one: literal, or in a variable."""
     literal = relax.ShapeExpr(dims)
-    return s.bind(literal) if c.flag(0.3) else literal
+    return s.bind(literal) if s.has(Trait.SHAPE_VALUES) and c.flag() else literal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm import relax
 
 from ...compat.ops import relax_op
@@ -37,7 +39,7 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
         s.emit(relax_op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
     s.close()
     backend = c.pick(BACKENDS)
-    both: dict[str, object] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
+    both: dict[str, Any] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
     attrs = c.pick((both, both, both, {"Composite": both["Composite"]}, {"Primitive": True}))
     return finish(c, s, s.values[-1].expr, attrs)
 
@@ -66,13 +68,12 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     if inner == 5:
         s.emit(relax_op.nn.relu(x.expr))
     else:
-        func: relax.Expr = _relu(c, module, x.expr.ty, f"{backend}.relu", nested=inner == 3)
-        if inner == 4:
-            func = module.add("composite", func)
+        relu = _relu(c, module, x.expr.ty, f"{backend}.relu", nested=inner == 3)
         s.dataflow(False)
+        callee = module.add("composite", relu) if inner == 4 else s.bind(relu)
         for _ in range(1 + c.flag(0.3)):
-            s.bind(relax.Call(func if inner == 4 else s.bind(func), [x.expr]))
-    attrs: dict[str, object] = {"Codegen": backend}
+            s.bind(relax.Call(callee, [x.expr]))
+    attrs: dict[str, Any] = {"Codegen": backend}
     if c.flag(0.2):
         attrs["Primitive"] = True
     func = finish(c, s, s.values[-1].expr, attrs)
