@@ -199,7 +199,7 @@ def one_output_of_several(mod: tvm.IRModule) -> bool:
 
 def one_name(mod: tvm.IRModule) -> bool:
     """Several variables of one name hint."""
-    names = [binding.var.name_hint for binding in bound(mod)]
+    names = [str(binding.var.name) for binding in bound(mod)]
     return len(set(names)) < len(names)
 
 
