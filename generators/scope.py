@@ -69,6 +69,11 @@ def holds_function(ty: relax.Type) -> bool:
     return isinstance(ty, relax.FuncType)
 
 
+def is_nested(ty: relax.TupleType) -> bool:
+    """A tuple with a tuple among its fields."""
+    return any(isinstance(field, relax.TupleType) for field in ty.fields)
+
+
 def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
     return list(relax.analysis.tir_vars_in_type(relax.ShapeType(list(dims))))
 

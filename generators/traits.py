@@ -68,7 +68,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.NO_MAIN: 0.15,
     Trait.PASS_NAMES: 0.12,
     Trait.CLOSURES: 0.2,
-    Trait.FUNCTION_VALUES: 0.1,
+    Trait.FUNCTION_VALUES: 0.15,
     Trait.COMPOSITE: 0.3,
     Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.35,

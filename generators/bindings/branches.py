@@ -54,7 +54,7 @@ def _branch_body(c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees) -> 
             inner.bind(c.pick(pure).build(c, inner))
         if callees and s.has(Trait.FUNCTION_CALLS) and c.flag(0.2):
             call_function(c, inner, ops, callees)
-        if s.has(Trait.IMPURE) and c.flag(0.2):
+        if s.has(Trait.IMPURE) and c.flag():
             impure_call(c, inner, ops, callees)
         y = inner.emit(c.pick(SAME_TYPE)(x.expr))
         if c.flag(0.15) and y.complete:

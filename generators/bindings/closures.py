@@ -41,7 +41,7 @@ def _local(c: Choices, s: Scope) -> Target:
     x = s.tensor(c, dtype=ARITHMETIC)
     captured = s.tensor(c, dtype=x.dtype or "float32", shape=x.shape) if c.flag() else None
     param = relax.Var("z", x.expr.ty)
-    effect = s.has(Trait.IMPURE) and c.flag(0.4)
+    effect = s.has(Trait.IMPURE) and c.flag(0.6)
     with s.nested() as inner:
         y = inner.emit(c.pick(SAME_TYPE)(param))
         if captured is not None:

@@ -10,7 +10,7 @@ from tvm import relax, tirx
 from ...compat.ops import relax_op
 from .. import idioms
 from ..choices import Choices
-from ..scope import Scope, dims_of
+from ..scope import Scope, dims_of, is_nested
 from .kind import ARITHMETIC, Callees, Ops
 
 
@@ -76,7 +76,7 @@ def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     kind = c.below(4)
     tuples = [var for var in s.tuples if len(var.ty.fields)] if kind == 3 else []
     if tuples:
-        whole = c.pick(tuples)
+        whole = c.pick([var for var in tuples if is_nested(var.ty)] or tuples)
         cast = s.match_cast(whole, _cast_type(c, s, whole.ty))
         s.bind(relax.TupleGetItem(cast, c.below(len(cast.ty.fields))))
         return
