@@ -61,3 +61,8 @@ class Choices:
             return 0
         self._next += 1
         return self._data[self._next - 1]
+
+    def some(self, size: int) -> list[Choices]:
+        """Up to two parts of so many bytes, either of which may be left out for itself."""
+        parts = [(self.part(size), self.flag(0.6)) for _ in range(2)]
+        return [part for part, wanted in parts if wanted]

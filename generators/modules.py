@@ -13,7 +13,7 @@ from hypothesis.errors import InvalidArgument
 from tvm import relax
 
 from ..compat import availability, ir
-from . import functions
+from . import functions, names
 from .bindings import Callee
 from .choices import Choices
 from .near import did_you_mean
@@ -23,8 +23,8 @@ from .scope import ModuleScope, Scope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 62
-SPECIAL = 112
+HEADER = 84
+SPECIAL = 120
 FUNCTION_HEADER = 24
 BINDING = 24
 
@@ -132,6 +132,9 @@ def build(
         attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))
     if Trait.VDEVICES in traits:
         module.vdevices = [ir.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
+    naming = c.part(12)
+    if Trait.PASS_NAMES in traits:
+        names.rename(naming, module)
     usable = [op for op in ops if _suits(op, traits)] or list(ops)
     some = c.part(17)
     if len(usable) > 12 and some.flag():
@@ -173,11 +176,11 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.RECURSION, 3, functions.recursive),
     (Trait.HELPERS, 16, functions.helpers),
     (Trait.PRIMITIVE, 20, functions.primitive),
-    (Trait.CODEGEN, 1, functions.codegen),
+    (Trait.CODEGEN, 6, functions.codegen),
     (Trait.DIFFERENTIABLE, 16, functions.differentiable),
     (Trait.NUM_INPUT, 20, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
-    (Trait.COMPOSITE, 8, functions.composites),
+    (Trait.COMPOSITE, 10, functions.composites),
     (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),
     (Trait.HELPERS, 12, functions.tuple_helpers),
 )

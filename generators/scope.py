@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,8 +11,10 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ..compat import ir
+from ..compat.ops import relax_op
 from .choices import Choices
 from .traits import Trait
 
@@ -60,6 +62,22 @@ def value_of(expr: relax.Expr) -> Value | None:
     return Value(expr, shape, str(ty.dtype) if ty.dtype is not None else None, ty.ndim, ty.vdevice)
 
 
+def holds_function(ty: relax.Type) -> bool:
+    """Among the fields of a tuple, or of one inside it, is a function: no caller can use that."""
+    if isinstance(ty, relax.TupleType):
+        return any(map(holds_function, ty.fields))
+    return isinstance(ty, relax.FuncType)
+
+
+def is_nested(ty: relax.TupleType) -> bool:
+    """A tuple with a tuple among its fields."""
+    return any(isinstance(field, relax.TupleType) for field in ty.fields)
+
+
+def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
+    return list(relax.analysis.tir_vars_in_type(relax.ShapeType(list(dims))))
+
+
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     """Dims equal one by one, symbolic ones structurally."""
     return len(a) == len(b) and all(map(same_dim, a, b))
@@ -88,11 +106,17 @@ class ModuleScope:
     bindings: int = 0
     """How many bindings there are so far; numbers the variables."""
 
+    naming: Mapping[str, str] = field(default_factory=dict)
+    """Other names to give, by the plain ones."""
+    one_name: bool = False
+    """Whether all bound variables of a kind have one name."""
+
     def unique(self, name: str) -> str:
-        """The name, with a number behind it where it is taken."""
+        """The name, or what stands for it here, with a number behind it where it is taken."""
+        name = self.naming.get(name, name)
         taken = self.names.get(name, 0)
         self.names[name] = taken + 1
-        return name if taken == 0 else f"{name}_{taken}"
+        return name if taken == 0 else self.unique(f"{name}_{taken}")
 
     def add(self, name: str, func: tvm.ir.BaseFunc, *, public: bool = False) -> relax.GlobalVar:
         """Add a function under a fresh GlobalVar that carries its type.
@@ -117,6 +141,7 @@ class Scope:
         self.params: list[relax.Var] = []
         self.values: list[Value] = []
         self.tuples: list[relax.Var] = []
+        self.shapes: list[relax.Var] = []
         self.blocks: list[relax.BindingBlock] = []
         self.pure = True
         self.exporting = False
@@ -125,6 +150,8 @@ class Scope:
         """Where the operands of the next binding live: there, or nowhere in particular."""
         self.next_operand: Value | None = None
         """What the next operand that is asked for is, if it fits."""
+        self._found: set[tirx.Var] = set()
+        """Symbolic variables that bindings define: match_casts, and numbers."""
         self._bindings: list[relax.Binding] = []
         self._dataflow = False
         self._local_from = 0
@@ -208,7 +235,14 @@ class Scope:
         return self.fresh(c, shape, fresh_dtype)
 
     def fresh(self, c: Choices, shape: Sequence[Dim], dtype: str) -> Value:
-        """A new parameter of the function, or sometimes a constant where the shape is static."""
+        """A new parameter of the function, or sometimes a constant where the shape is static.
+
+        Of dims that a binding has found out it is filled on the spot: a parameter would be of
+        other sizes than what was cast.
+        """
+        if self._found and self._found.intersection(_variables(shape)):
+            fill = relax_op.zeros if c.flag() else relax_op.ones
+            return self.emit(fill(relax.ShapeExpr(list(shape)), dtype))
         if self.has(Trait.CONSTANTS) and c.flag(0.3):
             static = [d for d in shape if isinstance(d, int)]
             if len(static) == len(shape) and np.prod(static) <= 256:
@@ -335,21 +369,23 @@ class Scope:
 
     def match_cast(self, value: relax.Expr, ty: relax.Type) -> relax.Var:
         """Bind `match_cast(value, ty)`."""
+        self._found.update(relax.analysis.tir_vars_in_type(ty))
+        self._found.difference_update(_variables(self.dims))
         var = self._var(ty, export=False)
         self._bindings.append(relax.MatchCast(var, value, ty))
         self._register(var)
         return var
 
     def _var(self, ty: relax.Type, export: bool) -> relax.Var:
-        number = self.module.bindings
+        number = "" if self.module.one_name else str(self.module.bindings)
         self.module.bindings += 1
         if not self._dataflow:
             return relax.Var(f"v{number}", ty)
         if export or self.exporting:
             self._exports = True
-        elif not isinstance(ty, relax.ShapeType) or ty.values is not None:
+        elif not (isinstance(ty, PrimType) or (isinstance(ty, relax.ShapeType) and not ty.values)):
             return relax.DataflowVar(f"lv{number}", ty)
-        # A type that depends on a shape may not name a DataflowVar.
+        # A type that depends on a shape or a number may not name a DataflowVar.
         return relax.Var(f"gv{number}", ty)
 
     def _register(self, var: relax.Var) -> None:
@@ -358,7 +394,11 @@ class Scope:
             # Type inference computes negative sizes for some slices and sections.
             if value.shape is None or all(not isinstance(d, int) or d >= 0 for d in value.shape):
                 self.values.append(value)
-        elif isinstance(var.ty, relax.TupleType):
+        elif isinstance(var.ty, PrimType):
+            self._found.add(var)
+        elif isinstance(var.ty, relax.ShapeType):
+            self.shapes.append(var)
+        elif isinstance(var.ty, relax.TupleType) and not holds_function(var.ty):
             self.tuples.append(var)
 
     # Blocks
@@ -383,6 +423,7 @@ class Scope:
         if self._dataflow:
             self.values = [v for v in self.values if not isinstance(v.expr, relax.DataflowVar)]
             self.tuples = [t for t in self.tuples if not isinstance(t, relax.DataflowVar)]
+            self.shapes = [v for v in self.shapes if not isinstance(v, relax.DataflowVar)]
         self._dataflow = False
         self._exports = False
         self._local_from = len(self.values)
@@ -397,8 +438,10 @@ class Scope:
         inner.params = self.params
         inner.values = list(self.values)
         inner._local_from = self._local_from
+        inner._found = set(self._found)
         inner.device = self.device
         inner.tuples = list(self.tuples)
+        inner.shapes = list(self.shapes)
         known = len(self.params)
         yield inner
         self.pure = self.pure and inner.pure

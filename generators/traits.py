@@ -16,7 +16,9 @@ class Trait(enum.StrEnum):
     HELPERS = "helpers"
     RECURSION = "recursion"
     NO_MAIN = "no-main"
+    PASS_NAMES = "pass-names"
     CLOSURES = "closures"
+    FUNCTION_VALUES = "function-values"
     COMPOSITE = "composite"
     CODEGEN = "codegen"
     PRIMITIVE = "primitive"
@@ -33,6 +35,9 @@ class Trait(enum.StrEnum):
     MATCH_CAST = "match-cast"
     INCOMPLETE_TYPES = "incomplete-types"
     SHARED_SHAPES = "shared-shapes"
+    SHAPE_VALUES = "shape-values"
+    NUMBERS = "numbers"
+    ANY = "any"
     ZERO_SIZE = "zero-size"
     UNIT_DIMS = "unit-dims"
     DTYPES = "dtypes"
@@ -61,7 +66,9 @@ CHANCE: Mapping[Trait, float] = {
     Trait.HELPERS: 0.6,
     Trait.RECURSION: 0.5,
     Trait.NO_MAIN: 0.15,
+    Trait.PASS_NAMES: 0.12,
     Trait.CLOSURES: 0.2,
+    Trait.FUNCTION_VALUES: 0.15,
     Trait.COMPOSITE: 0.3,
     Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.35,
@@ -76,6 +83,9 @@ CHANCE: Mapping[Trait, float] = {
     Trait.MATCH_CAST: 0.25,
     Trait.INCOMPLETE_TYPES: 0.2,
     Trait.SHARED_SHAPES: 0.4,
+    Trait.SHAPE_VALUES: 0.15,
+    Trait.NUMBERS: 0.1,
+    Trait.ANY: 0.1,
     Trait.ZERO_SIZE: 0.12,
     Trait.UNIT_DIMS: 0.4,
     Trait.DTYPES: 0.4,

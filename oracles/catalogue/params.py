@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
@@ -328,6 +329,9 @@ def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassC
             continue
         # A parameter may be there to define a symbolic variable, and a new one may take its place.
         if relax.analysis.definable_tir_vars_in_type(_bundle(func.params)):
+            continue
+        # A number may be used as a dim.
+        if any(isinstance(param.ty, PrimType) for param in func.params):
             continue
         used = set(relax.analysis.free_vars(func.body))
         if len(results[name].params) > sum(param in used for param in func.params):
