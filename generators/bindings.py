@@ -16,6 +16,7 @@ from ..compat import ir
 from ..compat.ops import existing, relax_op
 from . import idioms, tensorir
 from .choices import Choices
+from .idioms.building import Link
 from .ops.record import Op
 from .scope import Dim, Scope, Value
 from .traits import Trait
@@ -349,7 +350,24 @@ def device_hint(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A few bindings in the pattern that some pass looks for."""
-    c.pick(idioms.usable())(c, s)
+    usable = idioms.usable(s.module.traits)
+    if not usable:
+        operator(c, s, ops, callees)
+        return
+    pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
+    pure = [callee for callee in callees if callee.func.is_pure]
+    links = [
+        Link(
+            kind.emit.__name__,
+            _emits(kind, pure_ops, pure),
+            kind.trait,
+            kind.dataflow,
+            aside=kind.emit is operator,
+        )
+        for kind in LINKS
+        if (pure_ops or kind.emit is not operator) and (pure or kind.emit is not call_function)
+    ]
+    usable[c.below(len(usable))].emit(c, s, links)
 
 
 KINDS = (
@@ -372,6 +390,16 @@ KINDS = (
     Kind(device_hint, Trait.VDEVICES, weight=2),
 )
 """All kinds of bindings, the simplest first."""
+
+
+def _emits(kind: Kind, ops: Ops, callees: Callees) -> Callable[[Choices, Scope], None]:
+    return lambda c, s: kind.emit(c, s, ops, callees)
+
+
+LINKS = tuple(
+    kind for kind in KINDS if kind.emit not in (idiom, make_tuple, get_item, results, impure_call)
+)
+"""What may stand between two calls of an idiom."""
 
 
 def kinds(s: Scope) -> list[Kind]:

@@ -47,6 +47,11 @@ class Choices:
         self._next += size
         return Choices(self._data[self._next - size : self._next])
 
+    def again(self, number: int = 0) -> Choices:
+        """The same decisions from the start on or, by another number, others of the same bytes."""
+        at = number % len(self._data) if self._data else 0
+        return Choices(self._data[at:] + self._data[:at])
+
     def _byte(self) -> int:
         if self._next >= len(self._data):
             return 0

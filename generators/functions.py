@@ -11,7 +11,8 @@ from ..compat.ops import existing, relax_op
 from . import bindings, tensorir
 from .bindings import Callee
 from .choices import Choices
-from .idioms.products import conv_bias
+from .idioms.building import Builder
+from .idioms.pattern import parse
 from .ops.record import Op
 from .scope import DEFAULT_DTYPE, DTYPES, Dim, ModuleScope, Scope
 from .traits import Trait
@@ -248,7 +249,7 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
     s.dataflow(True)
     if pattern == "conv2d_relu":
-        s.emit(relax_op.nn.relu(conv_bias(Choices(b""), s)), export=True)
+        s.bind(Builder(Choices(b""), s).last(_CONV_BIAS_RELU), export=True)
     elif pattern == "multiply_relu":
         s.emit(relax_op.nn.relu(s.emit(relax_op.multiply(x.expr, x.expr)).expr), export=True)
     else:
@@ -256,6 +257,9 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     s.close()
     attrs = {"Composite": f"{c.pick(BACKENDS)}.{pattern}", "Primitive": True}
     return finish(c, s, s.values[-1].expr, attrs)
+
+
+_CONV_BIAS_RELU = parse("nn.relu(add(nn.conv2d(X, W), B))", {})
 
 
 def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
