@@ -354,20 +354,26 @@ def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if not usable:
         operator(c, s, ops, callees)
         return
+    idiom = usable[c.below(len(usable))]
+    idiom.emit(c, s, lambda: _links(s, ops, callees))
+
+
+def _links(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
+    """Kinds of bindings between the calls of a pattern; what has effects would end its block."""
     pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
     pure = [callee for callee in callees if callee.func.is_pure]
-    links = [
-        Link(
+
+    def link(kind: Kind) -> Link:
+        return Link(
             kind.emit.__name__,
-            _emits(kind, pure_ops, pure),
+            lambda c, s: kind.emit(c, s, pure_ops, pure),
             kind.trait,
             kind.dataflow,
             aside=kind.emit is operator,
         )
-        for kind in LINKS
-        if (pure_ops or kind.emit is not operator) and (pure or kind.emit is not call_function)
-    ]
-    usable[c.below(len(usable))].emit(c, s, links)
+
+    missing = [emit for emit, needed in ((operator, pure_ops), (call_function, pure)) if not needed]
+    return [link(kind) for kind in LINKS if kind.emit not in missing]
 
 
 KINDS = (
@@ -390,10 +396,6 @@ KINDS = (
     Kind(device_hint, Trait.VDEVICES, weight=2),
 )
 """All kinds of bindings, the simplest first."""
-
-
-def _emits(kind: Kind, ops: Ops, callees: Callees) -> Callable[[Choices, Scope], None]:
-    return lambda c, s: kind.emit(c, s, ops, callees)
 
 
 LINKS = tuple(

@@ -28,7 +28,7 @@ from .traits import CHANCE, IMPLIES, Trait
 HEADER = 62
 SPECIAL = 112
 FUNCTION_HEADER = 24
-BINDING = 20
+BINDING = 24
 
 E = TypeVar("E", bound=enum.StrEnum)
 

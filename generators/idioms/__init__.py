@@ -31,7 +31,7 @@ class Idiom:
     code: Callable[[Choices, Scope], None] | None = None
     """Instead of a pattern."""
 
-    def emit(self, c: Choices, s: Scope, links: Sequence[Link] = ()) -> None:
+    def emit(self, c: Choices, s: Scope, links: Callable[[], Sequence[Link]] = tuple) -> None:
         """Bind the idiom; links may stand between the calls of a pattern."""
         if self.code is None:
             Builder(c, s, links).emit(self.pattern)
@@ -60,6 +60,9 @@ def usable(traits: frozenset[Trait]) -> Sequence[Idiom]:
     return _usable(traits & _RELEVANT, frozenset(off.ops), frozenset(off.idioms))
 
 
+RARITY = 40
+"""One idiom in so many is a certain one of those that are code."""
+
 _RELEVANT = frozenset({Trait.NO_LEGALIZE, *(op.needs for op in table.values() if op.needs)})
 
 
@@ -68,15 +71,10 @@ def _usable(
     traits: frozenset[Trait], no_ops: frozenset[str], no_idioms: frozenset[str]
 ) -> tuple[Idiom, ...]:
     suited = {name for name, op in table.items() if name not in no_ops and suits(op, traits)}
-    found = []
-    for idiom in IDIOMS:
-        if idiom.name in no_idioms:
-            continue
-        if idiom.code is not None:
-            found.append(idiom)
-        elif (pattern := restricted(idiom.pattern, suited)) is not None:
-            found.append(Idiom(idiom.name, pattern))
-    return tuple(found)
+    made = [(idiom.name, restricted(idiom.pattern, suited)) for idiom in IDIOMS if not idiom.code]
+    found = [Idiom(name, pattern) for name, pattern in made if pattern is not None]
+    codes = [idiom for idiom in IDIOMS if idiom.code and idiom.name not in no_idioms]
+    return (*found, *codes * max(1, len(found) // RARITY))
 
 
 def suits(op: Op, traits: frozenset[Trait]) -> bool:

@@ -22,10 +22,8 @@ from ..scope import Dim, Request, Scope, Supplier, Value, broadcasts, dims_of, s
 from ..traits import Trait
 from .pattern import Leaf, Node, Pattern, Tree, calls
 
-HEADER, CALL = 4, 8
-"""Bytes for the decisions about one call of a pattern, and for those of its record."""
-
-PART = HEADER + CALL
+CALL = 8
+"""Bytes for the decisions of one call's record."""
 
 EARLY = 0.08
 """How often a pattern ends before its last call: what only begins like one matters, too."""
@@ -152,7 +150,7 @@ class Builder:
 
     c: Choices
     s: Scope
-    links: Sequence[Link] = ()
+    links: Callable[[], Sequence[Link]] = tuple
     names: dict[str, Value | relax.Var] = field(default_factory=dict)
     whole: bool = True
     """All the calls so far have the operands that the pattern says."""
@@ -175,7 +173,7 @@ class Builder:
 
     def _steps(self, pattern: Pattern) -> Iterator[tuple[str | None, relax.Expr]]:
         for call in calls(pattern):
-            self._plans[call.number] = _plan(self.c.part(PART), call)
+            self._plans[call.number] = _plan(self.c.again(call.number + 1), call)
         exporting, device = self.s.exporting, self.s.device
         for step in pattern:
             tree = step.tree
@@ -287,6 +285,7 @@ class Builder:
         plan = self._plans[node.number]
         body = plan.decisions
         link = self._link(plan, spine)
+        outlives = link is not None and (link in (RETURNED, BLOCK) or not link.dataflow)
         exporting = s.exporting
         dims = s.dims
         start = s.state(), dict(self.names), list(self.linked), self.whole
@@ -309,7 +308,7 @@ class Builder:
                 s.dims = (*dict.fromkeys(hint.shape), *ints)
             expr = self._call(node, plan, body.again(number), hint, spine=spine, first=number // 2)
             s.dims = dims
-            s.exporting = exporting or link in (RETURNED, BLOCK)
+            s.exporting = exporting or outlives
             value = self._bound(expr, node.field, body.again())
             s.exporting = exporting
             self._budget -= 1
@@ -422,7 +421,7 @@ class Builder:
         s = self.s
         fit = [
             link
-            for link in (*OWN, *self.links)
+            for link in (*OWN, *self.links())
             if (link.trait is None or s.has(link.trait))
             and (spine or (link is not BLOCK and (link.dataflow or not s.in_dataflow)))
         ]
