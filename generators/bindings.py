@@ -378,7 +378,7 @@ def _links(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
 
 KINDS = (
     Kind(operator, weight=10),
-    Kind(idiom, Trait.IDIOMS, weight=6),
+    Kind(idiom, Trait.IDIOMS, weight=5),
     Kind(alias, Trait.ALIASES),
     Kind(make_tuple, Trait.TUPLES),
     Kind(get_item, Trait.TUPLES, weight=2),

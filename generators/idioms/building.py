@@ -46,7 +46,7 @@ PROBE = (5, 7, 3, 2, 11, 13)
 ALTERNATIVES, STRIDE = 3, 5
 """How many of several operators are tried, and how far apart they are: neighbours are alike."""
 
-BUDGET = 16
+BUDGET = 12
 """Bounds all the tries of one pattern."""
 
 BROADCASTING = frozenset(op.name for op in FAMILIES["binary"]) - {"ewise_fma"} | {"where"}
@@ -221,16 +221,17 @@ class Builder:
             rule = AGREEING.get(name)
             if rule and request.shape is not None and 0 < at == len(others):
                 request = _relaxed(request, others, rule)
-            if isinstance(tree, Leaf) or at not in given:
+            if at not in given or (isinstance(tree, Leaf) and tree.name not in known):
                 lhs = given.get(0)
                 aim = self._known_goal(operands, given, number) if number else None
                 aim = goal if at == 0 and goal is not None else aim
                 if isinstance(tree, Node):
                     value = self._operand(tree, c, request, aim, spine=spine and at == 0)
+                    known.update(self.names)
                 elif plan.equal and at == 1 and lhs is not None and request.fits(lhs):
                     value = lhs
                 else:
-                    value = self._leaf(tree, c, request, aim, others, known)
+                    value = self._leaf(tree, c, request, aim, others)
                 given[at] = value
                 good = s.state()
             value = given[at]
@@ -254,13 +255,13 @@ class Builder:
             try:
                 expr = table[name].build(decisions.again(number), s)
             except Misfit:
-                s.restore(good)
-                continue
+                asked = -1
             finally:
                 s.next_operands = ()
             if asked >= len(operands) or final:
                 break
             s.restore(good)
+            self.names = {name: value for name, value in self.names.items() if name in known}
         self.whole &= asked >= len(operands) and None not in given.values()
         return expr
 
@@ -292,37 +293,40 @@ class Builder:
         aim = goal or _aim(s, c, request)
         free = goal is None and request.shape is None and request.where is None
         hints = [None, aim] if free else [aim]
-        if not free and aim.shape is not None and 2 < len(aim.shape) > len(set(aim.shape)):
+        exact = goal is not None or request.shape is not None
+        if exact and aim.shape is not None and 2 < len(aim.shape) > len(set(aim.shape)):
             # Of dims that are all different, the result shows where each of them goes.
             hints = [Goal(PROBE[: len(aim.shape)], aim.dtypes)]
         value: Value | None = None
+        turned: Goal | None = None
+        hint: Goal | None
+        at = -1
         for number in range(REBUILDS):
-            if not hints:
-                hints.append(aim)
-            hint = hints.pop(0)
+            if turned is not None:
+                hint = turned
+            else:
+                hint = hints.pop(0) if hints else aim
+                at += 1
             if number:
                 s.restore(start[0])
                 self.names, self.linked, self.whole = dict(start[1]), list(start[2]), start[3]
             if hint is not None and hint.shape:
                 ints = [d for d in dims if isinstance(d, int)][:1]
                 s.dims = (*dict.fromkeys(hint.shape), *ints)
-            expr = self._call(node, plan, body.again(number), hint, spine=spine, first=number // 2)
+            expr = self._call(node, plan, body.again(at), hint, spine=spine, first=at)
             s.dims = dims
             s.exporting = exporting or outlives
             value = self._bound(expr, node.field, body.again())
             s.exporting = exporting
             self._budget -= 1
             if value is not None and request.fits(value):
-                if goal is None or goal.shape is None or self._budget <= 0:
+                if goal is None or goal.shape is None or at > 0:
                     break
                 if value.shape is not None and same_shape(value.shape, goal.shape):
                     break
             if self._budget <= 0:
                 break
-            if hint is not None and hint.shape is not None and value is not None:
-                turned = _turned(hint.shape, value.shape, aim.shape)
-                if turned is not None and not same_shape(turned, hint.shape):
-                    hints.append(Goal(turned, aim.dtypes))
+            turned = None if turned or hint is None else _turned(hint, value, aim)
         if value is None or not request.fits(value):
             return value
         return value if link is None else self._passed_on(link, value, expr, request, body.again(2))
@@ -355,12 +359,11 @@ class Builder:
         request: Request,
         goal: Goal | None,
         others: Sequence[tuple[Dim, ...]],
-        known: set[str],
     ) -> Value | None:
         found = self.names.get(leaf.name)
         if isinstance(found, relax.Var):
             return self._field(found, leaf.field or 0)
-        if found is not None and (leaf.name in known or request.fits(found)):
+        if found is not None:
             return found
         value = self._outside(leaf.name[0], c, request, goal, others)
         self.names[leaf.name] = value
@@ -505,22 +508,22 @@ def _shape(s: Scope, c: Choices, request: Request) -> tuple[Dim, ...]:
     return tuple(shape)
 
 
-def _turned(
-    operand: Sequence[Dim], result: Sequence[Dim] | None, wanted: Sequence[Dim] | None
-) -> tuple[Dim, ...] | None:
+def _turned(operand: Goal, result: Value | None, wanted: Goal) -> Goal | None:
     """The operand with its dims where they must be for the result to be as wanted.
 
-    Read off from the operand and the result of a call; None where that says nothing.
+    Read off from the operand and the result of a call; None where that says nothing new.
     """
-    if result is None or wanted is None or len(result) != len(wanted):
+    if result is None or result.shape is None or operand.shape is None or wanted.shape is None:
         return None
-    dims, free = list(operand), list(range(len(operand)))
-    for have, want in zip(result, wanted, strict=True):
-        at = next((each for each in free if same_dim(operand[each], have)), None)
+    if len(result.shape) != len(wanted.shape):
+        return None
+    dims, free = list(operand.shape), list(range(len(operand.shape)))
+    for have, want in zip(result.shape, wanted.shape, strict=True):
+        at = next((each for each in free if same_dim(operand.shape[each], have)), None)
         if at is not None:
             free.remove(at)
             dims[at] = want
-    return tuple(dims)
+    return None if same_shape(dims, operand.shape) else Goal(tuple(dims), wanted.dtypes)
 
 
 def _both(

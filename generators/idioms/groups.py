@@ -11,6 +11,10 @@ WITHOUT_OPERANDS = {"full", "zeros", "ones", "arange", "eye", "hamming_window", 
 """Nothing feeds them."""
 
 
+OF_OTHER_DTYPE = {"isfinite", "isinf", "isnan", "astype", "logical_not", "bitwise_not"}
+"""Their results, or operands, are of dtypes on which few others go on."""
+
+
 def _families(*names: str) -> tuple[str, ...]:
     return tuple(op.name for name in names for op in FAMILIES[name])
 
@@ -25,7 +29,10 @@ def _registered(key: str) -> tuple[str, ...]:
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "unary": _families("unary"),
+    "unary": (
+        *(name for name in _families("unary") if name not in OF_OTHER_DTYPE),
+        *("nn.relu", "nn.gelu", "nn.silu", "nn.gelu_tanh", "nn.leakyrelu", "nn.softplus"),
+    ),
     "binary": tuple(name for name in _families("binary") if name != "ewise_fma"),
     "reduction": _families("reduction"),
     "compare": ("greater", "less", "equal", "not_equal", "less_equal", "greater_equal"),

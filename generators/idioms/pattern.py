@@ -2,9 +2,9 @@
 
 `nn.relu(add(matmul(X, W), B))` is a product, with a bias, through an activation. Lower-case names
 are operators of the table, or groups of them; `add|multiply` is either. Operands are given in the
-order in which the record asks for them, and the last ones may be left out: the record chooses
-them. A capital names an operand; where it occurs twice, both are one value. Its letter says where
-it comes from:
+order in which the record asks for them (`where` asks for its condition last), and the last ones
+may be left out: the record chooses them. A capital names an operand; where it occurs twice, both
+are one value. Its letter says where it comes from:
 
 | W, V, U | a fresh parameter, or a constant |
 | B | the same, in the shape of a bias of the operands before it |

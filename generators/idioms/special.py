@@ -100,9 +100,39 @@ def _elementwise(c: Choices, s: Scope, x: Value) -> Value:
     return s.emit(c.pick((relax_op.nn.relu, relax_op.negative, relax_op.abs))(x.expr))
 
 
+def attention_of_parts(c: Choices, s: Scope) -> None:
+    """Attention whose queries, keys and values are parts of one tensor, as backends look for it."""
+    batch, length, heads, size = c.pick((1, 2)), c.pick((2, 3)), c.pick((2, 1)), c.pick((4, 2))
+    width = heads * size
+    dtype = c.pick(("float32", "float16"))
+    turned = c.flag(0.3)  # the length before the batch
+    lead = (length, batch) if turned else (batch, length)
+    stacked = s.tensor(c, dtype=dtype, shape=(*lead, 3 * width)).expr
+    if c.flag(0.6):
+        both = s.bind(relax_op.split(stacked, c.pick((3, [width, 2 * width])), c.pick((2, -1))))
+        parts: list[relax.Expr] = [s.bind(relax.TupleGetItem(both, at)) for at in range(3)]
+    else:
+        parts = [
+            s.emit(relax_op.strided_slice(stacked, [2], [at * width], [(at + 1) * width])).expr
+            for at in range(3)
+        ]
+    heads_apart = [s.emit(relax_op.reshape(part, (*lead, heads, size))).expr for part in parts]
+    if turned:
+        swap = [1, 0, 2, 3]
+        heads_apart = [s.emit(relax_op.permute_dims(part, swap)).expr for part in heads_apart]
+    if c.flag(0.3):
+        bias = s.tensor(c, dtype=dtype, shape=(batch, heads, length, length)).expr
+        result = s.emit(relax_op.nn.attention(*heads_apart, bias))
+    else:
+        result = s.emit(relax_op.nn.attention(*heads_apart))
+    if c.flag():
+        s.emit(relax_op.reshape(result.expr, (batch, length, width)))
+
+
 SPECIAL: tuple[Callable[[Choices, Scope], None], ...] = (
     neighbouring_slices,
     reshapes_alike,
     there_and_back,
     read_by_other_names,
+    attention_of_parts,
 )
