@@ -113,10 +113,7 @@ def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Pattern:
 
 def row(names: Sequence[str]) -> Pattern:
     """Operators in a row, each on the result of the one before."""
-    tree = Node((names[0],))
-    for number, name in enumerate(names[1:], 1):
-        tree = Node((name,), (tree,), number=number)
-    return (Step(None, tree),)
+    return parse("(".join(reversed(names)) + "(" + ")" * len(names), {})
 
 
 def calls(pattern: Pattern) -> Iterator[Node]:

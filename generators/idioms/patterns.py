@@ -145,7 +145,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "nn.batch_norm(add(nn.conv2d(X, W), B))[0]",
             "nn.batch_norm(nn.batch_norm(X)[0])[0]",
             "Y = nn.batch_norm(X); binary(Y[1], Y[2])",
-            "Y = nn.batch_norm(X); nn.batch_norm(Z, W, V, Y[1], Y[2])[0]",
+            "Y = nn.batch_norm(X); nn.batch_norm(Z, W, V, Y[1])[0]",
             "unary(nn.layer_norm(X))",
             "add(nn.layer_norm(X), X)",
             "unary(nn.dropout(X)[0])",
@@ -276,7 +276,6 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "Y = matmul(X, W); Z = exp(Y); add(Y, Z)",  # both precisions of one value
             "add(matmul(X, W), X)",
             "concat(matmul(X, W), X)",
-            "astype(matmul(X, W))",
             "matmul(astype(X), astype(W))",
             "Y = split(matmul(X, W)); add(Y[0], exp(Y[1]))",
             "Y = matmul(X, W); where(Y, X, compare(Y, X))",
@@ -317,7 +316,6 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "LiftTransformParams, LazyTransformParams, BundleModelParams": (
             "matmul(X, unary(W))",
             "matmul(X, permute_dims(add(W, W)))",
-            "matmul(X, concat(permute_dims(W), permute_dims(V)))",
             "matmul(X, reshape(W))",
             "matmul(X, astype(W))",
             "matmul(X, take(W)); matmul(Y, take(W))",
