@@ -13,6 +13,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+_TIMES = [bytes(byte * (2 * number + 1) % 256 for byte in range(256)) for number in range(8)]
+"""Permutations of all bytes, each with 0 in its place."""
+
+
 class Choices:
     """A stream of decisions; once the bytes are used up, every decision is the simplest one."""
 
@@ -55,6 +59,16 @@ class Choices:
         """The decisions of the next so many bytes: how many are used moves no later decision."""
         self._next += size
         return Choices(self._data[self._next - size : self._next])
+
+    def again(self, number: int = 0) -> Choices:
+        """The same decisions from the start on or, by another number, others of the same bytes.
+
+        A 0 stays a 0: where all decisions are the simplest, the others are, too.
+        """
+        if not number or not self._data:
+            return Choices(self._data)
+        at = 5 * number % len(self._data)
+        return Choices((self._data[at:] + self._data[:at]).translate(_TIMES[number % 8]))
 
     def _byte(self) -> int:
         if self._next >= len(self._data):

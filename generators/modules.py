@@ -13,13 +13,15 @@ from hypothesis.errors import InvalidArgument
 from tvm import relax
 
 from ..compat import availability, ir
-from . import functions, names
+from . import functions, idioms, names
 from .bindings import Callee
 from .choices import Choices
+from .idioms.building import Builder
+from .idioms.pattern import row
 from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
-from .scope import ModuleScope, Scope
+from .scope import ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
@@ -27,9 +29,6 @@ HEADER = 84
 SPECIAL = 120
 FUNCTION_HEADER = 24
 BINDING = 24
-
-EARLY = 0.15
-"""How often a chain ends before each operator: what only begins like a pattern matters, too."""
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -135,7 +134,7 @@ def build(
     naming = c.part(12)
     if Trait.PASS_NAMES in traits:
         names.rename(naming, module)
-    usable = [op for op in ops if _suits(op, traits)] or list(ops)
+    usable = [op for op in ops if idioms.suits(op, traits)] or list(ops)
     some = c.part(17)
     if len(usable) > 12 and some.flag():
         usable = [some.pick(usable) for _ in range(8)]
@@ -153,12 +152,6 @@ def build(
         callees.append(Callee.of(module.add(name, func, public=not private), func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
-
-
-def _suits(op: Op, traits: frozenset[Trait]) -> bool:
-    return (op.legalizes or Trait.NO_LEGALIZE in traits) and (
-        op.needs is None or op.needs in traits
-    )
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:
@@ -229,25 +222,11 @@ def _op(name: str) -> Op:
 
 def _chain(ops: Sequence[Op]) -> Op:
     """The last of the operators, each on the result before it where it can take that."""
-
-    def build(c: Choices, s: Scope) -> relax.Expr:
-        expr = ops[0].build(c, s)
-        exporting = s.exporting
-        for op in ops[1:]:
-            if c.flag(EARLY):
-                break
-            s.exporting = False  # who needs what comes on the way does not match a pattern
-            s.bind(expr)
-            s.next_operand = s.values[-1]
-            expr = op.build(c, s)
-            s.next_operand = None
-        s.exporting = exporting
-        return expr
-
+    pattern = row([op.name for op in ops])
     return dataclasses.replace(
         ops[-1],
         name=" > ".join(op.name for op in ops),
-        build=build,
+        build=lambda c, s: Builder(c, s).last(pattern),
         legalizes=all(op.legalizes for op in ops),
         pure=all(op.pure for op in ops),
         needs=next((op.needs for op in ops if op.needs is not None), None),

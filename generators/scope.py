@@ -90,6 +90,52 @@ def same_dim(a: Dim, b: Dim) -> bool:
     return a.same_as(b) or bool(tvm_ffi.structural_equal(a, b))
 
 
+def broadcasts(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Whether shapes broadcast with one another, as far as is known."""
+    pairs = zip(reversed(a), reversed(b), strict=False)
+    return all(_is_one(x) or _is_one(y) or same_dim(x, y) for x, y in pairs)
+
+
+def _is_one(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an operand must be; the arguments of `Scope.tensor`."""
+
+    dtypes: Collection[str] | None
+    ndims: Collection[int] | None
+    shape: Sequence[Dim] | None
+    static: bool
+    complete: bool
+    where: Callable[[Value], bool] | None
+    fresh_shape: Sequence[Dim] | None
+    device: ir.VDevice | None
+
+    def fits(self, value: Value) -> bool:
+        """Whether the value meets all the conditions."""
+        if value.vdevice is not None and value.vdevice != self.device:
+            return False
+        if value.shape is None or value.dtype is None:
+            if self.complete or self.shape is not None or self.static or self.where is not None:
+                return False
+            return (value.dtype is None or self.dtypes is None or value.dtype in self.dtypes) and (
+                value.ndim == -1 or self.ndims is None or value.ndim in self.ndims
+            )
+        return (
+            (self.dtypes is None or value.dtype in self.dtypes)
+            and (self.ndims is None or value.ndim in self.ndims)
+            and (self.shape is None or same_shape(value.shape, self.shape))
+            and (not self.static or value.static)
+            and (self.where is None or self.where(value))
+        )
+
+
+Supplier: TypeAlias = Callable[["Choices", "Scope", Request], "Value | None"]
+"""Gives the operand that is asked for; None: any other that fits."""
+
+
 @dataclass(slots=True)
 class ModuleScope:
     """What the functions of one module share."""
@@ -131,6 +177,17 @@ class ModuleScope:
         return gvar
 
 
+State: TypeAlias = tuple[
+    list[relax.Binding],
+    list[relax.BindingBlock],
+    list[Value],
+    list[relax.Var],
+    list[relax.Var],
+    int,
+    tuple[bool, bool, int, bool],
+]
+
+
 class Scope:
     """Values that the function under construction may use; makes fresh ones on demand."""
 
@@ -148,8 +205,8 @@ class Scope:
         """What is bound now outlives its dataflow block."""
         self.device: ir.VDevice | None = None
         """Where the operands of the next binding live: there, or nowhere in particular."""
-        self.next_operand: Value | None = None
-        """What the next operand that is asked for is, if it fits."""
+        self.next_operands: Sequence[Supplier] = ()
+        """Who gives the next operands that are asked for, one each."""
         self._found: set[tirx.Var] = set()
         """Symbolic variables that bindings define: match_casts, and numbers."""
         self._bindings: list[relax.Binding] = []
@@ -190,48 +247,46 @@ class Scope:
             fresh_shape: the shape of a fresh tensor where none in scope fits; it must meet
                 the conditions. None: a shape of `shape(c, ...)`.
         """
-        dtypes = (dtype,) if isinstance(dtype, str) else dtype
-        ndims = (ndim,) if isinstance(ndim, int) else ndim
+        request = Request(
+            (dtype,) if isinstance(dtype, str) else dtype,
+            (ndim,) if isinstance(ndim, int) else ndim,
+            shape,
+            static,
+            complete,
+            where,
+            fresh_shape,
+            self.device,
+        )
+        if self.next_operands:
+            supply, *rest = self.next_operands
+            self.next_operands = ()  # what is built meanwhile has operands of its own
+            value = supply(c, self, request)
+            self.next_operands = rest
+            if value is not None:
+                return value
+        return self.operand(c, request)
 
-        def fits(value: Value) -> bool:
-            if value.vdevice is not None and value.vdevice != self.device:
-                return False
-            if value.shape is None or value.dtype is None:
-                if complete or shape is not None or static or where is not None:
-                    return False
-                return (value.dtype is None or dtypes is None or value.dtype in dtypes) and (
-                    value.ndim == -1 or ndims is None or value.ndim in ndims
-                )
-            return (
-                (dtypes is None or value.dtype in dtypes)
-                and (ndims is None or value.ndim in ndims)
-                and (shape is None or same_shape(value.shape, shape))
-                and (not static or value.static)
-                and (where is None or where(value))
-            )
-
-        wanted, self.next_operand = self.next_operand, None
-        if wanted is not None and fits(wanted):
-            return wanted
-        candidates = [value for value in reversed(self.values) if fits(value)]
+    def operand(self, c: Choices, request: Request) -> Value:
+        """A tensor that meets the request: one in scope, or a fresh parameter or constant."""
+        candidates = [value for value in reversed(self.values) if request.fits(value)]
         if candidates and not c.flag(0.12):
             # Mostly the latest: operators come in chains.
             at = c.below(len(candidates) + len(candidates) // 2)
             return candidates[at if at < len(candidates) else 0]
-        fresh_dtype = self._dtype(c, dtypes)
+        dtypes, ndims = request.dtypes, request.ndims
+        fresh_dtype = self.dtype(c, dtypes)
+        shape = request.fresh_shape if request.shape is None else request.shape
         if shape is None:
-            shape = fresh_shape
-        if shape is None:
-            rank = self._rank(c, ndims)
+            rank = self.rank(c, ndims)
             if (
-                not complete
-                and not static
-                and where is None
+                not request.complete
+                and not request.static
+                and request.where is None
                 and self.has(Trait.INCOMPLETE_TYPES)
                 and c.flag(0.4)
             ):
                 return self._incomplete(c, rank, fresh_dtype, ndims is None, dtypes is None)
-            shape = self.shape(c, rank, static=static)
+            shape = self.shape(c, rank, static=request.static)
         return self.fresh(c, shape, fresh_dtype)
 
     def fresh(self, c: Choices, shape: Sequence[Dim], dtype: str) -> Value:
@@ -324,12 +379,14 @@ class Scope:
         rank = -1 if unknown_rank else ndim
         return self._param(relax.TensorType(dtype=known_dtype or "", ndim=rank), None)
 
-    def _dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
+    def dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
+        """One of the allowed dtypes, of the function's palette where it has such."""
         if allowed is None:
             return c.pick(self.dtypes)
         return c.pick([d for d in self.dtypes if d in allowed] or list(allowed))
 
-    def _rank(self, c: Choices, allowed: Collection[int] | None) -> int:
+    def rank(self, c: Choices, allowed: Collection[int] | None) -> int:
+        """One of the allowed ranks."""
         return c.pick((2, 1, 3, 4, 0)) if allowed is None else c.pick(list(allowed))
 
     # Bindings
@@ -402,6 +459,33 @@ class Scope:
             self.tuples.append(var)
 
     # Blocks
+
+    @property
+    def in_dataflow(self) -> bool:
+        """Whether what is bound next stands in a dataflow block."""
+        return self._dataflow
+
+    def state(self) -> State:
+        """What `restore` needs to take back everything from here on."""
+        return (
+            list(self._bindings),
+            list(self.blocks),
+            list(self.values),
+            list(self.tuples),
+            list(self.params),
+            len(self.module.functions),
+            (self.pure, self._dataflow, self._local_from, self._exports),
+        )
+
+    def restore(self, state: State) -> None:
+        """Take back what was bound, and what was added to the module, since the state."""
+        bindings, blocks, values, tuples, params, functions, flags = state
+        self._bindings, self.blocks = list(bindings), list(blocks)
+        self.values, self.tuples = list(values), list(tuples)
+        self.params[:] = params  # a branch adds to those of the function around it
+        self.pure, self._dataflow, self._local_from, self._exports = flags
+        while len(self.module.functions) > functions:
+            self.module.functions.popitem()
 
     def dataflow(self, on: bool) -> None:
         """Go on in a dataflow block (or an ordinary one), closing the current one if need be."""

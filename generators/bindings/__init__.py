@@ -2,53 +2,8 @@
 
 from __future__ import annotations
 
-from ..scope import Scope
-from ..traits import Trait
-from .branches import branch
-from .calls import call_function, results
-from .closures import function_value, local_function
-from .externs import call_dps_packed, call_packed, device_hint, impure_call
-from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
+from .kernels import call_tir
 from .kind import Callee, Kind
-from .numbers import number
-from .shapes import shape_value
-from .values import alias, get_item, idiom, make_tuple, match_cast, operator, tuple_operand
-from .wider import any_value
+from .kinds import KINDS, kinds
 
-__all__ = ["KINDS", "Callee", "call_tir", "kinds"]
-
-KINDS = (
-    Kind(operator, weight=10),
-    Kind(idiom, Trait.IDIOMS, weight=6),
-    Kind(alias, Trait.ALIASES),
-    Kind(make_tuple, Trait.TUPLES),
-    Kind(get_item, Trait.TUPLES, weight=2),
-    Kind(tuple_operand, Trait.TUPLES),
-    Kind(match_cast, Trait.MATCH_CAST, weight=2),
-    Kind(shape_value, Trait.SHAPE_VALUES, weight=6),
-    Kind(branch, Trait.IF, dataflow=False, weight=2),
-    Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
-    Kind(results, Trait.FUNCTION_CALLS, weight=2),
-    Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
-    Kind(function_value, Trait.FUNCTION_VALUES, weight=6),
-    Kind(number, Trait.NUMBERS, weight=3),
-    Kind(any_value, Trait.ANY, weight=3),
-    Kind(call_tir, Trait.CALL_TIR, weight=3),
-    Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
-    Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
-    Kind(call_dps_packed, Trait.CALL_DPS_PACKED),
-    Kind(call_packed, Trait.CALL_PACKED, weight=3),
-    Kind(impure_call, Trait.IMPURE, dataflow=False),
-    Kind(device_hint, Trait.VDEVICES, weight=2),
-)
-"""All kinds of bindings, the simplest first."""
-
-
-def kinds(s: Scope) -> list[Kind]:
-    """The kinds that this module's traits allow, each as often as it weighs."""
-    return [
-        kind
-        for kind in KINDS
-        if kind.trait is None or s.has(kind.trait)
-        for _ in range(kind.weight)
-    ]
+__all__ = ["KINDS", "Callee", "Kind", "call_tir", "kinds"]

@@ -1,4 +1,4 @@
-"""Operators of the table, idioms, aliases, tuples and match_casts."""
+"""Operators of the table, aliases, tuples and match_casts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import operator as operators
 from tvm import relax, tirx
 
 from ...compat.ops import relax_op
-from .. import idioms
 from ..choices import Choices
 from ..scope import Scope, dims_of, is_nested
 from .kind import ARITHMETIC, Callees, Ops
@@ -21,11 +20,6 @@ def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         s.dataflow(False)
         s.pure = False
     s.bind(op.call(c, s))
-
-
-def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A few bindings in the pattern that some pass looks for."""
-    c.pick(idioms.usable())(c, s)
 
 
 def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

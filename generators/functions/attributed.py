@@ -9,7 +9,8 @@ from tvm import relax
 from ...compat.ops import relax_op
 from .. import bindings, tensorir
 from ..choices import Choices
-from ..idioms.products import conv_bias
+from ..idioms.building import Builder
+from ..idioms.pattern import parse
 from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
 from .general import finish
 
@@ -17,6 +18,8 @@ PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
 
 
 BACKENDS = ("cutlass", "dnnl", "tensorrt")
+
+_CONV_BIAS_RELU = parse("nn.relu(add(nn.conv2d(X, W), B))", {})
 
 
 def composites(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
@@ -32,7 +35,7 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
     s.dataflow(True)
     if pattern == "conv2d_relu":
-        s.emit(relax_op.nn.relu(conv_bias(Choices(b""), s)), export=True)
+        s.bind(Builder(Choices(b""), s).last(_CONV_BIAS_RELU), export=True)
     elif pattern == "multiply_relu":
         s.emit(relax_op.nn.relu(s.emit(relax_op.multiply(x.expr, x.expr)).expr), export=True)
     else:
