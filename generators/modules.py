@@ -13,17 +13,17 @@ from hypothesis.errors import InvalidArgument
 from tvm import relax
 
 from ..compat import availability, ir
-from . import functions
+from . import corners, functions
 from .bindings import Callee
 from .choices import Choices
 from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
-from .scope import ModuleScope, Scope
+from .scope import ModuleScope, Scope, value_of
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 62
+HEADER = 64
 SPECIAL = 112
 FUNCTION_HEADER = 24
 BINDING = 20
@@ -136,6 +136,8 @@ def build(
     some = c.part(17)
     if len(usable) > 12 and some.flag():
         usable = [some.pick(usable) for _ in range(8)]
+    if not traits.isdisjoint(corners.TRAITS):
+        usable = list(map(corners.cornered, usable))
 
     callees = _special(Choices(special), module)
     if Trait.SEVERAL_FUNCTIONS not in traits:
@@ -234,8 +236,7 @@ def _chain(ops: Sequence[Op]) -> Op:
             if c.flag(EARLY):
                 break
             s.exporting = False  # who needs what comes on the way does not match a pattern
-            s.bind(expr)
-            s.next_operand = s.values[-1]
+            s.next_operand = value_of(s.bind(expr))
             expr = op.build(c, s)
             s.next_operand = None
         s.exporting = exporting

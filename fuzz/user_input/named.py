@@ -95,11 +95,11 @@ def names_in(thing: object, names: Mapping[str, Any] = {}, name: str = "") -> Na
         name: the one under which it is there.
     """
     reader = _Reader(_home(thing, names))
-    if isinstance(thing, tvm.transform.Pass) and getattr(thing, "_inst", None) is None:
-        # TVM does not show the Python function of a pass that a decorator made of it.
-        if (file := names.get("__file__")) is not None:
-            reader.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
     reader.read(thing)
+    hidden = isinstance(thing, tvm.transform.Pass) and getattr(thing, "_inst", None) is None
+    if hidden and (file := names.get("__file__")) is not None:
+        # TVM does not show the Python function of a pass that a decorator made of it.
+        reader.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
     return reader.named()
 
 
