@@ -12,10 +12,12 @@ alone, and is the same in every process.
 
 from __future__ import annotations
 
+import difflib
 import dis
 import functools
 import sys
 import sysconfig
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -117,7 +119,13 @@ class _Reader:
         self._seen: dict[int, object] = {}
         """By id, and kept, so that no id comes twice."""
         self._mentions: list[str] = []
-        """Of operators, in order."""
+        """Operators that are looked for, in order."""
+        self._made: dict[str, None] = {}
+        """Operators whose functions are referred to: the pass makes calls of them."""
+        self._words: dict[str, None] = {}
+        """Texts that may be parts of operators' names."""
+        self._variables: set[str] = set()
+        """The names of variables and of what is called: a text of that name may be such a name."""
         self._chains: dict[tuple[str, ...], None] = {}
         self._traits: dict[Trait, None] = {}
         self._attributes: dict[str, None] = {}
@@ -126,9 +134,15 @@ class _Reader:
 
     def named(self) -> Named:
         """All that was read."""
-        ops = dict.fromkeys(self._mentions) or [
-            name for name in table if self._attributes.keys() & _attributes_of(name)
-        ]
+        words = [word for word in self._words if word not in self._variables]
+        if "relax." not in self._words and self._variables.isdisjoint(_TAKES_APART):
+            words = [word for word in words if word not in table]  # "softmax", but not "sum"
+        parts = (name for word in words for name in _by_last_part().get(word, ()))
+        ops = (
+            dict.fromkeys([*self._mentions, *parts])
+            or self._made
+            or [name for name in table if self._attributes.keys() & _attributes_of(name)]
+        )
         return Named(tuple(ops), tuple(self._chains), tuple(self._traits), tuple(self._unknown))
 
     def read(self, thing: Any) -> None:
@@ -174,16 +188,18 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         name = text.removeprefix("relax.")
-        if name in table:
+        if name in table and "." in text:
             self._mentions.append(name)
         elif traits := TRAITS.get(_letters(name)):
             self._traits.update(dict.fromkeys(traits))
-        elif text in _registered() and text.startswith("relax."):
+        elif text != name and (text in _registered() or _is_misspelled(name)):
             self._unknown[text] = None
+        else:
+            self._words[text] = None
 
     def _function(self, function: FunctionType) -> None:
         if (name := _operators().get(function)) is not None:
-            self._mentions.append(name)
+            self._made[name] = None
             return
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         held = {name: cell.cell_contents for name, cell in cells.items() if _is_full(cell)}
@@ -219,6 +235,7 @@ class _Reader:
         before = len(self._mentions)
         local: dict[str, Any] = dict(held)
         self._visitor(code.co_name)
+        self._variables.update(code.co_varnames, code.co_names)
         module: Any = None
         constant: Any = None
         at: Any = None  # what is on the stack, where that is known
@@ -364,9 +381,27 @@ def _operators() -> Mapping[Any, str]:
 
 @functools.cache
 def _registered() -> frozenset[str]:
-    return frozenset(map(str, tvm.ir.Op.list_op_names())).difference(
-        f"relax.{name}" for name in LEFT_OUT
-    )
+    """The operators of TVM but those that the stages of lowering put into modules."""
+    lowered = {f"relax.{name}" for name, why in LEFT_OUT.items() if why.startswith("structure")}
+    return frozenset(map(str, tvm.ir.Op.list_op_names())) - lowered
+
+
+_TAKES_APART = ("split", "rsplit", "partition", "rpartition", "endswith", "removeprefix")
+"""Methods with which code looks at a part of a name."""
+
+
+@functools.cache
+def _by_last_part() -> Mapping[str, list[str]]:
+    found = defaultdict(list)
+    for name in table:
+        found[name.rpartition(".")[2]].append(name)
+    return found
+
+
+def _is_misspelled(name: str) -> bool:
+    """Such as "softmax" and "nn.sofmax"; not an option of PassContext."""
+    last = name.rpartition(".")[2]
+    return last in _by_last_part() or bool(difflib.get_close_matches(name, table, n=1, cutoff=0.8))
 
 
 @functools.cache
