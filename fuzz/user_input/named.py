@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import dis
 import functools
+import inspect
 import sys
 import sysconfig
 from collections import defaultdict
@@ -26,7 +27,6 @@ from typing import Any
 import tvm
 from tvm import relax
 from tvm.relax import dpl
-from tvm.relax.op import op_attrs
 
 from ...compat.ops import relax_op
 from ...generators.ops import LEFT_OUT, table
@@ -141,7 +141,7 @@ class _Reader:
         ops = (
             dict.fromkeys([*self._mentions, *parts])
             or self._made
-            or [name for name in table if self._attributes.keys() & _attributes_of(name)]
+            or dict.fromkeys(op for each in self._attributes for op in _by_attribute().get(each, ()))
         )
         return Named(tuple(ops), tuple(self._chains), tuple(self._traits), tuple(self._unknown))
 
@@ -405,14 +405,13 @@ def _is_misspelled(name: str) -> bool:
 
 
 @functools.cache
-def _attributes_of(op: str) -> frozenset[str]:
-    """The fields of an operator's attributes, where this TVM shows them."""
-    try:
-        key = str(tvm.ir.Op.get(f"relax.{op}").attrs_type_key)
-        info = getattr(op_attrs, key.rpartition(".")[2]).__tvm_ffi_type_info__
-    except AttributeError:
-        return frozenset()
-    return frozenset(each.name for each in info.fields)
+def _by_attribute() -> Mapping[str, list[str]]:
+    """Operators by attribute: the functions of TVM have parameters of these names."""
+    found = defaultdict(list)
+    for function, name in _operators().items():
+        for parameter in inspect.signature(function).parameters:
+            found[parameter].append(name)
+    return found
 
 
 @functools.cache
