@@ -97,11 +97,7 @@ def names_in(thing: object, names: Mapping[str, Any] = {}, name: str = "") -> Na
         name: the one under which it is there.
     """
     reader = _Reader(_home(thing, names))
-    reader.read(thing)
-    hidden = isinstance(thing, tvm.transform.Pass) and getattr(thing, "_inst", None) is None
-    if hidden and (file := names.get("__file__")) is not None:
-        # TVM does not show the Python function of a pass that a decorator made of it.
-        reader.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
+    reader.refer(name, thing, names)
     return reader.named()
 
 
@@ -141,12 +137,26 @@ class _Reader:
         ops = (
             dict.fromkeys([*self._mentions, *parts])
             or self._made
-            or dict.fromkeys(op for each in self._attributes for op in _by_attribute().get(each, ()))
+            or dict.fromkeys(
+                op for each in self._attributes for op in _by_attribute().get(each, ())
+            )
         )
         return Named(tuple(ops), tuple(self._chains), tuple(self._traits), tuple(self._unknown))
 
+    def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:
+        """Read an object that code refers to by a name among these."""
+        file = str(names.get("__file__", ""))
+        hidden = isinstance(thing, tvm.transform.Pass) and not hasattr(thing, "_inst")
+        if hidden and file and self._is_own(file) and id(thing) not in self._seen:
+            # TVM does not show the Python function of a pass that a decorator made of it.
+            self._seen[id(thing)] = thing
+            self.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
+        elif isinstance(thing, type) and not self._is_own_class(thing):
+            self._traits.update(dict.fromkeys(TRAITS.get(_letters(name), ())))
+        self.read(thing)
+
     def read(self, thing: Any) -> None:
-        """Read an object that code refers to."""
+        """Read an object, and what it refers to."""
         if id(thing) in self._seen or self._depth > DEEPEST:
             return
         self._seen[id(thing)] = thing
@@ -245,10 +255,10 @@ class _Reader:
                 at = module = _imported(argument, constant is not None, names)
             elif operation == "IMPORT_FROM":
                 at = getattr(at if isinstance(at, ModuleType) else module, argument, None)
-                self._name(argument, at)
+                self._name(argument, at, names)
             elif operation.startswith(("LOAD_ATTR", "LOAD_METHOD")):
                 at = self._attribute(at, argument)
-                self._name(argument, at)
+                self._name(argument, at, names)
             elif operation.startswith("STORE_") and isinstance(argument, str | tuple):
                 at = self._store(operation, argument, at, local)
             elif operation.startswith("LOAD_CONST"):
@@ -260,7 +270,7 @@ class _Reader:
             elif operation.startswith("LOAD_") and isinstance(argument, str | tuple):
                 name = argument if isinstance(argument, str) else argument[-1]
                 at = local.get(name, names.get(name))
-                self._name(name, at)
+                self._name(name, at, names)
             elif operation not in ("PUSH_NULL", "PRECALL", "CACHE", "EXTENDED_ARG", "SWAP"):
                 at = None
         mine = tuple(dict.fromkeys(self._mentions[before:]))
@@ -272,13 +282,9 @@ class _Reader:
         if 1 < len(ops) <= LONGEST:
             self._chains[ops] = None
 
-    def _name(self, name: str, value: Any) -> None:
-        if value is _ATTRS:
-            return
-        if isinstance(value, type) and not self._is_own_class(value):
-            self._traits.update(dict.fromkeys(TRAITS.get(_letters(name), ())))
-        if value is not None and not isinstance(value, ModuleType):
-            self.read(value)
+    def _name(self, name: str, value: Any, names: Mapping[str, Any]) -> None:
+        if value is not None and value is not _ATTRS and not isinstance(value, ModuleType):
+            self.refer(name, value, names)
 
     def _attribute(self, owner: Any, name: str) -> Any:
         if owner is _ATTRS:

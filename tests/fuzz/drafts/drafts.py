@@ -66,6 +66,10 @@ def log_of_softmax(mod: tvm.IRModule, context: object) -> tvm.IRModule:
     return _mutated(mod, _LogOfSoftmax)
 
 
+def makes_log_of_softmax() -> tvm.transform.Pass:
+    return log_of_softmax
+
+
 def use_rsqrt() -> tvm.transform.Pass:
     """Takes sqrt(y) / x for x / sqrt(y)."""
     x, y = wildcard(), wildcard()
@@ -94,7 +98,7 @@ def drop_rounding() -> tvm.transform.Pass:
     from tables import ROUNDING as rounding
 
     def change(func: relax.Function) -> relax.Function:
-        return func if rounding else func
+        return func.with_attr("rounding", ", ".join(rounding))
 
     return tvm.transform.module_pass(
         lambda mod, context: _on_functions(mod, change), opt_level=0, name="drop_rounding"
@@ -143,6 +147,6 @@ def misspell() -> tvm.transform.Pass:
 
     def transform(mod: tvm.IRModule, context: object) -> tvm.IRModule:
         wanted = ("relax.softmax", "relax.ccl.allreduce", "not an operator", "relax.my.option")
-        return mod if wanted else mod
+        return mod.with_attr("wanted", wanted[0]) if len(wanted) < 4 else mod
 
     return tvm.transform.module_pass(transform, opt_level=0, name="misspell")

@@ -27,6 +27,7 @@ def of(name: str) -> Named:
     [
         ("MergeClips", ("clip",)),
         ("log_of_softmax", ("log", "nn.softmax")),  # by a helper in another file
+        ("makes_log_of_softmax", ("log", "nn.softmax")),
         ("use_rsqrt", ("sqrt", "divide")),
         ("fuse_matmul", ("matmul", "add", "nn.relu")),
         ("drop_rounding", ("floor", "ceil")),  # a table in another file
@@ -68,7 +69,8 @@ def test_operators_by_functions_and_parts_of_names() -> None:
         return sum == "main" or "conv2d" in sum.op.name
 
     def imports(x):  # type: ignore[no-untyped-def]
-        from tvm.relax.op import nn, sort as ordered
+        from tvm.relax.op import nn
+        from tvm.relax.op import sort as ordered
 
         return ordered(nn.relu(x))
 
