@@ -32,11 +32,22 @@ NEAR = 0.4
 """The chance that one operator of a pattern is another one of its family."""
 FORCED = 0.6
 """The chance that all modules of a block have a trait that the pass names."""
-CORNERS = 0.35
-"""The same for a trait that puts operators on special operands."""
+SPECIAL = 0.3
+"""The same for a trait that makes operands special."""
 LEFT_OUT = 0.45
 """The chance that a block leaves out any other trait: small modules are quick, and show more of
 what is looked for."""
+
+SITUATIONS = (
+    *corners.TRAITS,
+    Trait.ZERO_SIZE,
+    Trait.UNIT_DIMS,
+    Trait.SYMBOLIC_SHAPES,
+    Trait.INCOMPLETE_TYPES,
+    Trait.DTYPES,
+    Trait.CONSTANTS,
+)
+"""What few first drafts think of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ def plan(
     if not all(table[op].legalizes for op in chosen):
         needed.add(Trait.NO_LEGALIZE)
     forced = needed.union(trait for trait in names.traits if random.random() < FORCED)
-    forced.update(trait for trait in corners.TRAITS if random.random() < CORNERS)
+    forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
     kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
     disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
     return Plan(ops, tuple(each for each in Trait if each in forced), tuple(disabled))
