@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from tvm.relax.dpl import is_op, is_tuple, wildcard
 
 from relaxfuzz.fuzz.process.targets import Named
 from relaxfuzz.fuzz.user_input.named import names_in, names_of
+from relaxfuzz.fuzz.user_input.probe import probe
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.passcall import parse, public_passes
@@ -100,11 +99,5 @@ def test_passes_of_tvm_are_read_where_they_are_python() -> None:
 
 def test_each_process_reads_the_same() -> None:
     names = ("fuse_matmul", "drop_rounding", "look_at_nodes", "keep_dims")
-    code = (
-        "from relaxfuzz.fuzz.user_input.named import names_of\n"
-        "from relaxfuzz.oracles.passcall import parse\n"
-        f"print([names_of(parse(f'{DRAFTS}:{{each}}')) for each in {names!r}])"
-    )
-    here = f"{[of(name) for name in names]}\n"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == here
+    found = probe([f"{DRAFTS}:{name}" for name in names])
+    assert found == {f"{DRAFTS}:{name}": of(name) for name in names}
