@@ -13,7 +13,7 @@ from hypothesis.errors import InvalidArgument
 from tvm import relax
 
 from ..compat import availability, ir
-from . import functions, idioms, names
+from . import corners, functions, idioms, names
 from .bindings import Callee
 from .choices import Choices
 from .idioms.building import Builder
@@ -25,7 +25,7 @@ from .scope import ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 84
+HEADER = 86
 SPECIAL = 120
 FUNCTION_HEADER = 24
 BINDING = 24
@@ -138,6 +138,8 @@ def build(
     some = c.part(17)
     if len(usable) > 12 and some.flag():
         usable = [some.pick(usable) for _ in range(8)]
+    if not traits.isdisjoint(corners.TRAITS):
+        usable = list(map(corners.cornered, usable))
 
     callees = _special(Choices(special), module)
     if Trait.SEVERAL_FUNCTIONS not in traits:

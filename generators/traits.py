@@ -57,6 +57,8 @@ class Trait(enum.StrEnum):
     CALL_DPS_PACKED = "call-dps-packed"
     CALL_PACKED = "call-packed"
     IDIOMS = "idioms"
+    EQUAL_OPERANDS = "equal-operands"
+    UNIFORM_CONSTANTS = "uniform-constants"
 
 
 CHANCE: Mapping[Trait, float] = {
@@ -104,6 +106,8 @@ CHANCE: Mapping[Trait, float] = {
     Trait.CALL_DPS_PACKED: 0.12,
     Trait.CALL_PACKED: 0.2,
     Trait.IDIOMS: 0.7,
+    Trait.EQUAL_OPERANDS: 0.1,
+    Trait.UNIFORM_CONSTANTS: 0.1,
 }
 """How often a module has a trait that is neither forced nor switched off. What keeps modules from
 the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve."""

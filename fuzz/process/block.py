@@ -10,6 +10,7 @@ from random import Random
 from typing import ClassVar, TypeAlias
 
 import tvm
+from hypothesis.strategies import SearchStrategy
 from tvm import relax
 
 from ...compat.serialization import save_json
@@ -100,7 +101,9 @@ class Block(Job[BlockResult]):
     """Only these; None: the usual ones, expensive ones on a sample."""
     disabled: tuple[Trait, ...] = ()
     ops: tuple[str, ...] = ()
-    """The operators to generate the modules from; empty: all."""
+    """The operators to generate the modules from, chains as "matmul > add"; empty: all."""
+    forced: tuple[Trait, ...] = ()
+    """The traits that all of the modules have."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
     yields: Mapping[str, float] = field(default_factory=dict)
@@ -133,8 +136,13 @@ def regenerate(job: Regenerate, context: Context[str]) -> None:
 
 def regenerated(origin: Origin) -> tvm.IRModule:
     """The module of an origin, the same in every process."""
-    strategy = ir_modules(without=origin.disabled, ops=origin.ops or None)
-    return stages.advance(example(strategy, origin.seed, origin.index), origin.stage)
+    module = example(_modules(origin), origin.seed, origin.index)
+    return stages.advance(module, origin.stage)
+
+
+def _modules(planned: Block | Origin) -> SearchStrategy[tvm.IRModule]:
+    ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in planned.ops]
+    return ir_modules(without=planned.disabled, force=planned.forced, ops=ops or None)
 
 
 def run_block(job: Block, context: Context[BlockResult]) -> None:
@@ -158,7 +166,7 @@ class _Run:
         self._journal = context.journal
         self._contracts = {target.label: contract_of(target) for target in job.targets}
         self._items = schedule.items(job.targets, self._contracts, job.compositions, job.yields)
-        self._strategy = ir_modules(without=job.disabled, ops=job.ops or None)
+        self._strategy = _modules(job)
         self._ops: tuple[str, ...] = ()
         self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
@@ -221,7 +229,8 @@ class _Run:
         """Check the module at one stage; false where a pass has changed it in place."""
         random = Random(entropy("order", self._job.seed, index, stage))
         here = [item for item in self._items if item.at(stage, self._checked)]
-        origin = Origin(self._job.seed, index, stage, self._job.disabled, self._job.ops)
+        job = self._job
+        origin = Origin(job.seed, index, stage, job.disabled, job.ops, job.forced)
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
