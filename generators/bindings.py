@@ -6,11 +6,11 @@ import functools
 import operator as operators
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ..compat import ir
 from ..compat.ops import existing, relax_op
@@ -214,7 +214,11 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -
     if isinstance(ty, relax.TupleType):
         return relax.Tuple([_argument(c, s, field, dims) for field in ty.fields])
     if isinstance(ty, relax.ShapeType):
+        if ty.values is None:
+            return relax.ShapeExpr(list(s.shape(c, ty.ndim if ty.ndim >= 0 else 2)))
         return relax.ShapeExpr(_substitute(ty.values, dims))
+    if isinstance(ty, PrimType):
+        return relax.prim_value(tirx.const(1, str(ty.dtype)))
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None
@@ -228,24 +232,12 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: dict[tirx.Var, Dim]) -
 
 
 def _substitute(values: Sequence[tvm.ir.Expr], dims: dict[tirx.Var, Dim]) -> list[Dim]:
-    """The dims of a parameter (sums and products of variables) with the variables replaced."""
-
-    def at(expr: tvm.ir.Expr) -> Dim:
-        if isinstance(expr, tirx.IntImm):
-            return int(expr)
-        if isinstance(expr, tirx.Var):
-            return dims[expr]
-        return _ARITHMETIC[type(expr)](at(expr.a), at(expr.b))
-
-    simplify = ir.Analyzer().simplify
-    out = [at(value) for value in values]
-    return [dim if isinstance(dim, int) else simplify(dim) for dim in out]
-
-
-_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
-    ir.Add: operators.add,
-    ir.Mul: operators.mul,
-}
+    """The dims of a parameter (expressions over variables) with the variables replaced."""
+    analyzer = ir.Analyzer()
+    for var, dim in dims.items():
+        analyzer.bind(var, tirx.const(dim, "int64") if isinstance(dim, int) else dim)
+    out = [analyzer.simplify(value) for value in values]
+    return [int(dim) if isinstance(dim, tirx.IntImm) else dim for dim in out]
 
 
 def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -325,7 +317,15 @@ def call_dps_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A pure call of a packed function of TVM's runtime."""
     x = s.tensor(c)
-    s.bind(relax_op.call_pure_packed("vm.builtin.copy", x.expr, ty_args=[x.expr.ty]))
+    s.bind(relax_op.call_pure_packed("vm.builtin.copy", x.expr, ty_args=[_less_known(c, s, x)]))
+
+
+def _less_known(c: Choices, s: Scope, x: Value) -> relax.Type:
+    """The tensor's type, or what an external function may be known to return of it."""
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.3):
+        ndim, dtype = c.pick(((x.ndim, x.dtype), (-1, x.dtype), (x.ndim, ""), (-1, "")))
+        return relax.TensorType(dtype=dtype or "", ndim=ndim)
+    return x.expr.ty
 
 
 def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -333,7 +333,8 @@ def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     x = s.tensor(c, complete=False)
     s.pure = False
     if c.flag():
-        s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [x.expr.ty]))
+        ty = _less_known(c, s, x)
+        s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [ty]))
     else:
         s.bind(relax_op.print(x.expr, format="{}"))
 
