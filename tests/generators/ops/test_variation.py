@@ -131,7 +131,7 @@ def test_other_kinds_of_numbers_have_no_result(name: str, arity: int) -> None:
 
 
 def test_modules_of_many_variations_are_well_formed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is rare elsewhere, in more than half of the calls, functions that are called among it."""
+    """What is rare elsewhere is in more than half of the calls; functions with it are called."""
     monkeypatch.setattr(variation, "RARE", 0.6)
     seen: set[type] = set()
 
