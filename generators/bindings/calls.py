@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator as operators
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import tvm
 import tvm_ffi
@@ -90,13 +88,14 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]
         return relax.Tuple([_argument(c, s, field, dims) for field in ty.fields])
     if isinstance(ty, relax.ShapeType):
         if ty.values is None:
-            return shape_argument(c, s, list(s.shape(c, max(ty.ndim, 0))))
+            return shape_argument(c, s, list(s.shape(c, ty.ndim if ty.ndim >= 0 else 2)))
         return shape_argument(c, s, _substitute(ty.values, dims))
     if isinstance(ty, relax.AnyType):
         # What is made for such a parameter is cast to this, see `wider.any_value`.
         return s.tensor(c, dtype=DEFAULT_DTYPE, ndim=1).expr
     if isinstance(ty, PrimType):
-        return relax.prim_value(c.pick((2, 3)))
+        dtype = str(ty.dtype)
+        return relax.prim_value(tirx.const(1 if dtype == "bool" else c.pick((2, 3)), dtype))
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None
@@ -110,21 +109,9 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]
 
 
 def _substitute(values: Sequence[tvm.ir.Expr], dims: Mapping[tirx.Var, Dim]) -> list[Dim]:
-    """The dims of a parameter (sums and products of variables) with the variables replaced."""
-
-    def at(expr: tvm.ir.Expr) -> Dim:
-        if isinstance(expr, tirx.IntImm):
-            return int(expr)
-        if isinstance(expr, tirx.Var):
-            return dims[expr]
-        return _ARITHMETIC[type(expr)](at(expr.a), at(expr.b))
-
-    simplify = ir.Analyzer().simplify
-    out = [at(value) for value in values]
-    return [dim if isinstance(dim, int) else simplify(dim) for dim in out]
-
-
-_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
-    ir.Add: operators.add,
-    ir.Mul: operators.mul,
-}
+    """The dims of a parameter (expressions over variables) with the variables replaced."""
+    analyzer = ir.Analyzer()
+    for var, dim in dims.items():
+        analyzer.bind(var, tirx.const(dim, "int64") if isinstance(dim, int) else dim)
+    out = [analyzer.simplify(value) for value in values]
+    return [int(dim) if isinstance(dim, tirx.IntImm) else dim for dim in out]

@@ -10,7 +10,8 @@ from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops.record import ALL
-from ..scope import Scope
+from ..scope import Scope, Value
+from ..traits import Trait
 from .kind import Callees, Ops
 
 
@@ -25,7 +26,7 @@ def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     x = s.tensor(c, complete=c.flag(0.7), dtype=ALL)
     kind = c.below(6)
     if kind <= 1:
-        s.bind(_packed("copy", x.expr, ty=x.expr.ty))
+        s.bind(_packed("copy", x.expr, ty=_less_known(c, s, x)))
     elif kind == 2:
         s.bind(_packed("shape_of", x.expr, ty=relax.ShapeType(ndim=x.ndim)))
     elif kind == 3:
@@ -36,6 +37,14 @@ def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         first = s.bind(relax.TupleGetItem(pair, 0))
         if kind == 5:
             s.emit(_packed("copy", first, ty=x.expr.ty))
+
+
+def _less_known(c: Choices, s: Scope, x: Value) -> relax.Type:
+    """The tensor's type, or what an external function may be known to return of it."""
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.3):
+        ndim, dtype = c.pick(((x.ndim, x.dtype), (-1, x.dtype), (x.ndim, ""), (-1, "")))
+        return relax.TensorType(dtype=dtype or "", ndim=ndim)
+    return x.expr.ty
 
 
 def _packed(name: str, *args: relax.Expr, ty: relax.Type) -> relax.Call:
@@ -62,7 +71,8 @@ def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     x = s.tensor(c, complete=False)
     s.pure = False
     if c.flag():
-        s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [x.expr.ty]))
+        ty = _less_known(c, s, x)
+        s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [ty]))
     else:
         s.bind(relax_op.print(x.expr, format="{}"))
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 import tvm
+from hypothesis import HealthCheck, Phase, given, settings
 from tvm import relax
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
-from relaxfuzz.generators.ops import table
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.ops import table, variation
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.variation import BYTES, KINDS, RARE, accepted, varied
 from relaxfuzz.generators.scope import ModuleScope, Scope
@@ -31,8 +33,8 @@ def variants(op: Op, number: int) -> Iterator[tvm.IRModule]:
         base = sample(op, number)
         choices = [] if kind in op.deadly else list(kind(base.scope, base.call))
         first = 7 * (number + place)
-        for variation in (choices[at % len(choices)] for at in range(first, first + 3) if choices):
-            found = accepted(base.scope, base.call, variation)
+        for each in (choices[at % len(choices)] for at in range(first, first + 3) if choices):
+            found = accepted(base.scope, base.call, each)
             if found is not None:
                 yield module(op, base.scope, *found)
                 break
@@ -70,7 +72,7 @@ def test_the_simplest_decisions_vary_nothing(op: Op) -> None:
 def test_what_no_record_chooses_is_built() -> None:
     """Unsigned integers and bool are negated where a variation is due."""
     rng, found = np.random.default_rng(0), set()
-    for _ in range(200):
+    for _ in range(400):
         scope = Scope(ModuleScope(frozenset(Trait)), (2, 3), ("float32",))
         call = table["negative"].call(Choices(b"\xff" + rng.bytes(24)), scope)
         found.add(str(call.args[0].ty.dtype))
@@ -126,3 +128,26 @@ def test_other_kinds_of_numbers_have_no_result(name: str, arity: int) -> None:
     mod = module(table[name], scope, getattr(relax.op, name)(*operands), operands)
     with pytest.raises(Unsupported, match="not defined for"):
         Evaluator(mod).run("main", drawn(mod["main"], Kind.WHOLE))
+
+
+def test_modules_of_many_variations_are_well_formed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is rare elsewhere is in more than half of the calls; functions with it are called."""
+    monkeypatch.setattr(variation, "RARE", 0.6)
+    seen: set[type] = set()
+
+    @given(ir_modules(force=[Trait.INCOMPLETE_TYPES, Trait.FUNCTION_CALLS, Trait.DTYPES]))
+    @settings(
+        max_examples=60,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(mod: tvm.IRModule) -> None:
+        relax.analysis.well_formed(mod)
+        functions = [f for f in mod.functions.values() if isinstance(f, relax.Function)]
+        seen.update(type(param.ty) for func in functions for param in func.params)
+
+    check()
+    assert relax.ShapeType in seen
