@@ -173,7 +173,7 @@ def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 def tie(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """Which of equal elements is the maximum is left open."""
-    return len(np.unique(args[1])) < args[1].size
+    return bool(len(np.unique(args[1])) < args[1].size)
 
 
 # Sums

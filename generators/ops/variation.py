@@ -83,7 +83,7 @@ class Variation:
         args = operands(call.args) if self.operands else call.args
         attrs = call.attrs
         if self.attrs:
-            fields = {name: getattr(attrs, name) for name in _schemas(type(attrs))}
+            fields = {name: getattr(attrs, name) for name in _schemas(attrs)}
             key = type(attrs).__tvm_ffi_type_info__.type_key
             attrs = tvm.ir.make_node(key, **{**fields, **self.attrs})
         return relax.Call(call.op, args, attrs, call.ty_args), new
@@ -306,15 +306,20 @@ def attributes(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another value for an attribute."""
     if call.attrs is None:
         return
-    for name, schema in _schemas(type(call.attrs)).items():
+    for name, schema in _schemas(call.attrs).items():
         for value in _others(getattr(call.attrs, name), schema):
             yield Variation(attrs={name: value})
 
 
-@cache
-def _schemas(cls: type) -> dict[str, Any]:
+def _schemas(attrs: Any) -> dict[str, Any]:
     """The types of the fields of attributes, as TVM describes them."""
-    fields = cls.__tvm_ffi_type_info__.fields  # type: ignore[attr-defined]
+    cls: Any = type(attrs)
+    return _parsed(cls)
+
+
+@cache
+def _parsed(cls: Any) -> dict[str, Any]:
+    fields = cls.__tvm_ffi_type_info__.fields
     return {field.name: json.loads(field.metadata["type_schema"]) for field in fields}
 
 

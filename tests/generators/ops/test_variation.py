@@ -70,7 +70,7 @@ def test_the_simplest_decisions_vary_nothing(op: Op) -> None:
 def test_what_no_record_chooses_is_built() -> None:
     """Unsigned integers and bool are negated where a variation is due."""
     rng, found = np.random.default_rng(0), set()
-    for _ in range(200):
+    for _ in range(400):
         scope = Scope(ModuleScope(frozenset(Trait)), (2, 3), ("float32",))
         call = table["negative"].call(Choices(b"\xff" + rng.bytes(24)), scope)
         found.add(str(call.args[0].ty.dtype))
