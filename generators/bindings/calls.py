@@ -94,8 +94,8 @@ def _argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]
         # What is made for such a parameter is cast to this, see `wider.any_value`.
         return s.tensor(c, dtype=DEFAULT_DTYPE, ndim=1).expr
     if isinstance(ty, PrimType):
-        dtype = str(ty.dtype)
-        return relax.prim_value(tirx.const(1 if dtype == "bool" else c.pick((2, 3)), dtype))
+        kind = str(ty.dtype)
+        return relax.prim_value(tirx.const(1 if kind == "bool" else c.pick((2, 3)), kind))
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None

@@ -317,8 +317,8 @@ def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
-    n = c.pick((2, 2, 3))
     rarely = c.flag(RARE)
+    n = c.pick((2, 2, 3))
     matrix = s.tensor(c, dtype=WIDE, shape=(some_dim(c, s), n, n + 1))
     corners = c.flag()
     # Documented by the message that refuses less than 2.

@@ -82,6 +82,12 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
     ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([1.0])), None, True),
     ("grad.max_pool2d_backward", (floats(1), floats(1, 1)), None, True),
     ("grad.max_pool2d_backward", (floats(1), floats(1, 2)), None, False),
+    ("nn.conv2d", (floats(1), floats(1)), None, False),
+    ("nn.conv2d", (ints(1, dtype="uint8"), ints(1, dtype="int8")), None, False),
+    ("nn.conv2d", (ints(1), ints(1)), None, True),
+    ("nn.conv2d", (floats(1, dtype="float64"), floats(1)), None, True),
+    ("image.resize2d", (ints(1, dtype="uint8"),), {"method": "linear"}, False),
+    ("image.resize2d", (floats(1, dtype="float64"),), {"method": "linear"}, True),
     ("nn.softplus", (floats(12, dtype="float16"),), {"beta": 1.0, "threshold": 20.0}, True),
     ("nn.softplus", (floats(25, dtype="float16"),), {"beta": 1.0, "threshold": 20.0}, False),
 )
