@@ -59,7 +59,10 @@ def function_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A function in a variable, that goes some way, and a call of what arrives there."""
     way = c.pick(_WAYS)
     if way is _through_branch:
-        s.dataflow(False)
+        if s.has(Trait.IF):
+            s.dataflow(False)
+        else:
+            way = _in_variable
     known = [each for each in callees if not each.symbolic]
     if s.has(Trait.CLOSURES) and (not known or c.flag(0.4)):
         target = _local(c, s)

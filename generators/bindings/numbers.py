@@ -11,6 +11,7 @@ from ...compat.ops import relax_op
 from .. import tensorir
 from ..choices import Choices
 from ..scope import Scope
+from ..traits import Trait
 from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops
 
 INT = PrimType("int64")
@@ -18,10 +19,11 @@ INT = PrimType("int64")
 
 def number(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A number in a variable, and one or two bindings that use it."""
-    uses = [c.pick(_USES) for _ in range(1 + c.flag(0.4))]
+    known = [use for trait, use in _USES if trait is None or s.has(trait)]
+    uses = [c.pick(known) for _ in range(1 + c.flag(0.4))]
     if _condition in uses:
         s.dataflow(False)
-    kind = c.below(4)
+    kind = c.below(4 if s.has(Trait.MATCH_CAST) else 3)
     value: relax.Expr
     if kind == 0:
         value = s.bind(relax.prim_value(c.pick((2, 3))))
@@ -73,14 +75,14 @@ def _condition(c: Choices, s: Scope, value: relax.Expr) -> None:
 def _tuple(c: Choices, s: Scope, value: relax.Expr) -> None:
     """A tuple with the number as a field, which is then used."""
     pair = s.bind(relax.Tuple([value, s.tensor(c).expr]))
-    again = s.bind(relax.TupleGetItem(pair, 0))
-    _kernel(c, s, again)
+    _size(c, s, s.bind(relax.TupleGetItem(pair, 0)))
 
 
-_USES: tuple[Callable[[Choices, Scope, relax.Expr], None], ...] = (
-    _size,
-    _kernel,
-    _function,
-    _condition,
-    _tuple,
+_USES: tuple[tuple[Trait | None, Callable[[Choices, Scope, relax.Expr], None]], ...] = (
+    (None, _size),
+    (Trait.CALL_TIR, _kernel),
+    (Trait.SEVERAL_FUNCTIONS, _function),
+    (Trait.IF, _condition),
+    (Trait.TUPLES, _tuple),
 )
+"""What may be done with a number, in modules with some trait."""

@@ -44,7 +44,7 @@ def shape_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A shape in a variable, and one or two bindings that take it."""
     exporting, s.exporting = s.exporting, s.exporting or c.flag(0.7)
     shape = c.pick(_SOURCES)(c, s)
-    if c.flag(0.6 if shape.dims is None else 0.2):
+    if s.has(Trait.MATCH_CAST) and c.flag(0.7 if shape.dims is None else 0.3):
         shape = _found_out(c, s, shape)
     s.exporting = exporting
     for _ in range(1 + c.flag(0.4)):
@@ -143,7 +143,7 @@ def _broadcast(c: Choices, s: Scope, shape: Shape) -> None:
 
 def _narrowed(c: Choices, s: Scope, shape: Shape, result: Value) -> None:
     """Sometimes a match_cast of a result, of which only the shape's variable is known."""
-    if result.shape is not None or result.ndim < 0 or not c.flag():
+    if result.shape is not None or result.ndim < 0 or not s.has(Trait.MATCH_CAST) or c.flag(0.3):
         return
     dims = fresh_dims(c, s, shape.dims or (None,) * result.ndim)
     s.match_cast(result.expr, relax.TensorType(relax.ShapeExpr(dims), result.dtype))
@@ -225,6 +225,9 @@ def _sized(c: Choices, s: Scope, shape: Shape) -> None:
 def _repeated(c: Choices, s: Scope, shape: Shape) -> None:
     """A TensorIR call whose output has a dim that no operand has."""
     assert shape.dims is not None
+    if not s.has(Trait.CALL_TIR):
+        _sized(c, s, shape)
+        return
     x = s.tensor(c, dtype=(DEFAULT_DTYPE, "int64"), ndim=(1, 2, 3))
     func = tensorir.prim_func(tensorir.REPEATED, x.shape or (), x.dtype or "")
     gvar = s.module.add(tensorir.REPEATED.name, func)
@@ -234,7 +237,7 @@ def _repeated(c: Choices, s: Scope, shape: Shape) -> None:
 
 def _packed(c: Choices, s: Scope, shape: Shape) -> None:
     """A packed function that takes the shape; only its `ty_args` tell the dims."""
-    if shape.dims is None or 0 in _static(shape.dims):
+    if shape.dims is None or 0 in _static(shape.dims) or not s.has(Trait.CALL_PACKED):
         _as_tensor(c, s, shape)
         return
     x = _flat(c, s, shape)
@@ -246,7 +249,8 @@ def _cast_to(c: Choices, s: Scope, shape: Shape) -> None:
     """A match_cast to a type whose shape is the variable."""
     x = shape.origin
     # VMShapeLower of TVM 0.27 refuses a shape that is a variable.
-    if x is None or isinstance(shape.var, relax.DataflowVar) or not c.flag(0.3):
+    local = isinstance(shape.var, relax.DataflowVar)
+    if x is None or local or not s.has(Trait.MATCH_CAST) or not c.flag(0.3):
         _filled(c, s, shape)
         return
     s.match_cast(x.expr, relax.TensorType(shape.var, x.dtype or ""))

@@ -278,7 +278,7 @@ def lives_on(kind: type) -> Callable[[tvm.IRModule], bool]:
 def test_what_passes_stumble_over_is_generated(
     shown: Callable[[tvm.IRModule], bool], traits: list[Trait]
 ) -> None:
-    quick = settings(EXAMPLES, max_examples=1_000, phases=[hypothesis.Phase.generate])
+    quick = settings(EXAMPLES, max_examples=3_000, phases=[hypothesis.Phase.generate])
     assert hypothesis.find(ir_modules(force=traits), shown, settings=quick)
 
 
