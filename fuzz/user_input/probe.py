@@ -70,7 +70,10 @@ def probe(spellings: Sequence[str]) -> Mapping[str, Named]:
         problem, names = loads(result.read_text(encoding="utf-8"))
     if problem is not None:
         raise UserError(str(problem))
-    found: Mapping[str, Named] = typed(names, Mapping[str, Named])
+    try:
+        found: Mapping[str, Named] = typed(names, Mapping[str, Named])
+    except ValueError as error:  # a file of the user's has written it
+        raise UserError(f"building {', '.join(spellings)} gave no result: {error}") from None
     return found
 
 
@@ -85,6 +88,13 @@ def _problem(spelling: str) -> str | None:
     return None
 
 
+def _names(spelling: str) -> Named:
+    try:
+        return names_of(parse(spelling))
+    except Exception:  # an object of the user's may refuse to be looked at
+        return Named()
+
+
 def main() -> None:
     """Write the first problem, or null."""
     adopt_orphans()
@@ -93,7 +103,7 @@ def main() -> None:
     result, *spellings = sys.argv[1:]
     problem = next((found for each in spellings if (found := _problem(each))), None)
     part = Path(result + ".part")
-    names = {each: plain(names_of(parse(each))) for each in spellings if problem is None}
+    names = {each: plain(_names(each)) for each in spellings if problem is None}
     part.write_text(dumps([problem, names]), encoding="utf-8")
     os.replace(part, result)
     kill_descendants()

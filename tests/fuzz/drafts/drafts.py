@@ -150,3 +150,20 @@ def misspell() -> tvm.transform.Pass:
         return mod.with_attr("wanted", wanted[0]) if len(wanted) < 4 else mod
 
     return tvm.transform.module_pass(transform, opt_level=0, name="misspell")
+
+
+class _Shy:
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError("do not look at me")
+
+
+_SHY = _Shy()
+
+
+def shy() -> tvm.transform.Pass:
+    """Refers to an object that raises for any attribute."""
+
+    def transform(mod: tvm.IRModule, context: object) -> tvm.IRModule:
+        return mod if _SHY is not None else tvm.ir.Op.get("relax.abs")
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="shy")

@@ -31,6 +31,7 @@ def of(name: str) -> Named:
         ("fuse_matmul", ("matmul", "add", "nn.relu")),
         ("drop_rounding", ("floor", "ceil")),  # a table in another file
         ("look_at_nodes", ()),
+        ("shy", ("abs",)),
         ("misspell", ()),
     ],
 )
