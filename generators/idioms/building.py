@@ -46,7 +46,7 @@ PROBE = (5, 7, 3, 2, 11, 13)
 ALTERNATIVES, STRIDE = 3, 5
 """How many of several operators are tried, and how far apart they are: neighbours are alike."""
 
-BUDGET = 12
+BUDGET = 8
 """Bounds all the tries of one pattern."""
 
 BROADCASTING = frozenset(op.name for op in FAMILIES["binary"]) - {"ewise_fma"} | {"where"}
