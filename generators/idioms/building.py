@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops import FAMILIES, table
 from ..scope import Dim, Request, Scope, Supplier, Value, broadcasts, dims_of, same_dim, same_shape
@@ -453,8 +454,8 @@ class Builder:
             wider = WIDER.get(value.dtype or "")
             if wider is None:
                 return value
-            there = s.emit(relax.op.astype(value.expr, wider))
-            return s.emit(relax.op.astype(there.expr, value.dtype))
+            there = s.emit(relax_op.astype(value.expr, wider))
+            return s.emit(relax_op.astype(there.expr, value.dtype))
         return self._through(link, value, request, c)
 
     def _through(self, link: Link, value: Value, request: Request, c: Choices) -> Value:
