@@ -9,17 +9,31 @@ the record takes any other operand, and the pattern is not whole.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tvm import relax
 
+from ...compat.ops import relax_op
 from ..choices import Choices
-from ..ops import FAMILIES, table
-from ..scope import Dim, Request, Scope, Supplier, Value, broadcasts, dims_of, same_dim, same_shape
+from ..ops import table
+from ..scope import Dim, Request, Scope, Supplier, Value, same_shape
 from ..traits import Trait
+from .aims import (
+    AGREEING,
+    BROADCASTING,
+    PROBE,
+    Goal,
+    aim_of,
+    bias_shape,
+    both,
+    field_like,
+    fresh_shape,
+    like,
+    relaxed,
+    turned_round,
+)
 from .pattern import Leaf, Node, Pattern, Tree, calls
 
 CALL = 8
@@ -40,30 +54,11 @@ TRIES = 5
 REBUILDS = 4
 """How often a call is built anew until its result fits."""
 
-PROBE = (5, 7, 3, 2, 11, 13)
-"""A shape of different dims."""
-
 ALTERNATIVES, STRIDE = 3, 5
 """How many of several operators are tried, and how far apart they are: neighbours are alike."""
 
-BUDGET = 12
+BUDGET = 8
 """Bounds all the tries of one pattern."""
-
-BROADCASTING = frozenset(op.name for op in FAMILIES["binary"]) - {"ewise_fma"} | {"where"}
-"""Operators for which another shape than the one asked for does, if it broadcasts."""
-
-ShapeRule = Callable[[Sequence[Dim], Sequence[Dim]], bool]
-
-
-def contracts(x: Sequence[Dim], y: Sequence[Dim]) -> bool:
-    """Whether there is a product of tensors of these shapes."""
-    if not x or not y:
-        return False
-    return same_dim(x[-1], y[-2:][0]) and broadcasts(x[:-2], y[:-2])
-
-
-AGREEING: Mapping[str, ShapeRule] = {**dict.fromkeys(BROADCASTING, broadcasts), "matmul": contracts}
-"""Which shapes an operator takes side by side, where its record asks for one of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +116,6 @@ class Plan(NamedTuple):
     equal: bool
     decisions: Choices
     """Those of the record."""
-
-
-class Goal(NamedTuple):
-    """What a result should be like; None: no matter."""
-
-    shape: tuple[Dim, ...] | None
-    dtypes: Sequence[str] | None
 
 
 @dataclass(slots=True)
@@ -220,7 +208,7 @@ class Builder:
             others = [v.shape for v in before if v is not None and v.shape is not None]
             rule = AGREEING.get(name)
             if rule and request.shape is not None and 0 < at == len(others):
-                request = _relaxed(request, others, rule)
+                request = relaxed(request, others, rule)
             if at not in given or (isinstance(tree, Leaf) and tree.name not in known):
                 lhs = given.get(0)
                 aim = self._known_goal(operands, given, number) if number else None
@@ -272,7 +260,7 @@ class Builder:
         for at, tree in enumerate(operands):
             value = given.get(at) if isinstance(tree, Node) else self.names.get(tree.name)
             if isinstance(tree, Leaf) and isinstance(value, relax.Var):
-                value = _field_like(value, tree.field or 0)
+                value = field_like(value, tree.field or 0)
             if isinstance(value, Value) and value.shape is not None and value.dtype is not None:
                 shape = value.shape if number % 2 else value.shape[::-1]
                 return Goal(shape, (value.dtype,))
@@ -290,7 +278,7 @@ class Builder:
         exporting = s.exporting
         dims = s.dims
         start = s.state(), dict(self.names), list(self.linked), self.whole
-        aim = goal or _aim(s, c, request)
+        aim = goal or aim_of(s, c, request)
         free = goal is None and request.shape is None and request.where is None
         hints = [None, aim] if free else [aim]
         exact = goal is not None or request.shape is not None
@@ -326,7 +314,7 @@ class Builder:
                     break
             if self._budget <= 0:
                 break
-            turned = None if turned or hint is None else _turned(hint, value, aim)
+            turned = None if turned or hint is None else turned_round(hint, value, aim)
         if value is None or not request.fits(value):
             return value
         return value if link is None else self._passed_on(link, value, expr, request, body.again(2))
@@ -389,14 +377,14 @@ class Builder:
         if goal is None and letter not in _SOURCES:
             return s.operand(c, request)
         shape, dtypes = goal or (None, None)
-        dtype = s.dtype(c, _both(request.dtypes, dtypes))
+        dtype = s.dtype(c, both(request.dtypes, dtypes))
         source = _SOURCES.get(letter)
         if source == "bias" and others:
-            shape = _bias(c, max(others, key=len))
+            shape = bias_shape(c, max(others, key=len))
         elif source == "scalar":
             shape = ()
-        if shape is None or not request.fits(_like(shape, dtype)):
-            shape = _shape(s, c, request)
+        if shape is None or not request.fits(like(shape, dtype)):
+            shape = fresh_shape(s, c, request)
         static = [dim for dim in shape if isinstance(dim, int)]
         if len(static) < len(shape) or 0 in static or dtype == "bfloat16":
             return s.fresh(c, shape, dtype)
@@ -453,8 +441,8 @@ class Builder:
             wider = WIDER.get(value.dtype or "")
             if wider is None:
                 return value
-            there = s.emit(relax.op.astype(value.expr, wider))
-            return s.emit(relax.op.astype(there.expr, value.dtype))
+            there = s.emit(relax_op.astype(value.expr, wider))
+            return s.emit(relax_op.astype(there.expr, value.dtype))
         return self._through(link, value, request, c)
 
     def _through(self, link: Link, value: Value, request: Request, c: Choices) -> Value:
@@ -484,84 +472,3 @@ def _plan(c: Choices, node: Node) -> Plan:
 
 def _supplier(supply: Callable[[int, Choices, Request], Value | None], at: int) -> Supplier:
     return lambda c, s, request: supply(at, c, request)
-
-
-def _relaxed(request: Request, others: Sequence[tuple[Dim, ...]], agree: ShapeRule) -> Request:
-    """What the operator needs instead of the one shape that the record chose."""
-
-    def agrees(value: Value) -> bool:
-        shape = value.shape
-        return shape is not None and all(agree(other, shape) for other in others)
-
-    return dataclasses.replace(request, shape=None, where=agrees, fresh_shape=request.shape)
-
-
-def _aim(s: Scope, c: Choices, request: Request) -> Goal:
-    """What a fresh tensor for this request would be like."""
-    return Goal(_shape(s, c, request), tuple(request.dtypes) if request.dtypes else None)
-
-
-def _shape(s: Scope, c: Choices, request: Request) -> tuple[Dim, ...]:
-    shape = request.fresh_shape if request.shape is None else request.shape
-    if shape is None:
-        shape = s.shape(c, s.rank(c, request.ndims), static=request.static)
-    return tuple(shape)
-
-
-def _turned(operand: Goal, result: Value | None, wanted: Goal) -> Goal | None:
-    """The operand with its dims where they must be for the result to be as wanted.
-
-    Read off from the operand and the result of a call; None where that says nothing new.
-    """
-    if result is None or result.shape is None or operand.shape is None or wanted.shape is None:
-        return None
-    if len(result.shape) != len(wanted.shape):
-        return None
-    dims, free = list(operand.shape), list(range(len(operand.shape)))
-    for have, want in zip(result.shape, wanted.shape, strict=True):
-        at = next((each for each in free if same_dim(operand.shape[each], have)), None)
-        if at is not None:
-            free.remove(at)
-            dims[at] = want
-    return None if same_shape(dims, operand.shape) else Goal(tuple(dims), wanted.dtypes)
-
-
-def _both(
-    allowed: Collection[str] | None, wished: Collection[str] | None
-) -> Collection[str] | None:
-    if allowed is None or wished is None:
-        return allowed or wished
-    return [dtype for dtype in allowed if dtype in wished] or allowed
-
-
-def _like(shape: tuple[Dim, ...], dtype: str) -> Value:
-    """A value of which nothing matters but shape and dtype."""
-    return Value(_ANY, shape, dtype, len(shape))
-
-
-_ANY = relax.ShapeExpr([])
-
-
-def _field_like(var: relax.Var, at: int) -> Value | None:
-    """A value like this field of a tuple."""
-    fields = var.ty.fields if isinstance(var.ty, relax.TupleType) else ()
-    ty = fields[at % len(fields)] if len(fields) else None
-    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
-        return None
-    return _like(dims_of(ty.shape), str(ty.dtype)) if ty.dtype is not None else None
-
-
-def _bias(c: Choices, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """One number for each place along an axis: the last one, or the channels of a picture."""
-    ones = (1,) * len(shape)
-    channels = shape[1:2] if len(shape) > 2 else shape[-1:]
-    pictures = (1, *channels, *ones[2:])[-len(shape) :]
-    shapes = (
-        pictures if len(shape) > 2 else shape[-1:],
-        shape[-1:],
-        (*ones[1:], *shape[-1:]),
-        shape,
-        shape[-2:],
-        (),
-    )
-    return c.pick(shapes)

@@ -16,7 +16,7 @@ from tvm import relax, tirx
 from relaxfuzz.compat import ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
-from relaxfuzz.generators.modules import _suits
+from relaxfuzz.generators.idioms import suits
 from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, new_ops, table
 from relaxfuzz.generators.ops.convolution import SPATIAL
 from relaxfuzz.generators.ops.record import Op
@@ -803,9 +803,9 @@ def test_an_operator_waits_for_the_trait_that_it_needs() -> None:
     needy = {op.name for op in table.values() if op.needs is not None}
     assert needy >= {op.name for op in table.values() if not op.pure} | {"to_vdevice"}
     impure = frozenset({Trait.IMPURE, Trait.NO_LEGALIZE})
-    assert _suits(table["print"], impure)
-    assert not _suits(table["print"], impure - {Trait.IMPURE})
-    assert not _suits(table["to_vdevice"], impure)
+    assert suits(table["print"], impure)
+    assert not suits(table["print"], impure - {Trait.IMPURE})
+    assert not suits(table["to_vdevice"], impure)
 
 
 def test_onnx_suppression_of_all_classes() -> None:
