@@ -89,6 +89,9 @@ def dims_by_letter(shape: Sequence[Dim], layout: str) -> dict[str, Dim]:
 BLOCK = 2
 """The size of inner axes."""
 
+FORMS = 10
+"""The bytes for rare dtypes and layouts, set aside before the other decisions use them up."""
+
 SHORT = 3
 """How long a symbolic axis is taken to be, so that a window fits into it."""
 
@@ -192,6 +195,7 @@ def _conv(n: int) -> Op:
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         rarely = c.flag(RARE)
+        forms = c.part(FORMS if rarely else 0)
         layout, kernel_layout = c.pick(LAYOUTS[n])
         x, layout, dims = _operand(c, s, n, layout, rarely)
         assert x.dtype is not None
@@ -210,9 +214,9 @@ def _conv(n: int) -> Op:
         groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
         kernel |= {"O": groups * c.pick((1, 2)), "I": channels // groups}
         strides = c.picks((1, 2), n)
-        weight_dtype, out_dtype = _dtypes(c, x.dtype, rarely)
-        if rarely and c.flag():
-            kernel_layout = any_layout(c, kernel, "io")
+        weight_dtype, out_dtype = _dtypes(forms if rarely else c, x.dtype, rarely)
+        if rarely and forms.flag():
+            kernel_layout = any_layout(forms, kernel, "io")
         weight = s.tensor(c, dtype=weight_dtype, shape=to_layout(kernel, kernel_layout))
         return call(
             x.expr,
@@ -223,8 +227,8 @@ def _conv(n: int) -> Op:
             groups=groups,
             data_layout=layout,
             kernel_layout=kernel_layout,
-            out_layout=any_layout(c, dims | {"C": kernel["O"]}, "c")
-            if rarely and c.flag()
+            out_layout=any_layout(forms, dims | {"C": kernel["O"]}, "c")
+            if rarely and forms.flag()
             else None,
             out_dtype=out_dtype,
         )
@@ -283,6 +287,7 @@ def _transpose(n: int) -> Op:
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         rarely = c.flag(RARE)
+        forms = c.part(FORMS if rarely else 0)
         x, layout, dims = _operand(c, s, n, "NC" + letters, rarely)
         assert x.dtype is not None
         channels = dims["C"]
@@ -298,8 +303,10 @@ def _transpose(n: int) -> Op:
         ]
         dilation = c.picks((1, 1, 2), n)
         kernel = {"I": channels, "O": c.pick((2, 1)), **dict(zip(letters, widths, strict=True))}
-        weight_dtype, out_dtype = _dtypes(c, x.dtype, rarely)
-        kernel_layout = any_layout(c, kernel, "io") if rarely and c.flag() else "IO" + letters
+        weight_dtype, out_dtype = _dtypes(forms if rarely else c, x.dtype, rarely)
+        kernel_layout = (
+            any_layout(forms, kernel, "io") if rarely and forms.flag() else "IO" + letters
+        )
         weight = s.tensor(c, dtype=weight_dtype, shape=to_layout(kernel, kernel_layout))
         made = dims | {"C": groups * kernel["O"]}
         return call(
@@ -312,7 +319,7 @@ def _transpose(n: int) -> Op:
             groups=groups,
             data_layout=layout,
             kernel_layout=kernel_layout,
-            out_layout=any_layout(c, made, "c") if rarely and c.flag() else None,
+            out_layout=any_layout(forms, made, "c") if rarely and forms.flag() else None,
             out_dtype=out_dtype,
         )
 

@@ -71,6 +71,7 @@ def _pool(n: int, kind: str) -> Op:
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         rarely = c.flag(RARE)
+        forms = c.part(3 if rarely else 0)
         x, layout, dims = _operand(c, s, n, dtypes, rarely)
         kernel, dilation, before = c.picks((2, 1, 3), n), [1] * n, [0] * n
         wide, padded = c.picks((False,) * 4 + (True,), n), c.picks((0, 1), n)
@@ -95,7 +96,7 @@ def _pool(n: int, kind: str) -> Op:
             ceil_mode=c.flag(0.3),
             count_include_pad=c.flag(0.3),
             layout=layout,
-            out_layout=_out_layout(c, dims, rarely),
+            out_layout=_out_layout(forms, dims, rarely),
         )
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
@@ -166,10 +167,11 @@ def _adaptive(n: int) -> Op:
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         rarely = c.flag(RARE)
+        forms = c.part(3 if rarely else 0)
         x, layout, dims = _operand(c, s, n, FLOATS, rarely)
         sizes = c.picks((1, 2, 3, 7) if rarely else (1, 2, 3), n)
         target = (sizes[0], sizes, None)[c.below(3)]
-        return call(x.expr, target, layout, _out_layout(c, dims, rarely))
+        return call(x.expr, target, layout, _out_layout(forms, dims, rarely))
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         x = from_layout(args[0], str(attrs.layout), "NC" + letters)
