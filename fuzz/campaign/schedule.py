@@ -52,7 +52,12 @@ time as tier 1.
 
 SWARM = 0.15
 """The chance that a trait is left out of all modules of a block."""
-SEQUENCE_LENGTHS = (2, 5)
+SEQUENCE_LENGTHS = (2, 8)
+IN_PIPELINES = 0.5
+"""The chance that a pass of a sequence is the one that follows in a pipeline of TVM's: orders that
+users meet. The others are the orders that nobody has tried."""
+TRIES = 6
+"""So many passes are asked whether they apply before a sequence ends."""
 
 
 class Kind(enum.Enum):
@@ -167,6 +172,18 @@ def oracles(random: Random) -> tuple[str, ...]:
 def share(oracle: Oracle) -> float:
     """The share of the checks that are sampled for an oracle above tier 1."""
     return min(1.0, SPENT[oracle.tier] / oracle.cost)
+
+
+def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str]:
+    """The passes in the order in which they are to follow another one.
+
+    In each of as many turns as there are passes another one comes first, so no pair is tried again
+    before every other. No record of the pairs is needed, which would depend on who works.
+    """
+    order = sorted(passes)
+    Random(entropy("pairs", seed, after)).shuffle(order)
+    first = turn % len(order)
+    return order[first:] + order[:first]
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:
