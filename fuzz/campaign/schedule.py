@@ -43,6 +43,10 @@ PIPELINES = ("zero", "default", "cpu_generic")
 PIPELINE = 0.004
 """The share of each pipeline. It runs up to 18 passes, which also get checks of their own."""
 
+CONTEXTS = 0.05
+"""The share of the checks of TVM's passes that are made under an option of the PassContext. Those
+that a pass is known to read are among its variants; the others must change nothing."""
+
 SPENT = {2: 0.3, 3: 1.5, 4: 0.15}
 """By tier: milliseconds that a check spends on each of its oracles, on average.
 
