@@ -133,9 +133,9 @@ def fewer_passes(
 ) -> Finding:
     """The finding with as few passes as still show it, on the module that they are given.
 
-    First passes are dropped from the list. Then the passes at its beginning are replaced by the
-    module that they make: one pass that shows the finding by itself is blamed with what it was
-    given, else the shortest end of the list that shows it.
+    First options of the PassContext and passes that it does not need are dropped. Then the passes
+    at the beginning are replaced by the module that they make: one pass that shows the finding by
+    itself is blamed with what it was given, else the shortest end of the list that shows it.
 
     Args:
         progress: called with each shorter list.
@@ -156,6 +156,10 @@ def fewer_passes(
 
         return dataclasses.replace(finding, calls=ddmin(finding.calls, still))
 
+    if any(call.config for call in finding.calls):
+        bare = tuple(dataclasses.replace(call, config={}) for call in finding.calls)
+        plain = dataclasses.replace(finding, calls=bare)
+        finding = plain if shown(plain) else finding
     if finding.pipeline is not None:
         listed = dataclasses.replace(finding, calls=steps(finding.pipeline), pipeline=None)
         finding = listed if shown(listed) else finding

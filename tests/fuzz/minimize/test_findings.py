@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +98,15 @@ def raises_on_memory():
         return mod
 
     return _pass("raises_on_memory", transform)
+
+
+def raises_in_context():
+    def transform(mod, context):
+        if context.config.get("relax.backend.use_cuda_graph"):
+            raise ValueError("cuda graph")
+        return mod
+
+    return _pass("raises_in_context", transform)
 """
 
 
@@ -170,6 +180,18 @@ def test_the_shortest_end_of_a_list_is_named(
     fewer = fewer_passes(pool, found)
     assert fewer.calls == both
     assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
+
+
+OPTION = {"relax.backend.use_cuda_graph": True}
+
+
+@pytest.mark.parametrize("name", ["raises", "raises_in_context"])
+def test_options_that_have_nothing_to_do_with_it_go(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall], name: str
+) -> None:
+    calls = (*IDLE, dataclasses.replace(user(name), config=OPTION))
+    (call,) = fewer_passes(pool, finding(pool, sums, *calls)).calls
+    assert call.config == (OPTION if name == "raises_in_context" else {})
 
 
 def test_one_pass_is_left_alone(
