@@ -18,8 +18,11 @@ from random import Random
 from ...compat import availability
 from ...generators.stages import Stage
 from ...generators.traits import Trait
+from ...oracles import contexts
+from ...oracles.composition import documented
 from ...oracles.contract import PassContract
 from ...oracles.oracle import Oracle
+from ...oracles.passcall import PassCall
 from ...oracles.tiers import ORACLES
 from ...oracles.values import evaluated, executed
 from ..process.targets import Target
@@ -188,6 +191,13 @@ def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str
     Random(entropy("pairs", seed, after)).shuffle(order)
     first = turn % len(order)
     return order[first:] + order[:first]
+
+
+def in_context(calls: tuple[PassCall, ...], random: Random) -> tuple[PassCall, ...]:
+    """The same, now and then under an option of the PassContext, if they are TVM's own."""
+    if random.random() >= CONTEXTS or not all(map(documented, calls)):
+        return calls
+    return contexts.under(calls, contexts.draw(random))
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:

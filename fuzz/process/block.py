@@ -18,9 +18,7 @@ from ...generators import stages
 from ...generators.modules import ir_modules
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ...oracles import contexts
 from ...oracles.check import OF_PIPELINES, ORACLES
-from ...oracles.composition import documented
 from ...oracles.contract import PassContract
 from ...oracles.inspect import ops_used
 from ...oracles.pass_runs import Given, PassRuns, digest, given
@@ -280,7 +278,7 @@ class _Run:
             call = self._call(item.name, mod, random)
             if call is None:
                 return None
-            calls = self._in_context((call,), random)
+            calls = schedule.in_context((call,), random)
             return _Prepared(calls, None, self._contracts[item.name], sampled)
         # The process before this one may have died while it put the sequence together.
         return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)
@@ -303,13 +301,7 @@ class _Run:
         ]
         sequences = Sequences(origin.seed, passes, self._contracts)
         calls = sequences.draw(mod, origin.stage, origin.index, random, journal)
-        return _Prepared(self._in_context(calls, random)) if len(calls) > 1 else None
-
-    def _in_context(self, calls: tuple[PassCall, ...], random: Random) -> tuple[PassCall, ...]:
-        """The same, now and then with an option of the PassContext, if they are TVM's own."""
-        if random.random() >= schedule.CONTEXTS or not all(map(documented, calls)):
-            return calls
-        return contexts.under(calls, contexts.draw(random))
+        return _Prepared(schedule.in_context(calls, random)) if len(calls) > 1 else None
 
     def _check(
         self,
