@@ -16,7 +16,6 @@ from tvm import relax
 from ...compat.serialization import save_json
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
-from ...generators.choices import Choices
 from ...generators.modules import ir_modules
 from ...generators.stages import Stage
 from ...generators.traits import Trait
@@ -32,10 +31,8 @@ from ..campaign.schedule import Item, Kind
 from .jobs import Context, checked, contract_of
 from .process_state import Watch
 from .protocol import Job
+from .sequences import Sequences, call_of
 from .targets import Origin, PassStats, Target
-
-CHOICES = 64
-"""Bytes for the choices of one check; beyond them a variant is the simplest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,46 +287,30 @@ class _Run:
             call = self._call(item.name, mod, random)
             if call is None:
                 return None
-            return _Prepared((call,), None, self._contracts[item.name], sampled)
+            calls = schedule.in_context((call,), random)
+            return _Prepared(calls, None, self._contracts[item.name], sampled)
         # The process before this one may have died while it put the sequence together.
         return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)
 
     def _call(self, name: str, mod: tvm.IRModule, random: Random) -> PassCall | None:
         self._journal.step(f"requires {name}")
-        contract = self._contracts[name]
-        if contract.requires(mod) is not None:
-            return None
-        return contract.choose(Choices(random.randbytes(CHOICES)), mod)
+        return call_of(self._contracts[name], mod, random)
 
     def _sequence(
         self, mod: tvm.IRModule, origin: Origin, ordinal: int, random: Random
     ) -> _Prepared | None:
-        """Two to five passes, each of which applies to the result of the ones before it."""
-        applicable = [
+        def journal(calls: tuple[PassCall, ...], step: str) -> None:
+            self._journal.position(origin.index, origin.stage, ordinal, "sequence", calls)
+            self._journal.step(step)
+
+        passes = [
             item
             for item in self._items
-            if item.kind is Kind.PASS
-            and origin.stage in item.stages
-            and item.name not in self._job.banned
+            if item.kind is Kind.PASS and item.name not in self._job.banned
         ]
-        if not applicable:
-            return None
-        length = random.randint(*schedule.SEQUENCE_LENGTHS)
-        calls: tuple[PassCall, ...] = ()
-        for item in random.choices(applicable, [item.share for item in applicable], k=length):
-            call = self._call(item.name, mod, random)
-            if call is None:
-                continue
-            calls = (*calls, call)
-            self._journal.position(origin.index, origin.stage, ordinal, "sequence", calls)
-            self._journal.step("sequence")
-            try:
-                mod = call.run(mod)
-            except MemoryError:
-                raise
-            except Exception:
-                return None  # the pass by itself gets its own checks
-        return _Prepared(calls) if len(calls) > 1 else None
+        sequences = Sequences(origin.seed, passes, self._contracts)
+        calls = sequences.draw(mod, origin.stage, origin.index, random, journal)
+        return _Prepared(schedule.in_context(calls, random)) if len(calls) > 1 else None
 
     def _check(
         self,

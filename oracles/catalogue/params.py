@@ -64,6 +64,9 @@ def _liftable(mod: tvm.IRModule) -> list[tuple[str, relax.Function, int]]:
     return [item for item in _with_weights(mod) if not item[0].endswith("transform_params")]
 
 
+CONSUME = "relax.lift_transform_params.consume_params"
+
+
 def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
     targets = _liftable(mod)
     alternatives: list[object] = [None]
@@ -73,7 +76,7 @@ def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
         alternatives.append(agreeing)
         if len(agreeing) == len(targets):
             alternatives.append(True)
-    config = {"relax.lift_transform_params.consume_params": True} if c.flag(0.1) else {}
+    config = {CONSUME: True} if c.flag(0.1) else {}
     return PassCall(
         spelled("LiftTransformParams", shared_transform=c.pick(alternatives)), config=config
     )
@@ -421,7 +424,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "with consume_params each run resets the items of the tuple once more",
                 "the option relax.lift_transform_params.consume_params resets them; "
                 "test_lift_transform_is_idempotent promises a fixpoint without it",
-                when=lambda mod, call: bool(call.config),
+                when=lambda mod, call: bool(call.config.get(CONSUME)),
             ),
         ),
         inside=CLEANUP,
