@@ -11,8 +11,9 @@ from tvm import relax
 from .choices import Choices
 from .ops import batching
 from .ops.record import FLOATS, SIGNED, Op
-from .scope import Scope, Value, value_of
+from .scope import Scope
 from .traits import Trait
+from .values import Value, value_of
 
 BYTES = 4
 """What the decisions about one call take."""

@@ -12,7 +12,7 @@ from tvm import te, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 
-from .scope import Dim, same_dim
+from .values import Dim, same_dim
 
 Shape = tuple[Dim, ...]
 

@@ -8,8 +8,9 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, Value
+from ..scope import Scope
 from ..traits import Trait
+from ..values import Value
 from .calls import call_function
 from .externs import impure_call
 from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops

@@ -12,8 +12,9 @@ from tvm.ir import PrimType
 from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import DEFAULT_DTYPE, Dim, Scope
+from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
+from ..values import Dim
 from .kind import Callee, Callees, Ops
 from .shapes import shape_argument
 from .values import operator

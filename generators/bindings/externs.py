@@ -10,8 +10,9 @@ from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops.record import ALL
-from ..scope import Scope, Value
+from ..scope import Scope
 from ..traits import Trait
+from ..values import Value
 from .kind import Callees, Ops
 
 

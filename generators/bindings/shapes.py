@@ -15,8 +15,9 @@ from .. import tensorir
 from ..choices import Choices
 from ..ops.operands import positive
 from ..ops.record import ALL
-from ..scope import DEFAULT_DTYPE, Dim, Scope, Value
+from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
+from ..values import Dim, Value
 from .kind import Callees, Ops
 
 

@@ -9,7 +9,8 @@ from tvm import relax, tirx
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, dims_of, is_nested
+from ..scope import Scope
+from ..values import dims_of, is_nested
 from .kind import ARITHMETIC, Callees, Ops
 
 

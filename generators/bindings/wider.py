@@ -5,7 +5,8 @@ from __future__ import annotations
 from tvm import relax
 
 from ..choices import Choices
-from ..scope import DEFAULT_DTYPE, Scope, Value
+from ..scope import DEFAULT_DTYPE, Scope
+from ..values import Value
 from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops
 from .shapes import fresh_dims
 

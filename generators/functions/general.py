@@ -11,8 +11,9 @@ from .. import bindings
 from ..bindings import Callee
 from ..choices import Choices
 from ..ops.record import Op
-from ..scope import DEFAULT_DTYPE, DTYPES, Dim, ModuleScope, Scope
+from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope
 from ..traits import Trait
+from ..values import Dim
 
 
 def scope(c: Choices, module: ModuleScope) -> Scope:

@@ -10,7 +10,8 @@ from tvm import relax
 
 from ..choices import Choices
 from ..ops import FAMILIES
-from ..scope import Dim, Request, Scope, Value, broadcasts, dims_of, same_dim, same_shape
+from ..scope import Scope
+from ..values import Dim, Request, Value, broadcasts, dims_of, same_dim, same_shape
 
 PROBE = (5, 7, 3, 2, 11, 13)
 """A shape of different dims."""

@@ -18,8 +18,9 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops import table
-from ..scope import Dim, Request, Scope, Supplier, Value, same_shape
+from ..scope import Scope, Supplier
 from ..traits import Trait
+from ..values import Dim, Request, Value, same_shape
 from .aims import (
     AGREEING,
     BROADCASTING,

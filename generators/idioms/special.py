@@ -12,8 +12,9 @@ from .. import tensorir
 from ..choices import Choices
 from ..ops.operands import ints, nonempty
 from ..ops.record import FLOATS
-from ..scope import Scope, Value
+from ..scope import Scope
 from ..traits import Trait
+from ..values import Value
 
 _Step = Callable[[relax.Expr], relax.Expr]
 

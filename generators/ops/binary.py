@@ -10,7 +10,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, Value
+from ..scope import Scope
+from ..values import Value
 from . import batching, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op

@@ -13,7 +13,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined
 from .operands import HALVES
 from .record import FLOATS, Op

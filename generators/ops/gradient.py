@@ -11,7 +11,8 @@ from tvm import relax
 from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, Value, value_of
+from ..scope import Scope
+from ..values import Value, value_of
 from . import undefined
 from .convolution import from_layout, windows
 from .operands import ints, nonempty_tensor

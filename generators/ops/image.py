@@ -11,7 +11,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching
 from .convolution import SPATIAL, any_layout, dims_by_letter, from_layout, to_layout
 from .operands import some_dim

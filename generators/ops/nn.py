@@ -11,7 +11,8 @@ from tvm import relax, tirx
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined, variation
 from .operands import any_axes, build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving

@@ -11,7 +11,8 @@ import numpy as np
 from tvm import relax
 
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from .record import BRAIN, FLOATS, Reference
 
 HALVES = ("float16", "bfloat16")

@@ -10,7 +10,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, Value
+from ..scope import Scope
+from ..values import Value
 from .operands import ints, nonempty_tensor, one_axis, single
 from .record import Op
 from .variation import RARE

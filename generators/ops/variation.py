@@ -19,8 +19,9 @@ from tvm.ir import PrimType
 
 from ...compat import ir
 from ..choices import Choices
-from ..scope import Dim, Scope, dims_of, same_dim
+from ..scope import Scope
 from ..traits import Trait
+from ..values import Dim, dims_of, same_dim
 
 __all__ = ["BYTES", "DTYPES", "KINDS", "RARE", "Variation", "Variations", "accepted", "varied"]
 

@@ -10,7 +10,8 @@ from tvm import relax
 
 from ...compat.ops import accepted, relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import variation
 from .convolution import from_layout
 from .operands import in_single, positive, quiet, some_dim

@@ -17,8 +17,9 @@ from tvm import relax, tirx
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.variation import KINDS, Variations, accepted
-from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
+from relaxfuzz.generators.scope import ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.generators.values import Dim
 
 TRAITS = frozenset(Trait)
 

@@ -21,8 +21,9 @@ from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, new_ops, tab
 from relaxfuzz.generators.ops.convolution import SPATIAL
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.undefined import LARGE
-from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
+from relaxfuzz.generators.scope import ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.generators.values import Dim
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure, Plan, execute, fork
