@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .kernels import call_tir
 from .kind import Callee, Kind
-from .kinds import KINDS, kinds
+from .table import KINDS, kinds
 
 __all__ = ["KINDS", "Callee", "Kind", "call_tir", "kinds"]

@@ -10,7 +10,8 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.compat import ir
-from relaxfuzz.generators import bindings, functions, idioms
+from relaxfuzz.generators import functions, idioms
+from relaxfuzz.generators.bindings.table import LINKS, links_between
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.idioms.building import OWN, Builder, Link
 from relaxfuzz.generators.idioms.pattern import Leaf, Node, Pattern, Tree, calls, parse, row
@@ -21,7 +22,7 @@ from relaxfuzz.generators.traits import Trait
 PLAIN = frozenset({Trait.NO_LEGALIZE, Trait.UNIT_DIMS, Trait.CONSTANTS, Trait.VDEVICES})
 RICH = frozenset(Trait)
 PATTERNS = [each for each in idioms.usable(PLAIN) if each.code is None]
-DRAWS = 120
+DRAWS = 400
 
 Links = Callable[[], list[Link]]
 
@@ -36,7 +37,7 @@ def built(
     scope = functions.scope(Choices(random.randbytes(8)), module)
     scope.dataflow(True)
     ops = [table["negative"], table["add"]]
-    between: Links = (lambda: bindings._links(scope, ops, [])) if links else list
+    between: Links = (lambda: links_between(scope, ops, [])) if links else list
     builder = Builder(Choices(random.randbytes(24)), scope, between)
     builder.emit(pattern)
     scope.close()
@@ -109,7 +110,7 @@ def test_everything_stands_between_calls_at_some_time() -> None:
     seen: set[str] = set()
     for draw in range(500):
         seen.update(built(pattern, f"links {draw}", RICH, links=True)[0].linked)
-    wanted = {link.name for link in OWN} | {kind.emit.__name__ for kind in bindings.LINKS}
+    wanted = {link.name for link in OWN} | {kind.emit.__name__ for kind in LINKS}
     assert seen == wanted - {"call_function"}  # which needs a function to call
 
 

@@ -26,10 +26,10 @@ def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         operator(c, s, ops, callees)
         return
     idiom = usable[c.below(len(usable))]
-    idiom.emit(c, s, lambda: _links(s, ops, callees))
+    idiom.emit(c, s, lambda: links_between(s, ops, callees))
 
 
-def _links(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
+def links_between(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
     """Kinds of bindings between the calls of a pattern; what has effects would end its block."""
     pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
     pure = [callee for callee in callees if callee.func.is_pure]
@@ -76,9 +76,9 @@ KINDS = (
 LINKS = tuple(
     kind
     for kind in KINDS
-    if kind.emit not in (idiom, make_tuple, get_item, results, impure_call, function_value)
+    if kind.emit not in (idiom, make_tuple, get_item, results, impure_call, function_value, number)
 )
-"""What may stand between two calls of an idiom."""
+"""What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""
 
 
 def kinds(s: Scope) -> list[Kind]:
