@@ -15,8 +15,7 @@ import tvm_ffi
 from tvm import relax
 
 from relaxfuzz.fuzz.campaign.draw import entropy, example
-from relaxfuzz.fuzz.process import block
-from relaxfuzz.generators.choices import Choices
+from relaxfuzz.fuzz.process.sequences import call_of
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.catalogue import catalogue
@@ -62,14 +61,11 @@ def some_calls(mod: tvm.IRModule, random: Random) -> Iterator[PassCall]:
     names = [name for name, contract in catalogue.items() if Stage.RAW in contract.stages]
     made = 0
     for name in random.sample(names, len(names)):
-        contract = catalogue[name]
         if made == NAIVE_PASSES:
             return
-        if contract.requires(mod) is None:
-            call = contract.choose(Choices(random.randbytes(block.CHOICES)), mod)
-            if call is not None:
-                made += 1
-                yield call
+        if (call := call_of(catalogue[name], mod, random)) is not None:
+            made += 1
+            yield call
 
 
 def _naive(mod: tvm.IRModule, pass_: tvm.transform.Pass) -> None:

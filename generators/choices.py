@@ -13,6 +13,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+_TIMES = [bytes(byte * (2 * number + 1) % 256 for byte in range(256)) for number in range(8)]
+"""Permutations of all bytes, each with 0 in its place."""
+
+
 class Choices:
     """A stream of decisions; once the bytes are used up, every decision is the simplest one."""
 
@@ -38,6 +42,15 @@ class Choices:
         """One of the alternatives, the first being the simplest."""
         return alternatives[self.below(len(alternatives))]
 
+    def picks(self, alternatives: Sequence[T], count: int) -> list[T]:
+        """So many independent picks in one decision."""
+        number = self.below(len(alternatives) ** count)
+        found = []
+        for _ in range(count):
+            number, at = divmod(number, len(alternatives))
+            found.append(alternatives[at])
+        return found
+
     def subset(self, items: Sequence[T], chance: float = 0.5) -> list[T]:
         """Each item with the given chance, in order; the empty list is the simplest."""
         return [item for item in items if self.flag(chance)]
@@ -47,8 +60,23 @@ class Choices:
         self._next += size
         return Choices(self._data[self._next - size : self._next])
 
+    def again(self, number: int = 0) -> Choices:
+        """The same decisions from the start on or, by another number, others of the same bytes.
+
+        A 0 stays a 0: where all decisions are the simplest, the others are, too.
+        """
+        if not number or not self._data:
+            return Choices(self._data)
+        at = 5 * number % len(self._data)
+        return Choices((self._data[at:] + self._data[:at]).translate(_TIMES[number % 8]))
+
     def _byte(self) -> int:
         if self._next >= len(self._data):
             return 0
         self._next += 1
         return self._data[self._next - 1]
+
+    def some(self, size: int) -> list[Choices]:
+        """Up to two parts of so many bytes, either of which may be left out for itself."""
+        parts = [(self.part(size), self.flag(0.6)) for _ in range(2)]
+        return [part for part, wanted in parts if wanted]

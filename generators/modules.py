@@ -13,23 +13,22 @@ from hypothesis.errors import InvalidArgument
 from tvm import relax
 
 from ..compat import availability, ir
-from . import functions
+from . import corners, functions, idioms, names
 from .bindings import Callee
 from .choices import Choices
+from .idioms.building import Builder
+from .idioms.pattern import row
 from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
-from .scope import ModuleScope, Scope
+from .scope import ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 62
-SPECIAL = 112
+HEADER = 86
+SPECIAL = 120
 FUNCTION_HEADER = 24
-BINDING = 20
-
-EARLY = 0.15
-"""How often a chain ends before each operator: what only begins like a pattern matters, too."""
+BINDING = 24
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -132,10 +131,15 @@ def build(
         attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))
     if Trait.VDEVICES in traits:
         module.vdevices = [ir.VDevice("llvm", i, "global") for i in range(1 + c.below(2))]
-    usable = [op for op in ops if _suits(op, traits)] or list(ops)
+    naming = c.part(12)
+    if Trait.PASS_NAMES in traits:
+        names.rename(naming, module)
+    usable = [op for op in ops if idioms.suits(op, traits)] or list(ops)
     some = c.part(17)
     if len(usable) > 12 and some.flag():
         usable = [some.pick(usable) for _ in range(8)]
+    if not traits.isdisjoint(corners.TRAITS):
+        usable = list(map(corners.cornered, usable))
 
     callees = _special(Choices(special), module)
     if Trait.SEVERAL_FUNCTIONS not in traits:
@@ -150,12 +154,6 @@ def build(
         callees.append(Callee.of(module.add(name, func, public=not private), func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
-
-
-def _suits(op: Op, traits: frozenset[Trait]) -> bool:
-    return (op.legalizes or Trait.NO_LEGALIZE in traits) and (
-        op.needs is None or op.needs in traits
-    )
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:
@@ -173,11 +171,11 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.RECURSION, 3, functions.recursive),
     (Trait.HELPERS, 16, functions.helpers),
     (Trait.PRIMITIVE, 20, functions.primitive),
-    (Trait.CODEGEN, 1, functions.codegen),
+    (Trait.CODEGEN, 6, functions.codegen),
     (Trait.DIFFERENTIABLE, 16, functions.differentiable),
     (Trait.NUM_INPUT, 20, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
-    (Trait.COMPOSITE, 8, functions.composites),
+    (Trait.COMPOSITE, 10, functions.composites),
     (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),
     (Trait.HELPERS, 12, functions.tuple_helpers),
 )
@@ -226,25 +224,11 @@ def _op(name: str) -> Op:
 
 def _chain(ops: Sequence[Op]) -> Op:
     """The last of the operators, each on the result before it where it can take that."""
-
-    def build(c: Choices, s: Scope) -> relax.Expr:
-        expr = ops[0].build(c, s)
-        exporting = s.exporting
-        for op in ops[1:]:
-            if c.flag(EARLY):
-                break
-            s.exporting = False  # who needs what comes on the way does not match a pattern
-            s.bind(expr)
-            s.next_operand = s.values[-1]
-            expr = op.build(c, s)
-            s.next_operand = None
-        s.exporting = exporting
-        return expr
-
+    pattern = row([op.name for op in ops])
     return dataclasses.replace(
         ops[-1],
         name=" > ".join(op.name for op in ops),
-        build=build,
+        build=lambda c, s: Builder(c, s).last(pattern),
         legalizes=all(op.legalizes for op in ops),
         pure=all(op.pure for op in ops),
         needs=next((op.needs for op in ops if op.needs is not None), None),

@@ -2,74 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import tvm
-import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ..compat import ir
+from ..compat.ops import relax_op
 from .choices import Choices
 from .traits import Trait
-
-Dim: TypeAlias = "int | tvm.ir.Expr"
+from .values import (
+    Dim,
+    Request,
+    Value,
+    holds_function,
+    value_of,
+)
 
 DEFAULT_DTYPE = "float32"
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A tensor in scope, with its type unpacked (reading it through the FFI again costs more)."""
-
-    expr: relax.Expr
-    shape: tuple[Dim, ...] | None
-    """None where the shape is not known."""
-    dtype: str | None
-    """None where the dtype is not known."""
-    ndim: int
-    """-1 where the rank is not known."""
-    vdevice: ir.VDevice | None = None
-
-    @property
-    def static(self) -> bool:
-        """Every dimension is a known integer."""
-        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
-
-    @property
-    def complete(self) -> bool:
-        """Shape and dtype are known."""
-        return self.shape is not None and self.dtype is not None
+def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
+    return list(relax.analysis.tir_vars_in_type(relax.ShapeType(list(dims))))
 
 
-def dims_of(shape: relax.ShapeExpr) -> tuple[Dim, ...]:
-    """The dims of a ShapeExpr, constants as Python ints."""
-    return tuple(int(d) if isinstance(d, tirx.IntImm) else d for d in shape.values)
-
-
-def value_of(expr: relax.Expr) -> Value | None:
-    """The value of a normalized expression, or None where it is no tensor."""
-    ty = expr.ty
-    if not isinstance(ty, relax.TensorType):
-        return None
-    shape = dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else None
-    return Value(expr, shape, str(ty.dtype) if ty.dtype is not None else None, ty.ndim, ty.vdevice)
-
-
-def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Dims equal one by one, symbolic ones structurally."""
-    return len(a) == len(b) and all(map(same_dim, a, b))
-
-
-def same_dim(a: Dim, b: Dim) -> bool:
-    """Equal ints, or structurally equal expressions over the same variables."""
-    if isinstance(a, int) or isinstance(b, int):
-        return isinstance(a, int) and isinstance(b, int) and a == b
-    return a.same_as(b) or bool(tvm_ffi.structural_equal(a, b))
+Supplier: TypeAlias = Callable[["Choices", "Scope", Request], "Value | None"]
+"""Gives the operand that is asked for; None: any other that fits."""
 
 
 @dataclass(slots=True)
@@ -88,11 +52,17 @@ class ModuleScope:
     bindings: int = 0
     """How many bindings there are so far; numbers the variables."""
 
+    naming: Mapping[str, str] = field(default_factory=dict)
+    """Other names to give, by the plain ones."""
+    one_name: bool = False
+    """Whether all bound variables of a kind have one name."""
+
     def unique(self, name: str) -> str:
-        """The name, with a number behind it where it is taken."""
+        """The name, or what stands for it here, with a number behind it where it is taken."""
+        name = self.naming.get(name, name)
         taken = self.names.get(name, 0)
         self.names[name] = taken + 1
-        return name if taken == 0 else f"{name}_{taken}"
+        return name if taken == 0 else self.unique(f"{name}_{taken}")
 
     def add(self, name: str, func: tvm.ir.BaseFunc, *, public: bool = False) -> relax.GlobalVar:
         """Add a function under a fresh GlobalVar that carries its type.
@@ -107,6 +77,17 @@ class ModuleScope:
         return gvar
 
 
+State: TypeAlias = tuple[
+    list[relax.Binding],
+    list[relax.BindingBlock],
+    list[Value],
+    list[relax.Var],
+    list[relax.Var],
+    int,
+    tuple[bool, bool, int, bool],
+]
+
+
 class Scope:
     """Values that the function under construction may use; makes fresh ones on demand."""
 
@@ -117,14 +98,17 @@ class Scope:
         self.params: list[relax.Var] = []
         self.values: list[Value] = []
         self.tuples: list[relax.Var] = []
+        self.shapes: list[relax.Var] = []
         self.blocks: list[relax.BindingBlock] = []
         self.pure = True
         self.exporting = False
         """What is bound now outlives its dataflow block."""
         self.device: ir.VDevice | None = None
         """Where the operands of the next binding live: there, or nowhere in particular."""
-        self.next_operand: Value | None = None
-        """What the next operand that is asked for is, if it fits."""
+        self.next_operands: Sequence[Supplier] = ()
+        """Who gives the next operands that are asked for, one each."""
+        self._found: set[tirx.Var] = set()
+        """Symbolic variables that bindings define: match_casts, and numbers."""
         self._bindings: list[relax.Binding] = []
         self._dataflow = False
         self._local_from = 0
@@ -163,52 +147,57 @@ class Scope:
             fresh_shape: the shape of a fresh tensor where none in scope fits; it must meet
                 the conditions. None: a shape of `shape(c, ...)`.
         """
-        dtypes = (dtype,) if isinstance(dtype, str) else dtype
-        ndims = (ndim,) if isinstance(ndim, int) else ndim
+        request = Request(
+            (dtype,) if isinstance(dtype, str) else dtype,
+            (ndim,) if isinstance(ndim, int) else ndim,
+            shape,
+            static,
+            complete,
+            where,
+            fresh_shape,
+            self.device,
+        )
+        if self.next_operands:
+            supply, *rest = self.next_operands
+            self.next_operands = ()  # what is built meanwhile has operands of its own
+            value = supply(c, self, request)
+            self.next_operands = rest
+            if value is not None:
+                return value
+        return self.operand(c, request)
 
-        def fits(value: Value) -> bool:
-            if value.vdevice is not None and value.vdevice != self.device:
-                return False
-            if value.shape is None or value.dtype is None:
-                if complete or shape is not None or static or where is not None:
-                    return False
-                return (value.dtype is None or dtypes is None or value.dtype in dtypes) and (
-                    value.ndim == -1 or ndims is None or value.ndim in ndims
-                )
-            return (
-                (dtypes is None or value.dtype in dtypes)
-                and (ndims is None or value.ndim in ndims)
-                and (shape is None or same_shape(value.shape, shape))
-                and (not static or value.static)
-                and (where is None or where(value))
-            )
-
-        wanted, self.next_operand = self.next_operand, None
-        if wanted is not None and fits(wanted):
-            return wanted
-        candidates = [value for value in reversed(self.values) if fits(value)]
+    def operand(self, c: Choices, request: Request) -> Value:
+        """A tensor that meets the request: one in scope, or a fresh parameter or constant."""
+        candidates = [value for value in reversed(self.values) if request.fits(value)]
         if candidates and not c.flag(0.12):
             # Mostly the latest: operators come in chains.
             at = c.below(len(candidates) + len(candidates) // 2)
             return candidates[at if at < len(candidates) else 0]
-        fresh_dtype = self._dtype(c, dtypes)
+        dtypes, ndims = request.dtypes, request.ndims
+        fresh_dtype = self.dtype(c, dtypes)
+        shape = request.fresh_shape if request.shape is None else request.shape
         if shape is None:
-            shape = fresh_shape
-        if shape is None:
-            rank = self._rank(c, ndims)
+            rank = self.rank(c, ndims)
             if (
-                not complete
-                and not static
-                and where is None
+                not request.complete
+                and not request.static
+                and request.where is None
                 and self.has(Trait.INCOMPLETE_TYPES)
                 and c.flag(0.4)
             ):
                 return self._incomplete(c, rank, fresh_dtype, ndims is None, dtypes is None)
-            shape = self.shape(c, rank, static=static)
+            shape = self.shape(c, rank, static=request.static)
         return self.fresh(c, shape, fresh_dtype)
 
     def fresh(self, c: Choices, shape: Sequence[Dim], dtype: str) -> Value:
-        """A new parameter of the function, or sometimes a constant where the shape is static."""
+        """A new parameter of the function, or sometimes a constant where the shape is static.
+
+        Of dims that a binding has found out it is filled on the spot: a parameter would be of
+        other sizes than what was cast.
+        """
+        if self._found and self._found.intersection(_variables(shape)):
+            fill = relax_op.zeros if c.flag() else relax_op.ones
+            return self.emit(fill(relax.ShapeExpr(list(shape)), dtype))
         if self.has(Trait.CONSTANTS) and c.flag(0.3):
             static = [d for d in shape if isinstance(d, int)]
             if len(static) == len(shape) and np.prod(static) <= 256:
@@ -262,10 +251,22 @@ class Scope:
         self.params.append(var)
         return var
 
+    def adopt(self, variables: Sequence[relax.Var]) -> None:
+        """Make these variables parameters of the function."""
+        self.params += variables
+        self._offer(variables)
+
+    def _offer(self, params: Sequence[relax.Var]) -> None:
+        """Parameters go before what the current block defines: they outlive the block."""
+        for var in params:
+            value = value_of(var)
+            if value is not None:
+                self.values.insert(self._local_from, value)
+                self._local_from += 1
+
     def _param(self, ty: relax.TensorType, shape: tuple[Dim, ...] | None) -> Value:
         dtype = str(ty.dtype) if ty.dtype is not None else None
         value = Value(self.param(ty), shape, dtype, ty.ndim, ty.vdevice)
-        # Parameters go before what the current block defines: they outlive the block.
         self.values.insert(self._local_from, value)
         self._local_from += 1
         return value
@@ -278,12 +279,14 @@ class Scope:
         rank = -1 if unknown_rank else ndim
         return self._param(relax.TensorType(dtype=known_dtype or "", ndim=rank), None)
 
-    def _dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
+    def dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
+        """One of the allowed dtypes, of the function's palette where it has such."""
         if allowed is None:
             return c.pick(self.dtypes)
         return c.pick([d for d in self.dtypes if d in allowed] or list(allowed))
 
-    def _rank(self, c: Choices, allowed: Collection[int] | None) -> int:
+    def rank(self, c: Choices, allowed: Collection[int] | None) -> int:
+        """One of the allowed ranks."""
         return c.pick((2, 1, 3, 4, 0)) if allowed is None else c.pick(list(allowed))
 
     # Bindings
@@ -323,31 +326,66 @@ class Scope:
 
     def match_cast(self, value: relax.Expr, ty: relax.Type) -> relax.Var:
         """Bind `match_cast(value, ty)`."""
+        self._found.update(relax.analysis.tir_vars_in_type(ty))
+        self._found.difference_update(_variables(self.dims))
         var = self._var(ty, export=False)
         self._bindings.append(relax.MatchCast(var, value, ty))
         self._register(var)
         return var
 
     def _var(self, ty: relax.Type, export: bool) -> relax.Var:
-        number = self.module.bindings
+        number = "" if self.module.one_name else str(self.module.bindings)
         self.module.bindings += 1
         if not self._dataflow:
             return relax.Var(f"v{number}", ty)
         if export or self.exporting:
             self._exports = True
-        elif not isinstance(ty, relax.ShapeType) or ty.values is not None:
+        elif not (isinstance(ty, PrimType) or (isinstance(ty, relax.ShapeType) and not ty.values)):
             return relax.DataflowVar(f"lv{number}", ty)
-        # A type that depends on a shape may not name a DataflowVar.
+        # A type that depends on a shape or a number may not name a DataflowVar.
         return relax.Var(f"gv{number}", ty)
 
     def _register(self, var: relax.Var) -> None:
         value = value_of(var)
         if value is not None:
-            self.values.append(value)
-        elif isinstance(var.ty, relax.TupleType):
+            # Type inference computes negative sizes for some slices and sections.
+            if value.shape is None or all(not isinstance(d, int) or d >= 0 for d in value.shape):
+                self.values.append(value)
+        elif isinstance(var.ty, PrimType):
+            self._found.add(var)
+        elif isinstance(var.ty, relax.ShapeType):
+            self.shapes.append(var)
+        elif isinstance(var.ty, relax.TupleType) and not holds_function(var.ty):
             self.tuples.append(var)
 
     # Blocks
+
+    @property
+    def in_dataflow(self) -> bool:
+        """Whether what is bound next stands in a dataflow block."""
+        return self._dataflow
+
+    def state(self) -> State:
+        """What `restore` needs to take back everything from here on."""
+        return (
+            list(self._bindings),
+            list(self.blocks),
+            list(self.values),
+            list(self.tuples),
+            list(self.params),
+            len(self.module.functions),
+            (self.pure, self._dataflow, self._local_from, self._exports),
+        )
+
+    def restore(self, state: State) -> None:
+        """Take back what was bound, and what was added to the module, since the state."""
+        bindings, blocks, values, tuples, params, functions, flags = state
+        self._bindings, self.blocks = list(bindings), list(blocks)
+        self.values, self.tuples = list(values), list(tuples)
+        self.params[:] = params  # a branch adds to those of the function around it
+        self.pure, self._dataflow, self._local_from, self._exports = flags
+        while len(self.module.functions) > functions:
+            self.module.functions.popitem()
 
     def dataflow(self, on: bool) -> None:
         """Go on in a dataflow block (or an ordinary one), closing the current one if need be."""
@@ -369,6 +407,7 @@ class Scope:
         if self._dataflow:
             self.values = [v for v in self.values if not isinstance(v.expr, relax.DataflowVar)]
             self.tuples = [t for t in self.tuples if not isinstance(t, relax.DataflowVar)]
+            self.shapes = [v for v in self.shapes if not isinstance(v, relax.DataflowVar)]
         self._dataflow = False
         self._exports = False
         self._local_from = len(self.values)
@@ -383,13 +422,11 @@ class Scope:
         inner.params = self.params
         inner.values = list(self.values)
         inner._local_from = self._local_from
+        inner._found = set(self._found)
         inner.device = self.device
         inner.tuples = list(self.tuples)
+        inner.shapes = list(self.shapes)
         known = len(self.params)
         yield inner
         self.pure = self.pure and inner.pure
-        for var in self.params[known:]:
-            value = value_of(var)
-            if value is not None:
-                self.values.insert(self._local_from, value)
-                self._local_from += 1
+        self._offer(self.params[known:])

@@ -59,6 +59,13 @@ def steps(to: Stage) -> tuple[str, ...]:
     return tuple(name for name in STEPS[to] if name not in off)
 
 
+def last_step(stage: Stage) -> str | None:
+    """The pass that a module of this stage has been through last; None for a raw one."""
+    order = list(Stage)
+    names = [name for each in order[: order.index(stage) + 1] for name in steps(each)]
+    return names[-1] if names else None
+
+
 def step(mod: tvm.IRModule, name: str) -> tvm.IRModule:
     """Apply one pass of `STEPS` for the CPU target; exceptions of the pass are not caught."""
     with tvm.target.Target("llvm"):

@@ -12,7 +12,9 @@ from tvm import te, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 
-from .scope import Dim, same_dim
+from .values import Dim, same_dim
+
+Shape = tuple[Dim, ...]
 
 
 def own_dims(shape: Sequence[Dim], known: list[tuple[Dim, tirx.Var]]) -> list[Dim]:
@@ -59,6 +61,15 @@ def _two_steps(a: te.Tensor) -> list[te.Tensor]:
     return _square(_elementwise(a)[0])
 
 
+def _less_its_sum(a: te.Tensor) -> list[te.Tensor]:
+    """A reduction, an output too, and an elementwise step that reads it."""
+    (total,) = _row_sum(a)
+    return [
+        te.compute(a.shape, lambda *i: a(*i) - total(*i[:-1]), name="less_its_sum"),
+        total,
+    ]
+
+
 def _flatten(a: te.Tensor) -> list[te.Tensor]:
     def at(i: tvm.ir.Expr) -> tvm.ir.Expr:
         index = []
@@ -72,16 +83,51 @@ def _flatten(a: te.Tensor) -> list[te.Tensor]:
     return [te.compute((reduce(mul, a.shape),), at, name="flatten")]
 
 
+def _sum(a: te.Tensor, b: te.Tensor) -> list[te.Tensor]:
+    return [te.compute(a.shape, lambda *i: a(*i) + b(*i), name="sum")]
+
+
+def _both_ways(a: te.Tensor, b: te.Tensor) -> list[te.Tensor]:
+    return [*_sum(a, b), te.compute(a.shape, lambda *i: b(*i) - a(*i), name="less")]
+
+
+def _to_float(a: te.Tensor) -> list[te.Tensor]:
+    return [te.compute(a.shape, lambda *i: a(*i).astype("float32"), name="to_float")]
+
+
+def _scaled(a: te.Tensor, factor: tirx.Var) -> list[te.Tensor]:
+    return [te.compute(a.shape, lambda *i: a(*i) * factor.astype(a.dtype), name="scaled")]
+
+
+def _repeated(a: te.Tensor, count: tirx.Var) -> list[te.Tensor]:
+    return [te.compute((count, *a.shape), lambda n, *i: a(*i), name="repeated")]
+
+
+def _one_shape(shape: Shape) -> list[Shape]:
+    return [shape]
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A PrimFunc of one input, for any shape of the ranks it takes."""
+    """A PrimFunc of inputs of one shape, for any shape of the ranks it takes."""
 
     name: str
-    compute: Callable[[te.Tensor], list[te.Tensor]]
+    compute: Callable[..., list[te.Tensor]]
+    """From the inputs, and the number behind them, to the outputs."""
     ranks: tuple[int, ...] = (2, 1, 3, 4)
-    output_shapes: Callable[[tuple[Dim, ...]], list[tuple[Dim, ...]]] = lambda shape: [shape]
+    output_shapes: Callable[[Shape], list[Shape]] = _one_shape
     static: bool = False
+    inputs: int = 1
+    output_dtype: str | None = None
+    """None: that of the inputs."""
+    scalar: bool = False
+    """Behind the inputs comes a number."""
+    leading: bool = False
+    """The output has one more dimension in front, which no input has."""
 
+
+SCALED = Template("tir_scaled", _scaled, scalar=True)
+REPEATED = Template("tir_repeated", _repeated, leading=True)
 
 TEMPLATES = (
     Template("tir_add_one", _elementwise),
@@ -96,6 +142,12 @@ TEMPLATES = (
         output_shapes=lambda s: [(reduce(mul, s),)],
         static=True,
     ),
+    Template("tir_sum", _sum, inputs=2),
+    Template("tir_less_its_sum", _less_its_sum, output_shapes=lambda s: [s, s[:-1]]),
+    Template("tir_both_ways", _both_ways, inputs=2, output_shapes=lambda s: [s, s]),
+    Template("tir_to_float", _to_float, output_dtype="float32"),
+    SCALED,
+    REPEATED,
 )
 
 
@@ -106,29 +158,42 @@ def private(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 def prim_func(template: Template, shape: Sequence[Dim], dtype: str) -> tirx.PrimFunc:
     """The template for this input shape and dtype."""
-    a = te.placeholder(own_dims(shape, []), name="A", dtype=dtype)
-    return private(te.create_prim_func([a, *template.compute(a)]))
-
-
-def binary(shape: Sequence[Dim], dtype: str) -> tirx.PrimFunc:
-    """A PrimFunc of two inputs of one shape: their sum."""
     dims = own_dims(shape, [])
-    a, b = (te.placeholder(dims, name=name, dtype=dtype) for name in "AB")
-    return private(
-        te.create_prim_func([a, b, te.compute(dims, lambda *i: a(*i) + b(*i), name="sum")])
-    )
+    inputs = [te.placeholder(dims, name=name, dtype=dtype) for name in "AB"[: template.inputs]]
+    if template.leading:
+        return private(
+            te.create_prim_func([*inputs, *template.compute(*inputs, tirx.Var("count", "int64"))])
+        )
+    scalars = [tirx.Var("factor", "int64")] if template.scalar else []
+    return private(te.create_prim_func([*inputs, *scalars, *template.compute(*inputs, *scalars)]))
 
 
-def inplace(shape: Sequence[int], dtype: str) -> tirx.PrimFunc:
-    """A PrimFunc of rank 1 or more that adds 1 to every element of its only buffer."""
+def inplace(shape: Sequence[int], dtype: str, buffers: int = 1, new: int = 0) -> tirx.PrimFunc:
+    """A PrimFunc that adds 1, 2, ... to every element of its first buffers, of rank 1 or more.
+
+    Args:
+        shape: of all buffers.
+        dtype: of all buffers.
+        buffers: how many are updated.
+        new: how many more buffers, behind them, receive the first one's new elements.
+    """
     with IRBuilder() as ib, builder.prim_func(s_tir=True):
         builder.func_name("inplace")
-        a = builder.arg("A", builder.Buffer(tuple(shape), dtype))
+        updated, others = (
+            [
+                builder.arg(f"{name}{number}", builder.Buffer(tuple(shape), dtype))
+                for number in range(count)
+            ]
+            for name, count in (("A", buffers), ("B", new))
+        )
         builder.func_attr({"tirx.noalias": True})
         with builder.grid(*shape) as loops, builder.sblock("update"):
             axes = builder.axis.remap("S" * len(shape), list(loops) if len(shape) > 1 else [loops])
             index = tuple(axes) if len(shape) > 1 else (axes,)
-            builder.reads(a[index])
-            builder.writes(a[index])
-            builder.buffer_store(a, a[index] + tvm.tirx.const(1, dtype), list(index))
+            builder.reads(*(a[index] for a in updated))
+            builder.writes(*(a[index] for a in [*updated, *others]))
+            for number, a in enumerate(updated):
+                builder.buffer_store(a, a[index] + tvm.tirx.const(number + 1, dtype), list(index))
+            for b in others:
+                builder.buffer_store(b, updated[0][index], list(index))
     return private(ib.get())

@@ -16,7 +16,9 @@ class Trait(enum.StrEnum):
     HELPERS = "helpers"
     RECURSION = "recursion"
     NO_MAIN = "no-main"
+    PASS_NAMES = "pass-names"
     CLOSURES = "closures"
+    FUNCTION_VALUES = "function-values"
     COMPOSITE = "composite"
     CODEGEN = "codegen"
     PRIMITIVE = "primitive"
@@ -33,6 +35,9 @@ class Trait(enum.StrEnum):
     MATCH_CAST = "match-cast"
     INCOMPLETE_TYPES = "incomplete-types"
     SHARED_SHAPES = "shared-shapes"
+    SHAPE_VALUES = "shape-values"
+    NUMBERS = "numbers"
+    ANY = "any"
     ZERO_SIZE = "zero-size"
     UNIT_DIMS = "unit-dims"
     DTYPES = "dtypes"
@@ -52,6 +57,8 @@ class Trait(enum.StrEnum):
     CALL_DPS_PACKED = "call-dps-packed"
     CALL_PACKED = "call-packed"
     IDIOMS = "idioms"
+    EQUAL_OPERANDS = "equal-operands"
+    UNIFORM_CONSTANTS = "uniform-constants"
 
 
 CHANCE: Mapping[Trait, float] = {
@@ -61,7 +68,9 @@ CHANCE: Mapping[Trait, float] = {
     Trait.HELPERS: 0.6,
     Trait.RECURSION: 0.5,
     Trait.NO_MAIN: 0.15,
+    Trait.PASS_NAMES: 0.12,
     Trait.CLOSURES: 0.2,
+    Trait.FUNCTION_VALUES: 0.25,
     Trait.COMPOSITE: 0.3,
     Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.35,
@@ -73,9 +82,12 @@ CHANCE: Mapping[Trait, float] = {
     Trait.VDEVICES: 0.2,
     Trait.SYMBOLIC_SHAPES: 0.35,
     Trait.COMPOSITE_DIMS: 0.3,
-    Trait.MATCH_CAST: 0.25,
+    Trait.MATCH_CAST: 0.35,
     Trait.INCOMPLETE_TYPES: 0.2,
     Trait.SHARED_SHAPES: 0.4,
+    Trait.SHAPE_VALUES: 0.15,
+    Trait.NUMBERS: 0.12,
+    Trait.ANY: 0.4,
     Trait.ZERO_SIZE: 0.12,
     Trait.UNIT_DIMS: 0.4,
     Trait.DTYPES: 0.4,
@@ -94,6 +106,8 @@ CHANCE: Mapping[Trait, float] = {
     Trait.CALL_DPS_PACKED: 0.12,
     Trait.CALL_PACKED: 0.2,
     Trait.IDIOMS: 0.7,
+    Trait.EQUAL_OPERANDS: 0.1,
+    Trait.UNIFORM_CONSTANTS: 0.1,
 }
 """How often a module has a trait that is neither forced nor switched off. What keeps modules from
 the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve."""
@@ -104,6 +118,8 @@ IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
     Trait.PRIVATE_FUNCTIONS: (Trait.SEVERAL_FUNCTIONS,),
     Trait.FUNCTION_CALLS: (Trait.SEVERAL_FUNCTIONS,),
     Trait.HELPERS: (Trait.FUNCTION_CALLS, Trait.SEVERAL_FUNCTIONS),
+    Trait.FUNCTION_VALUES: (Trait.SEVERAL_FUNCTIONS,),
+    Trait.ANY: (Trait.MATCH_CAST, Trait.SEVERAL_FUNCTIONS),
     Trait.COMPOSITE_DIMS: (Trait.SYMBOLIC_SHAPES,),
     Trait.RECURSION: (Trait.IF,),
     Trait.CODEGEN: (Trait.CLOSURES,),

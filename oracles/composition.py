@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import tvm
 
@@ -109,11 +110,27 @@ def step_before(
     return None
 
 
+def reach(mod: tvm.IRModule, calls: Sequence[PassCall]) -> list[tvm.IRModule]:
+    """The module that each pass of a list is given, up to the first pass that raises."""
+    config = _config(calls)
+    reached = [mod]
+    for call in calls[:-1]:
+        runs = PassRuns(reached[-1], (call,), contract_of(call), config=config, alone=True)
+        if runs.direct.mod is None:
+            break
+        reached.append(runs.direct.mod)
+    return reached
+
+
+def _config(calls: Sequence[PassCall]) -> dict[str, Any]:
+    return {key: value for call in calls for key, value in call.config.items()}
+
+
 def _walk(
     mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal
 ) -> tuple[list[tvm.IRModule], Violation | None]:
     """The modules up to a pass that refuses or is wrong, and what is wrong with it."""
-    config = {key: value for call in calls for key, value in call.config.items()}
+    config = _config(calls)
     reached = [mod]
     known = given(mod)
     for call in calls:

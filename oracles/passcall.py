@@ -262,20 +262,29 @@ def _call_factory(spelling: str) -> tvm.transform.Pass:
 
 
 @functools.cache
-def _load(spelling: str) -> object:
-    """What a user's spelling names; its module is executed once, as an import would."""
-    place, _, name = spelling.rpartition(":")
-    place = as_here(place)
+def namespace(spelling: str) -> Mapping[str, Any]:
+    """The names of the module of a user's spelling; it is executed once, as an import would.
+
+    Raises:
+        BadPass: it cannot be loaded.
+    """
+    place = as_here(spelling.rpartition(":")[0])
     directory, module = _place(place)
     if directory not in sys.path:
         sys.path.insert(0, directory)
     try:
         imported = importlib.import_module(module) if module else None
-        names = vars(imported) if imported else runpy.run_path(place)
+        return vars(imported) if imported else runpy.run_path(place)
     except Exception as error:
         _fail(spelling, "cannot be loaded: importing it raised", error)
+
+
+def _load(spelling: str) -> object:
+    """What a user's spelling names."""
+    place, _, name = spelling.rpartition(":")
+    names = namespace(spelling)
     if name not in names:
-        raise BadPass(f"No {name!r} in {place}{did_you_mean(name, names)}")
+        raise BadPass(f"No {name!r} in {as_here(place)}{did_you_mean(name, names)}")
     return names[name]
 
 

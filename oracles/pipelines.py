@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 from tvm.ir.instrument import pass_instrument
 
+from ..compat import availability
 from ..generators.near import did_you_mean
 from .passcall import PassCall, public_passes
 
@@ -23,6 +24,10 @@ PIPELINES: Mapping[str, Callable[[], tvm.transform.Pass]] = {
     "cpu_generic": lambda: relax.get_default_pipeline(tvm.target.Target("llvm")),
 }
 """Each pipeline by its name, as the users of TVM get it; `default` is what `relax.build` runs."""
+
+
+LIFTS = PassCall("LambdaLift()")
+"""No pipeline brings it, but what has local functions can only be built after it."""
 
 
 class UnknownPipeline(ValueError):
@@ -53,6 +58,23 @@ def steps(name: str) -> tuple[PassCall, ...]:
             raise UnknownStep(f"Pipeline {name!r} runs {step!r}, which is no public pass of TVM")
         calls.append(PassCall(f"{passes[step]}()"))
     return tuple(calls)
+
+
+def following(place: str | None) -> tuple[PassCall, ...]:
+    """The passes that pipelines run right after this one of their passes; None: first."""
+    return _neighbours().get(place, ())
+
+
+@functools.cache
+def _neighbours() -> Mapping[str | None, tuple[PassCall, ...]]:
+    off = availability.current().pipelines
+    found: dict[str | None, dict[str, PassCall]] = {}
+    for pipeline in PIPELINES:
+        last = None
+        for call in () if pipeline in off else steps(pipeline):
+            found.setdefault(last, {})[call.name] = call
+            last = call.name
+    return {place: tuple(calls.values()) for place, calls in found.items()}
 
 
 def run(name: str, mod: tvm.IRModule) -> tvm.IRModule:

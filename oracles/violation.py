@@ -20,7 +20,7 @@ class Case:
 
     mod: tvm.IRModule
     calls: tuple[PassCall, ...] = ()
-    """One call: an ordinary check. Two to five: the Sequential of them. None: see `pipeline`."""
+    """One call: an ordinary check. Several: the Sequential of them. None: see `pipeline`."""
     pipeline: str | None = None
     """"zero", "default" or "cpu_generic": checked after each step, blame on the step."""
 

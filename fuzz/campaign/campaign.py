@@ -37,7 +37,8 @@ from . import focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
-from .state import State
+from .named import Plan, plan
+from .state import Guide, State
 
 AHEAD = 2
 """Blocks under way for each worker, so that one is ready when a worker becomes free."""
@@ -193,14 +194,16 @@ class _Campaign:
             number, (start, count) = self._next
             self._next = next(self._todo, None)
             guide = self._state.guide(number)
+            made_of = self._plan(number, guide)
             part = Block(
                 seed=self._config.seed,
                 start=start,
                 count=count,
                 targets=self._config.targets,
                 oracles=self._config.oracles,
-                disabled=schedule.disabled(self._config.seed, number),
-                ops=focus.focus(guide.surest, self._config.seed, number, self._operators),
+                disabled=made_of.disabled,
+                ops=made_of.ops,
+                forced=made_of.forced,
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,
@@ -209,6 +212,15 @@ class _Campaign:
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
+
+    def _plan(self, number: int, guide: Guide) -> Plan:
+        """What the modules of a block are made of."""
+        seed, operators = self._config.seed, self._operators
+        return plan(self._config.targets, seed, number, operators) or Plan(
+            focus.focus(guide.surest, seed, number, operators),
+            forced=(),
+            disabled=schedule.disabled(seed, number),
+        )
 
     def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:
@@ -292,7 +304,9 @@ class _Campaign:
             yield from self._fault(f"The harness died: {violation.detail}", place)
         elif self._tally.is_new(identity(violation), place.item):
             part = block.part
-            origin = Origin(part.seed, place.index, place.stage, part.disabled, part.ops)
+            origin = Origin(
+                part.seed, place.index, place.stage, part.disabled, part.ops, part.forced
+            )
             try:
                 module = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:

@@ -19,7 +19,7 @@ from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the same seed and index mean another example than before."""
 
 ATTEMPTS = 100

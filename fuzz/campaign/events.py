@@ -59,6 +59,7 @@ class Found:
             stage=str(self.origin.stage),
             disabled=tuple(map(str, self.origin.disabled)),
             ops=self.origin.ops,
+            forced=tuple(map(str, self.origin.forced)),
             exempt=exempt,
         )
 

@@ -154,19 +154,26 @@ class Recorder:
         self._last = time.monotonic()
 
     def end(
-        self, finished: Finished, left: State | None, fixed: Sequence[str], faults: Sequence[str]
+        self,
+        finished: Finished,
+        left: State | None,
+        fixed: Sequence[str],
+        faults: Sequence[str],
+        unchanged: Sequence[str] = (),
     ) -> None:
         """The campaign is over; `finished` includes what was done of its last blocks.
 
         Args:
             left: it was interrupted, and can be resumed from here.
             fixed: names of known bugs that no longer fail.
+            unchanged: sentences on passes that changed nothing.
         """
         with self._lock:
             self.run = dataclasses.replace(
                 self._so_far(finished),
                 fixed=tuple(fixed),
                 faults=tuple(faults),
+                unchanged=tuple(unchanged),
                 finished=left is None,
             )
         self.checkpoint(left)

@@ -160,16 +160,23 @@ class CampaignRunner:
         """Of the campaign and of its triage."""
         return (*self.faults, *self._triage.faults)
 
-    def end(self, *, interrupted: bool = False, fixed: Sequence[str] = ()) -> None:
+    def end(
+        self,
+        *,
+        interrupted: bool = False,
+        fixed: Sequence[str] = (),
+        unchanged: Sequence[str] = (),
+    ) -> None:
         """Record the end of the run, when the triage is done.
 
         Args:
             interrupted: the run can be continued.
             fixed: names of known bugs that no longer fail.
+            unchanged: sentences on passes that changed nothing.
         """
         assert self.recorder is not None, "the run is recorded"
         left = self.state if interrupted else None
-        self.recorder.end(self._done(), left, fixed, self.all_faults)
+        self.recorder.end(self._done(), left, fixed, self.all_faults, unchanged)
 
     @property
     def done(self) -> State | Finished:

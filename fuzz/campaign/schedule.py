@@ -18,8 +18,11 @@ from random import Random
 from ...compat import availability
 from ...generators.stages import Stage
 from ...generators.traits import Trait
+from ...oracles import contexts
+from ...oracles.composition import documented
 from ...oracles.contract import PassContract
 from ...oracles.oracle import Oracle
+from ...oracles.passcall import PassCall
 from ...oracles.tiers import ORACLES
 from ...oracles.values import evaluated, executed
 from ..process.targets import Target
@@ -43,6 +46,10 @@ PIPELINES = ("zero", "default", "cpu_generic")
 PIPELINE = 0.004
 """The share of each pipeline. It runs up to 18 passes, which also get checks of their own."""
 
+CONTEXTS = 0.05
+"""The share of the checks of TVM's passes that are made under an option of the PassContext. Those
+that a pass is known to read are among its variants; the others must change nothing."""
+
 SPENT = {2: 0.3, 3: 1.5, 4: 0.15}
 """By tier: milliseconds that a check spends on each of its oracles, on average.
 
@@ -52,7 +59,12 @@ time as tier 1.
 
 SWARM = 0.15
 """The chance that a trait is left out of all modules of a block."""
-SEQUENCE_LENGTHS = (2, 5)
+SEQUENCE_LENGTHS = (2, 8)
+IN_PIPELINES = 0.5
+"""The chance that a pass of a sequence is the one that follows in a pipeline of TVM's: orders that
+users meet. The others are the orders that nobody has tried."""
+TRIES = 6
+"""So many passes are asked whether they apply before a sequence ends."""
 
 
 class Kind(enum.Enum):
@@ -167,6 +179,25 @@ def oracles(random: Random) -> tuple[str, ...]:
 def share(oracle: Oracle) -> float:
     """The share of the checks that are sampled for an oracle above tier 1."""
     return min(1.0, SPENT[oracle.tier] / oracle.cost)
+
+
+def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str]:
+    """The passes in the order in which they are to follow another one.
+
+    In each of as many turns as there are passes another one comes first, so no pair is tried again
+    before every other. No record of the pairs is needed, which would depend on who works.
+    """
+    order = sorted(passes)
+    Random(entropy("pairs", seed, after)).shuffle(order)
+    first = turn % len(order)
+    return order[first:] + order[:first]
+
+
+def in_context(calls: tuple[PassCall, ...], random: Random) -> tuple[PassCall, ...]:
+    """The same, now and then under an option of the PassContext, if they are TVM's own."""
+    if random.random() >= CONTEXTS or not all(map(documented, calls)):
+        return calls
+    return contexts.under(calls, contexts.draw(random))
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:

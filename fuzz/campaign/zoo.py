@@ -17,6 +17,7 @@ from ..findings.finding import Finding
 from ..findings.store import Store
 from ..process.executor import Executor, ExecutorError
 from ..process.targets import Target
+from ..user_input.named import names_of
 from .campaign import CampaignConfig
 from .events import Event, Found
 from .runner import CampaignRunner
@@ -87,6 +88,11 @@ def hunt(
     return _Hunt(specimen, budget, executor, store, stop).run()
 
 
+def _target(specimen: Specimen) -> Target:
+    call = specimen.call
+    return Target(specimen.name, call, specimen.stages, specimen.exempt, names_of(call))
+
+
 @dataclass
 class _Hunt:
     specimen: Specimen
@@ -132,7 +138,7 @@ class _Hunt:
         specimen, budget = self.specimen, self.budget
         config = CampaignConfig(
             seed=budget.seed,
-            targets=(Target(specimen.name, specimen.call, specimen.stages, specimen.exempt),),
+            targets=(_target(specimen),),
             seconds=budget.seconds,
             compositions=False,
         )

@@ -53,6 +53,8 @@ class Finding:
     """Traits that the module was generated without; seed, index, stage and these generate it."""
     ops: tuple[str, ...] = ()
     """The operators that it was generated from; none: all."""
+    forced: tuple[str, ...] = ()
+    """Traits that it was to have."""
     exempt: tuple[str, ...] = ()
     """Promises that the pass does not make, as its author declared."""
     versions: Mapping[str, str]

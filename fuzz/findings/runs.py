@@ -91,6 +91,8 @@ class Run:
     faults: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     """What was left out because the installed TVM does not support it, each with the reason."""
+    unchanged: tuple[str, ...] = ()
+    """On passes that changed no module, a sentence each."""
     finished: bool = False
 
 

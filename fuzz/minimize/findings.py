@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import steps
-from ..findings.confirm import DEATHS, again
+from ..findings.confirm import again
 from ..findings.finding import Finding
 from ..process.executor import Executor, ask
-from ..process.jobs import Narrow
+from ..process.jobs import Reach
 from ..process.protocol import Death, Died
 from ..reproducer import source_of
 from .parallel import State, shrink
@@ -131,7 +131,11 @@ def fewer_passes(
     finding: Finding,
     progress: Callable[[Finding], None] = lambda finding: None,
 ) -> Finding:
-    """The finding with as few passes as still show it; one, on what it was given, where possible.
+    """The finding with as few passes as still show it, on the module that they are given.
+
+    First options of the PassContext and passes that it does not need are dropped. Then the passes
+    at the beginning are replaced by the module that they make: one pass that shows the finding by
+    itself is blamed with what it was given, else the shortest end of the list that shows it.
 
     Args:
         progress: called with each shorter list.
@@ -140,28 +144,45 @@ def fewer_passes(
         ExecutorError: the harness failed.
     """
 
-    def shown(calls: tuple[PassCall, ...]) -> bool:
-        shorter = dataclasses.replace(finding, calls=calls, pipeline=None)
+    def shown(shorter: Finding) -> bool:
         if again(executor, shorter, shorter.module) is None:
             return False
         progress(shorter)
         return True
 
+    def fewest(finding: Finding) -> Finding:
+        def still(calls: tuple[PassCall, ...]) -> bool:
+            return shown(dataclasses.replace(finding, calls=calls))
+
+        return dataclasses.replace(finding, calls=ddmin(finding.calls, still))
+
+    if any(call.config for call in finding.calls):
+        bare = tuple(dataclasses.replace(call, config={}) for call in finding.calls)
+        plain = dataclasses.replace(finding, calls=bare)
+        finding = plain if shown(plain) else finding
+    if finding.pipeline is not None:
+        listed = dataclasses.replace(finding, calls=steps(finding.pipeline), pipeline=None)
+        finding = listed if shown(listed) else finding
+    if len(finding.calls) > 1:
+        finding = fewest(finding)
+    shorter = next(filter(shown, _later(executor, finding)), None)
+    return finding if shorter is None else fewest(shorter)
+
+
+def _later(executor: Executor, finding: Finding) -> Iterator[Finding]:
+    """The same of one pass, then of ever longer ends of the list, on what they are given."""
     calls = finding.calls if finding.pipeline is None else steps(finding.pipeline)
-    if len(calls) > 1 and (finding.pipeline is None or shown(calls)):
-        finding = dataclasses.replace(finding, calls=ddmin(calls, shown), pipeline=None)
-    return _alone(executor, finding)
-
-
-def _alone(executor: Executor, finding: Finding) -> Finding:
-    """The one pass that shows it, with the module that the passes before it make of the given."""
-    if len(finding.calls) == 1 or finding.oracle in DEATHS:
-        return finding
-    job = Narrow(finding.violation, finding.module, finding.calls, finding.pipeline)
-    answer = ask(executor, job)
-    if isinstance(answer, Died):  # of something else than the violation
-        return finding
-    alone = dataclasses.replace(
-        finding, module=answer.module, calls=answer.calls, pipeline=answer.pipeline
-    )
-    return finding if again(executor, alone, alone.module) is None else alone
+    if len(calls) < 2:
+        return
+    reached = ask(executor, Reach(finding.module, calls))
+    if isinstance(reached, Died):  # of something else than the violation
+        return
+    end = len(calls)
+    parts = [(n, n + 1) for n in reversed(range(end)) if calls[n].name == finding.pass_name]
+    if finding.pipeline is None:
+        parts += [(n, end) for n in reversed(range(1, end - 1))]
+    for begin, stop in parts:
+        if begin < len(reached):
+            yield dataclasses.replace(
+                finding, module=reached[begin], calls=calls[begin:stop], pipeline=None
+            )

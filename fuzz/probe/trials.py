@@ -149,7 +149,7 @@ def _trait(name: str, job: Try, step: Step) -> None:
 
 
 def _idiom(name: str, job: Try, step: Step) -> None:
-    idiom = next(each for each in idioms.IDIOMS if each.__name__ == name)
+    idiom = next(each for each in idioms.IDIOMS if each.name == name)
     traits = frozenset(Trait) - frozenset(map(Trait, job.availability.traits))
     for index in range(MANY):
         random = Random(entropy(_SEED, name, index))
@@ -158,7 +158,7 @@ def _idiom(name: str, job: Try, step: Step) -> None:
         if Trait.VDEVICES in module.traits:
             module.vdevices = [ir.VDevice("llvm", 0, "global")]
         scope = functions.scope(choices, module)
-        idiom(choices, scope)
+        idiom.emit(choices, scope)
         functions.finish(choices, scope, scope.values[-1].expr)
 
 

@@ -10,12 +10,12 @@ from random import Random
 from typing import ClassVar, TypeAlias
 
 import tvm
+from hypothesis.strategies import SearchStrategy
 from tvm import relax
 
 from ...compat.serialization import save_json
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
-from ...generators.choices import Choices
 from ...generators.modules import ir_modules
 from ...generators.stages import Stage
 from ...generators.traits import Trait
@@ -31,10 +31,8 @@ from ..campaign.schedule import Item, Kind
 from .jobs import Context, checked, contract_of
 from .process_state import Watch
 from .protocol import Job
+from .sequences import Sequences, call_of
 from .targets import Origin, PassStats, Target
-
-CHOICES = 64
-"""Bytes for the choices of one check; beyond them a variant is the simplest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,9 @@ class Block(Job[BlockResult]):
     """Only these; None: the usual ones, expensive ones on a sample."""
     disabled: tuple[Trait, ...] = ()
     ops: tuple[str, ...] = ()
-    """The operators to generate the modules from; empty: all."""
+    """The operators to generate the modules from, chains as "matmul > add"; empty: all."""
+    forced: tuple[Trait, ...] = ()
+    """The traits that all of the modules have."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
     yields: Mapping[str, float] = field(default_factory=dict)
@@ -133,8 +133,13 @@ def regenerate(job: Regenerate, context: Context[str]) -> None:
 
 def regenerated(origin: Origin) -> tvm.IRModule:
     """The module of an origin, the same in every process."""
-    strategy = ir_modules(without=origin.disabled, ops=origin.ops or None)
-    return stages.advance(example(strategy, origin.seed, origin.index), origin.stage)
+    module = example(_modules(origin), origin.seed, origin.index)
+    return stages.advance(module, origin.stage)
+
+
+def _modules(planned: Block | Origin) -> SearchStrategy[tvm.IRModule]:
+    ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in planned.ops]
+    return ir_modules(without=planned.disabled, force=planned.forced, ops=ops or None)
 
 
 def run_block(job: Block, context: Context[BlockResult]) -> None:
@@ -158,7 +163,7 @@ class _Run:
         self._journal = context.journal
         self._contracts = {target.label: contract_of(target) for target in job.targets}
         self._items = schedule.items(job.targets, self._contracts, job.compositions, job.yields)
-        self._strategy = ir_modules(without=job.disabled, ops=job.ops or None)
+        self._strategy = _modules(job)
         self._ops: tuple[str, ...] = ()
         self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
@@ -221,7 +226,8 @@ class _Run:
         """Check the module at one stage; false where a pass has changed it in place."""
         random = Random(entropy("order", self._job.seed, index, stage))
         here = [item for item in self._items if item.at(stage, self._checked)]
-        origin = Origin(self._job.seed, index, stage, self._job.disabled, self._job.ops)
+        job = self._job
+        origin = Origin(job.seed, index, stage, job.disabled, job.ops, job.forced)
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
@@ -281,46 +287,30 @@ class _Run:
             call = self._call(item.name, mod, random)
             if call is None:
                 return None
-            return _Prepared((call,), None, self._contracts[item.name], sampled)
+            calls = schedule.in_context((call,), random)
+            return _Prepared(calls, None, self._contracts[item.name], sampled)
         # The process before this one may have died while it put the sequence together.
         return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)
 
     def _call(self, name: str, mod: tvm.IRModule, random: Random) -> PassCall | None:
         self._journal.step(f"requires {name}")
-        contract = self._contracts[name]
-        if contract.requires(mod) is not None:
-            return None
-        return contract.choose(Choices(random.randbytes(CHOICES)), mod)
+        return call_of(self._contracts[name], mod, random)
 
     def _sequence(
         self, mod: tvm.IRModule, origin: Origin, ordinal: int, random: Random
     ) -> _Prepared | None:
-        """Two to five passes, each of which applies to the result of the ones before it."""
-        applicable = [
+        def journal(calls: tuple[PassCall, ...], step: str) -> None:
+            self._journal.position(origin.index, origin.stage, ordinal, "sequence", calls)
+            self._journal.step(step)
+
+        passes = [
             item
             for item in self._items
-            if item.kind is Kind.PASS
-            and origin.stage in item.stages
-            and item.name not in self._job.banned
+            if item.kind is Kind.PASS and item.name not in self._job.banned
         ]
-        if not applicable:
-            return None
-        length = random.randint(*schedule.SEQUENCE_LENGTHS)
-        calls: tuple[PassCall, ...] = ()
-        for item in random.choices(applicable, [item.share for item in applicable], k=length):
-            call = self._call(item.name, mod, random)
-            if call is None:
-                continue
-            calls = (*calls, call)
-            self._journal.position(origin.index, origin.stage, ordinal, "sequence", calls)
-            self._journal.step("sequence")
-            try:
-                mod = call.run(mod)
-            except MemoryError:
-                raise
-            except Exception:
-                return None  # the pass by itself gets its own checks
-        return _Prepared(calls) if len(calls) > 1 else None
+        sequences = Sequences(origin.seed, passes, self._contracts)
+        calls = sequences.draw(mod, origin.stage, origin.index, random, journal)
+        return _Prepared(schedule.in_context(calls, random)) if len(calls) > 1 else None
 
     def _check(
         self,

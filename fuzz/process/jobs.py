@@ -171,33 +171,20 @@ def contract_of(target: Target) -> PassContract:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
-    """One pass of several, and the module it was given; all, where no single pass violates."""
+class Reach(Job[tuple[str, ...]]):
+    """Apply passes one after the other, as they run in a list."""
 
     module: str
     """TVM JSON."""
     calls: tuple[PassCall, ...]
-    pipeline: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Narrow(Job[Narrowed]):
-    """Find the one pass of several that shows a violation."""
-
-    violation: Violation
-    module: str
-    """TVM JSON."""
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-
-
-def narrow(job: Narrow, context: Context[Narrowed]) -> None:
-    """Report the pass."""
-    context.journal.position(0, Stage.RAW, 0, "narrow", job.calls, job.pipeline)
-    context.journal.step("narrow")
-    case = Case(load_json(job.module), job.calls, job.pipeline)
-    case = oracle_check.narrow(case, job.violation)
-    context.report(Narrowed(save_json(case.mod), case.calls, case.pipeline))
+def reach(job: Reach, context: Context[tuple[str, ...]]) -> None:
+    """Report the module that each pass is given, as far as the passes before it do not raise."""
+    context.journal.position(0, Stage.RAW, 0, "reach", job.calls)
+    context.journal.step("reach")
+    reached = composition.reach(load_json(job.module), job.calls)
+    context.report(tuple(map(save_json, reached)))
 
 
 @dataclass(frozen=True, slots=True)

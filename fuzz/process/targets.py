@@ -13,6 +13,25 @@ from ...oracles.passcall import PassCall
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What the code of a pass names, and so looks for in a module; see `user_input.named`."""
+
+    ops: tuple[str, ...] = ()
+    """Operators of the table, in the order of the code."""
+    chains: tuple[tuple[str, ...], ...] = ()
+    """Operators of a pattern, each on the result of the one before."""
+    traits: tuple[Trait, ...] = ()
+    """Those that the classes of nodes and the attributes of functions stand for."""
+    unknown: tuple[str, ...] = ()
+    """Names of operators that generated modules do not have."""
+
+    @property
+    def usable(self) -> bool:
+        """Modules can be made of it."""
+        return bool(self.ops or self.traits)
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One pass to fuzz: with the variants of its contract, or with fixed arguments."""
 
@@ -24,6 +43,8 @@ class Target:
     """Only these stages; empty: those of the contract."""
     exempt: tuple[str, ...] = ()
     """Oracles whose promise this pass does not make (a user's own pass), e.g. "idempotent"."""
+    named: Named = Named()
+    """What its code names."""
 
     @property
     def label(self) -> str:
@@ -55,7 +76,9 @@ class Origin:
     stage: Stage = Stage.RAW
     disabled: tuple[Trait, ...] = ()
     ops: tuple[str, ...] = ()
-    """The operators to generate it from; empty: all."""
+    """The operators to generate it from, chains as "matmul > add"; empty: all."""
+    forced: tuple[Trait, ...] = ()
+    """The traits that it was to have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     jobs.Check: jobs.check,
     jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
-    jobs.Narrow: jobs.narrow,
+    jobs.Reach: jobs.reach,
     jobs.Read: jobs.read,
     jobs.Show: jobs.show,
     jobs.WriteChecks: jobs.write_checks,

@@ -17,6 +17,7 @@ import pytest
 from ...compat import availability
 from ...compat.release import TVMUnsupported, require_tvm, versions
 from ..campaign.triage import Triage
+from ..campaign.unchanged import unchanged
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run, Sample
@@ -96,6 +97,8 @@ class Line:
     """Ids of items that began and did not finish, though their process lived."""
     pending: int = 0
     """Findings that are not confirmed yet."""
+    unchanged: str = ""
+    """Of a pass of the user's that changed nothing, what it looks for."""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -140,16 +143,20 @@ def finish(config: pytest.Config) -> None:
         if not begun:
             continue
         mine = [done[id] for id in begun if id in done]
+        stats = reduce(PassStats.__add__, (each.stats for each in mine), PassStats())
+        target = typed(plan.targets[spelling], Target)
+        idle = next(unchanged([target], {target.label: stats}), None)
         alive = [id for id in begun if id not in gathered.killed]
         lines.append(
             Line(
                 spelling,
                 modules=sum(each.modules for each in mine),
-                stats=reduce(PassStats.__add__, (each.stats for each in mine), PassStats()),
+                stats=stats,
                 bugs=len({claim.row for claim in claims.all() if claim.spelling == spelling}),
                 knowns=len({name for each in mine for name in each.knowns}),
                 stopped=tuple(id for id in alive if id not in done or not done[id].finished),
-                pending=pending[typed(plan.targets[spelling], Target).name],
+                pending=pending[target.name],
+                unchanged="" if idle is None else idle.sentence,
             )
         )
     config.stash[SUMMARY] = lines, recovered
@@ -224,6 +231,7 @@ def warnings_of(line: Line) -> list[str]:
         )
     elif line.stats.checks and not line.stats.changed:
         found.append(f"{line.spelling} changed none of the modules: little was tested")
+        found += [line.unchanged] if line.unchanged else []
     found += [f"{item} was stopped before its time" for item in line.stopped]
     if line.pending:
         findings = counted(line.pending, "finding")

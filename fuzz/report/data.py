@@ -209,6 +209,7 @@ class Report:
             parts.append(f"{build_name(run.versions)}{folder}.")
             if run.lacking:
                 parts.append(f"{len(run.lacking)} {LEFT_OUT}.")
+            parts += run.unchanged
             parts.append(self.change_of_build())
         return " ".join(filter(None, parts))
 

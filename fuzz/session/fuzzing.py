@@ -12,6 +12,7 @@ from ...oracles.contract import NO_CONTRACT
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
+from ..campaign.unchanged import unchanged
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
 from ..output.terminal import counted, duration
@@ -108,7 +109,14 @@ class Fuzzing:
             fixed = session.review(named, until - time.monotonic())
         known = {each for each in finished.occurrences if id_of(each) in runner.known}
         session.print_shares(shares(finished, known))
-        runner.end(interrupted=finished.stopped and not self._enough.is_set(), fixed=fixed)
+        idle = list(unchanged(runner.config.targets, finished.stats))
+        for each in idle:
+            session.output.line(each.sentence, each.event, "yellow")
+        runner.end(
+            unchanged=[each.sentence for each in idle],
+            interrupted=finished.stopped and not self._enough.is_set(),
+            fixed=fixed,
+        )
         return finished
 
     def _show(self, event: Event) -> None:

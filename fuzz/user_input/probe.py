@@ -11,18 +11,21 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from json import dumps, loads  # bound before a user's file can replace them
 from pathlib import Path
 
 from ...oracles.keys import text_of
 from ...oracles.passcall import BadPass, BadSpelling, parse
 from ..output.readable import sentence
+from ..process.serialize import plain, typed
+from ..process.targets import Named
 from ..system.environment import HERE
 from ..system.limits import adopt_orphans, die_with_parent, lower
 from ..system.orphans import kill_descendants
 from ..system.scratch import scratch
 from .errors import UserError
+from .named import names_of
 
 SECONDS = 120
 
@@ -33,8 +36,8 @@ LAST = 1000
 """Bytes at the end of its stderr that are looked at."""
 
 
-def probe(spellings: Sequence[str]) -> None:
-    """Build each pass once.
+def probe(spellings: Sequence[str]) -> Mapping[str, Named]:
+    """Build each pass once, and read what its code names, by spelling.
 
     Raises:
         UserError: one cannot be built: its file cannot be loaded, its factory raises or returns no
@@ -64,9 +67,14 @@ def probe(spellings: Sequence[str]) -> None:
             stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - LAST))
             *_, last = ["", *stderr.read().decode(errors="replace").strip().splitlines()]
             raise UserError(sentence(f"building {', '.join(spellings)} {how}: {last}").rstrip(": "))
-        error = loads(result.read_text(encoding="utf-8"))
-    if error is not None:
-        raise UserError(error)
+        problem, names = loads(result.read_text(encoding="utf-8"))
+    if problem is not None:
+        raise UserError(str(problem))
+    try:
+        found: Mapping[str, Named] = typed(names, Mapping[str, Named])
+    except ValueError as error:  # a file of the user's has written it
+        raise UserError(f"building {', '.join(spellings)} gave no result: {error}") from None
+    return found
 
 
 def _problem(spelling: str) -> str | None:
@@ -80,6 +88,13 @@ def _problem(spelling: str) -> str | None:
     return None
 
 
+def _names(spelling: str) -> Named:
+    try:
+        return names_of(parse(spelling))
+    except Exception:  # an object of the user's may refuse to be looked at
+        return Named()
+
+
 def main() -> None:
     """Write the first problem, or null."""
     adopt_orphans()
@@ -88,7 +103,8 @@ def main() -> None:
     result, *spellings = sys.argv[1:]
     problem = next((found for each in spellings if (found := _problem(each))), None)
     part = Path(result + ".part")
-    part.write_text(dumps(problem), encoding="utf-8")
+    names = {each: plain(_names(each)) for each in spellings if problem is None}
+    part.write_text(dumps([problem, names]), encoding="utf-8")
     os.replace(part, result)
     kill_descendants()
     os._exit(0)  # the file may have started threads that would go on

@@ -10,8 +10,9 @@ from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
 from ...oracles.passcall import BadSpelling, PassCall, parse
-from ..process.targets import Target
+from ..process.targets import Named, Target
 from .errors import UserError, near
+from .named import names_of
 from .options import Relaxations
 from .probe import probe
 
@@ -42,7 +43,8 @@ def targets(
                 "name it as path/to/file.py:factory"
             )
         off = availability.current().passes
-        return tuple(Target(name) for name in catalogue if name not in off)
+        names = {name: names_of(parse(name)) for name in catalogue if name not in off}
+        return tuple(Target(name, named=each) for name, each in names.items())
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own).items():
         if named.setdefault(target.name, target) != target:
@@ -66,7 +68,7 @@ def by_spelling(
     promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
     likes = {spelling: each.like for spelling, each in promised.items()}
     found = {}
-    for spelling, call in calls_of(likes).items():
+    for spelling, (call, names) in _built(likes).items():
         mine = call.factory is not None
         if not mine and spelling in own:
             raise UserError(
@@ -77,6 +79,7 @@ def by_spelling(
             None if _is_plain(call) else call,
             tuple(map(Stage, promised[spelling].stages)),
             promised[spelling].exempt if mine else (),
+            names,
         )
     return found
 
@@ -109,6 +112,11 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     Raises:
         UserError: see `targets`.
     """
+    return {spelling: call for spelling, (call, _) in _built(likes).items()}
+
+
+def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Named]]:
+    """The pass of each spelling, see `calls_of`, and what it names."""
     for like in likes.values():
         if like is not None and like not in catalogue:
             raise UserError(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
@@ -119,10 +127,12 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     except BadSpelling as error:
         raise UserError(str(error)) from None
     doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
-    if doubtful:
-        probe(doubtful)
+    names = probe(doubtful) if doubtful else {}
     return {
-        spelling: dataclasses.replace(call, like=likes[spelling]) if call.factory else call
+        spelling: (
+            dataclasses.replace(call, like=likes[spelling]) if call.factory else call,
+            names.get(spelling) or names_of(call),
+        )
         for spelling, call in calls.items()
     }
 

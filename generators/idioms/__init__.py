@@ -1,51 +1,84 @@
-"""Patterns of a few bindings that passes look for and that random operators seldom form."""
+"""Idioms: a few bindings that passes look for and that random operators seldom form.
+
+Most are patterns over the records of operators; a few are code.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ...compat import availability
 from ..choices import Choices
+from ..ops import table
+from ..ops.record import Op
 from ..scope import Scope
-from . import arithmetic, movement, products
+from ..traits import Trait
+from .building import Builder, Link
+from .groups import GROUPS
+from .pattern import Pattern, calls, parse, restricted
+from .patterns import PATTERNS
+from .special import SPECIAL
 
-IDIOMS: tuple[Callable[[Choices, Scope], None], ...] = (
-    arithmetic.chain,
-    movement.reshapes,
-    arithmetic.common_subexpressions,
-    arithmetic.scaled,
-    movement.there_and_back,
-    arithmetic.casts,
-    movement.reshapes_alike,
-    movement.filled,
-    arithmetic.bounded,
-    movement.neighbouring_slices,
-    movement.permuted_along_an_axis,
-    arithmetic.reductions,
-    movement.view_and_origin,
-    movement.read_by_other_names,
-    arithmetic.fields_apart,
-    arithmetic.constant_expression,
-    products.matmul_chain,
-    products.parallel_matmul,
-    products.matmul_of_sum,
-    products.transposed_matmul,
-    products.take_after_matmul,
-    movement.concat_of_transposes,
-    movement.split_and_concat,
-    products.conv_bias_relu,
-    products.conv_batch_norm,
-    products.attention_like,
-    products.weight_transform,
-    movement.layout_transforms,
-    arithmetic.elementwise_math,
-    products.batched_matmul,
-    arithmetic.reduced,
+
+@dataclass(frozen=True, slots=True)
+class Idiom:
+    """A few bindings that belong together."""
+
+    name: str
+    pattern: Pattern = ()
+    code: Callable[[Choices, Scope], None] | None = None
+    """Instead of a pattern."""
+
+    def emit(self, c: Choices, s: Scope, links: Callable[[], Sequence[Link]] = tuple) -> None:
+        """Bind the idiom; links may stand between the calls of a pattern."""
+        if self.code is None:
+            Builder(c, s, links).emit(self.pattern)
+        else:
+            self.code(c, s)
+
+
+IDIOMS: tuple[Idiom, ...] = (
+    *(
+        Idiom(text, parse(text, GROUPS))
+        for text in dict.fromkeys(text for texts in PATTERNS.values() for text in texts)
+    ),
+    *(Idiom(code.__name__, code=code) for code in SPECIAL),
 )
-"""All idioms, the simplest first."""
+"""All idioms."""
+
+for _idiom in IDIOMS:
+    for _call in calls(_idiom.pattern):
+        if unknown := sorted(set(_call.ops).difference(table)):
+            raise ValueError(f"Expected operators of the table but got {unknown} in {_idiom.name}")
 
 
-def usable() -> Sequence[Callable[[Choices, Scope], None]]:
-    """The idioms that work on the installed TVM."""
-    off = availability.current().idioms
-    return [idiom for idiom in IDIOMS if idiom.__name__ not in off] if off else IDIOMS
+def usable(traits: frozenset[Trait]) -> Sequence[Idiom]:
+    """The idioms for a module of these traits on the installed TVM, of operators that suit it."""
+    off = availability.current()
+    return _usable(traits & _RELEVANT, frozenset(off.ops), frozenset(off.idioms))
+
+
+RARITY = 40
+"""One idiom in so many is a certain one of those that are code."""
+
+_RELEVANT = frozenset({Trait.NO_LEGALIZE, *(op.needs for op in table.values() if op.needs)})
+
+
+@functools.lru_cache(maxsize=64)
+def _usable(
+    traits: frozenset[Trait], no_ops: frozenset[str], no_idioms: frozenset[str]
+) -> tuple[Idiom, ...]:
+    suited = {name for name, op in table.items() if name not in no_ops and suits(op, traits)}
+    made = [(idiom.name, restricted(idiom.pattern, suited)) for idiom in IDIOMS if not idiom.code]
+    found = [Idiom(name, pattern) for name, pattern in made if pattern is not None]
+    codes = [idiom for idiom in IDIOMS if idiom.code and idiom.name not in no_idioms]
+    return (*found, *codes * max(1, len(found) // RARITY))
+
+
+def suits(op: Op, traits: frozenset[Trait]) -> bool:
+    """Whether a module of these traits may have the operator."""
+    return (op.legalizes or Trait.NO_LEGALIZE in traits) and (
+        op.needs is None or op.needs in traits
+    )

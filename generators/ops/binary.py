@@ -10,7 +10,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, Value
+from ..scope import Scope
+from ..values import Value
 from . import batching, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
@@ -69,7 +70,7 @@ def _op(row: Row) -> Op:
         dtypes=row.dtypes,
         nonfinite=row.nonfinite,
         batching=batching.elementwise,
-        undefined=row.rule,
+        undefined=undefined.any_of(undefined.two_dtypes, row.rule),
     )
 
 
@@ -117,7 +118,7 @@ def _division(
         dtypes=dtypes,
         nonfinite=nonfinite,
         batching=batching.elementwise,
-        undefined=undefined.zero_divisor,
+        undefined=undefined.any_of(undefined.two_dtypes, undefined.zero_divisor),
     )
 
 
@@ -155,7 +156,7 @@ def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
         reference=lambda args, attrs: reference(args[0], args[1]),
         dtypes=INTEGERS,
         batching=batching.elementwise,
-        undefined=undefined.too_wide_shift,
+        undefined=undefined.any_of(undefined.two_dtypes, undefined.too_wide_shift),
     )
 
 

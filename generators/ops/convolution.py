@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,14 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined
 from .operands import HALVES
 from .record import FLOATS, Op
+from .variation import RARE
 
-__all__ = ["OPS", "from_layout", "to_layout", "windows"]
+__all__ = ["OPS", "any_layout", "dims_by_letter", "from_layout", "to_layout", "windows"]
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -51,7 +55,10 @@ def from_layout(x: Any, layout: str, to: str) -> Any:
     for inner, size in target.items():
         if inner.islower():
             outer = plain.index(inner.upper())
-            x = x.reshape(*x.shape[:outer], -1, size, *x.shape[outer + 1 :])
+            if x.shape[outer] % size:
+                raise ValueError(f"Expected groups of {size} in {target} but got {x.shape}")
+            parts = (x.shape[outer] // size, size)
+            x = x.reshape(*x.shape[:outer], *parts, *x.shape[outer + 1 :])
             plain.insert(outer + 1, inner)
     return np.transpose(x, [plain.index(axis) for axis in target])
 
@@ -61,9 +68,54 @@ def _axes(layout: str) -> dict[str, int]:
     return {axis: int(size or 0) for size, axis in re.findall(r"(\d*)([A-Za-z])", layout)}
 
 
-def to_layout(dims: dict[str, Any], layout: str) -> list[Any]:
-    """Dims by letter, in the order of the layout."""
-    return [dims[letter] for letter in layout]
+def to_layout(dims: Mapping[str, Any], layout: str) -> list[Any]:
+    """Dims by letter, in the order of the layout; an inner axis takes its part of the outer one."""
+    axes = _axes(layout)
+    return [
+        axes[axis] or (dims[axis] // axes[axis.lower()] if axis.lower() in axes else dims[axis])
+        for axis in axes
+    ]
+
+
+def dims_by_letter(shape: Sequence[Dim], layout: str) -> dict[str, Dim]:
+    """Dims by letter, inner axes joined with the outer ones: the inverse of `to_layout`."""
+    dims = dict(zip(_axes(layout), shape, strict=True))
+    return {
+        axis: dim * dims[axis.lower()] if axis.lower() in dims else dim
+        for axis, dim in dims.items()
+        if axis.isupper()
+    }
+
+
+BLOCK = 2
+"""The size of inner axes."""
+
+FORMS = 10
+"""The bytes for rare dtypes and layouts, set aside before the other decisions use them up."""
+
+SHORT = 3
+"""How long a symbolic axis is taken to be, so that a window fits into it."""
+
+
+@cache
+def _orders(letters: str) -> tuple[str, ...]:
+    return tuple(map("".join, itertools.permutations(letters)))
+
+
+def any_layout(c: Choices, dims: Mapping[str, Dim], inner: str) -> str:
+    """Axes in any order, and an inner part of some of them: type inference takes every such layout.
+
+    Args:
+        c: where the decisions come from.
+        dims: the axes, with their sizes.
+        inner: small letters of axes of which there may be an inner part where the size allows it.
+    """
+    layout = c.pick(_orders("".join(dims)))
+    for axis in inner:
+        size = dims[axis.upper()]
+        if isinstance(size, int) and size % BLOCK == 0 and c.flag():
+            layout += f"{BLOCK}{axis}"
+    return layout
 
 
 def windows(
@@ -73,7 +125,13 @@ def windows(
     dilation: Sequence[int],
     out: Sequence[int],
 ) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """For each place in the kernel, what it meets of x: an array with `out` as its last axes."""
+    """For each place in the kernel, what it meets of x: an array with `out` as its last axes.
+
+    Raises:
+        ValueError: a negative size of the result, or a step that is not forward.
+    """
+    if min((0, *out)) < 0 or min((1, *strides)) < 1:
+        raise ValueError(f"windows over {x.shape} by {strides} for a result of {out}")
     for place in np.ndindex(*kernel):
         index = [
             slice(p * d, p * d + s * (o - 1) + 1, s) if o else slice(0, 0)
@@ -89,8 +147,13 @@ def _complete(padding: Sequence[Any]) -> tuple[list[int], list[int]]:
     return widths[:half], widths[half:]
 
 
-def _operand(c: Choices, s: Scope, n: int, layout: str) -> Value:
-    """The data: static but for the batch, at least one element along each axis."""
+def _operand(
+    c: Choices, s: Scope, n: int, layout: str, rarely: bool
+) -> tuple[Value, str, dict[str, Dim]]:
+    """The data, its layout, and its dims by letter, of which batch and channels are not 0.
+
+    It is static but for the batch; rarely its spatial axes are symbolic, and its layout is any.
+    """
 
     def fits(x: Value) -> bool:
         return x.shape is not None and all(
@@ -101,8 +164,24 @@ def _operand(c: Choices, s: Scope, n: int, layout: str) -> Value:
     dims: dict[str, Dim] = {"N": s.shape(c, 1)[0], "C": c.pick((2, 4, 1, 3))}
     if isinstance(dims["N"], int):
         dims["N"] = max(dims["N"], 1)
-    dims |= {letter: c.pick((4, 5, 3) if n < 3 else (3, 2)) for letter in SPATIAL[n]}
-    return s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
+    lengths: list[Dim] = [4, 5, 3] if n < 3 else [3, 2]
+    if rarely:
+        lengths += [dim for dim in s.dims if not isinstance(dim, int)]
+    dims |= dict(zip(SPATIAL[n], c.picks(lengths, n), strict=True))
+    if rarely and c.flag():
+        layout = any_layout(c, dims, "c")
+        return s.tensor(c, dtype=DTYPES, shape=to_layout(dims, layout)), layout, dims
+    x = s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
+    assert x.shape is not None
+    return x, layout, dims_by_letter(x.shape, layout)
+
+
+def _dtypes(c: Choices, dtype: str, rarely: bool) -> tuple[str, str | None]:
+    """The weight's dtype, and `out_dtype`: where that is given, the operands' may be any two."""
+    if rarely and c.flag():
+        # The first hold most products exactly.
+        return c.pick((dtype, *DTYPES)), c.pick(("float64", "int64", "int32", "int16", *DTYPES))
+    return dtype, OUT_DTYPES.get(dtype) if c.flag(0.2) else None
 
 
 def _form(c: Choices, values: list[int]) -> int | list[int]:
@@ -116,38 +195,43 @@ def _conv(n: int) -> Op:
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:
+        rarely = c.flag(RARE)
+        forms = c.part(FORMS if rarely else 0)
         layout, kernel_layout = c.pick(LAYOUTS[n])
-        x = _operand(c, s, n, layout)
-        assert x.shape is not None
+        x, layout, dims = _operand(c, s, n, layout, rarely)
         assert x.dtype is not None
-        dims = dict(zip(layout, x.shape, strict=True))
         channels = dims["C"]
         assert isinstance(channels, int)
-        padding = [c.pick((0, 1)) for _ in range(n)] if c.flag() else [0] * n
-        after = [c.pick((0, 1)) for _ in range(n)] if c.flag(0.2) else padding
+        padding = c.picks((0, 1), n) if c.flag() else [0] * n
+        after = c.picks((0, 1), n) if c.flag(0.2) else padding
         kernel: dict[str, Dim] = {}
-        dilation = []
+        widths, dilation = c.picks((1, 3, 2), n), c.picks((1, 1, 2), n)
         for i, letter in enumerate(letters):
             size = dims[letter]
-            assert isinstance(size, int)
-            total = size + padding[i] + after[i]
-            width = min(c.pick((1, 3, 2)), total)
-            kernel[letter] = width
+            total = (size if isinstance(size, int) else SHORT) + padding[i] + after[i]
+            kernel[letter] = width = min(widths[i], total)
             most = (total - 1) // max(width - 1, 1)
-            dilation.append(min(c.pick((1, 1, 2)), max(most, 1)))
+            dilation[i] = min(dilation[i], max(most, 1))
         groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
         kernel |= {"O": groups * c.pick((1, 2)), "I": channels // groups}
-        weight = s.tensor(c, dtype=x.dtype, shape=to_layout(kernel, kernel_layout))
+        strides = c.picks((1, 2), n)
+        weight_dtype, out_dtype = _dtypes(forms if rarely else c, x.dtype, rarely)
+        if rarely and forms.flag():
+            kernel_layout = any_layout(forms, kernel, "io")
+        weight = s.tensor(c, dtype=weight_dtype, shape=to_layout(kernel, kernel_layout))
         return call(
             x.expr,
             weight.expr,
-            strides=_form(c, [c.pick((1, 2)) for _ in range(n)]),
+            strides=_form(c, strides),
             padding=_form(c, padding) if padding == after else [*padding, *after],
             dilation=_form(c, dilation),
             groups=groups,
             data_layout=layout,
             kernel_layout=kernel_layout,
-            out_dtype=OUT_DTYPES.get(x.dtype) if c.flag(0.2) else None,
+            out_layout=any_layout(forms, dims | {"C": kernel["O"]}, "c")
+            if rarely and forms.flag()
+            else None,
+            out_dtype=out_dtype,
         )
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
@@ -179,7 +263,7 @@ def _conv(n: int) -> Op:
         reference=evaluate,
         dtypes=DTYPES,
         batching=batching.images,
-        undefined=undefined.sum_overflow,
+        undefined=undefined.accumulation,
     )
 
 
@@ -203,19 +287,29 @@ def _transpose(n: int) -> Op:
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        x = _operand(c, s, n, "NC" + letters)
-        assert x.shape is not None
+        rarely = c.flag(RARE)
+        forms = c.part(FORMS if rarely else 0)
+        x, layout, dims = _operand(c, s, n, "NC" + letters, rarely)
         assert x.dtype is not None
-        channels = x.shape[1]
+        channels = dims["C"]
         assert isinstance(channels, int)
         groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
-        kernel = [c.pick((2, 3, 1)) for _ in range(n)]
-        strides = [c.pick((1, 2)) for _ in range(n)]
+        widths, strides = c.picks((2, 3, 1), n), c.picks((1, 2), n)
         # Padding cuts the result off; a kernel of 3 leaves something of it in any case.
-        padding = [c.pick((0, 1)) if k == 3 else 0 for k in kernel]
-        extra = [c.pick((0, stride - 1)) for stride in strides]
-        dilation = [c.pick((1, 1, 2)) for _ in range(n)]
-        weight = s.tensor(c, dtype=x.dtype, shape=(channels, c.pick((2, 1)), *kernel))
+        padding = [
+            min(pad, width // 3) for pad, width in zip(c.picks((0, 1), n), widths, strict=True)
+        ]
+        extra = [
+            min(pad, stride - 1) for pad, stride in zip(c.picks((0, 1), n), strides, strict=True)
+        ]
+        dilation = c.picks((1, 1, 2), n)
+        kernel = {"I": channels, "O": c.pick((2, 1)), **dict(zip(letters, widths, strict=True))}
+        weight_dtype, out_dtype = _dtypes(forms if rarely else c, x.dtype, rarely)
+        kernel_layout = (
+            any_layout(forms, kernel, "io") if rarely and forms.flag() else "IO" + letters
+        )
+        weight = s.tensor(c, dtype=weight_dtype, shape=to_layout(kernel, kernel_layout))
+        made = dims | {"C": groups * kernel["O"]}
         return call(
             x.expr,
             weight.expr,
@@ -224,7 +318,10 @@ def _transpose(n: int) -> Op:
             output_padding=_form(c, extra),
             dilation=_form(c, dilation),
             groups=groups,
-            out_dtype=OUT_DTYPES.get(x.dtype) if c.flag(0.2) else None,
+            data_layout=layout,
+            kernel_layout=kernel_layout,
+            out_layout=any_layout(forms, made, "c") if rarely and forms.flag() else None,
+            out_dtype=out_dtype,
         )
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
@@ -248,6 +345,8 @@ def _transpose(n: int) -> Op:
         for place, part in windows(out, kernel, strides, dilation, x.shape[3:]):
             part += np.einsum("ngi...,gio->ngo...", x, weight[(..., *place)])
         out = out.reshape(out.shape[0], -1, *full)
+        if any(b < 0 or a < 0 or f < a + b for b, a, f in zip(before, after, full, strict=True)):
+            raise ValueError(f"a result of {full} without {before} and {after}")
         cut: list[Any] = [slice(b, f - a) for b, a, f in zip(before, after, full, strict=True)]
         return from_layout(out[(..., *cut)].astype(dtype), "NC" + letters, str(attrs.out_layout))
 
@@ -257,7 +356,7 @@ def _transpose(n: int) -> Op:
         reference=evaluate,
         dtypes=DTYPES,
         batching=batching.images,
-        undefined=undefined.sum_overflow,
+        undefined=undefined.accumulation,
     )
 
 

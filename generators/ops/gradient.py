@@ -11,9 +11,12 @@ from tvm import relax
 from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Scope, Value, value_of
+from ..scope import Scope
+from ..values import Value, value_of
+from . import undefined
 from .convolution import from_layout, windows
 from .operands import ints, nonempty_tensor
+from .pooling import out_size
 from .record import FLOATS, Op
 
 __all__ = ["OPS"]
@@ -49,6 +52,26 @@ def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
     return Value(relax.const(values.reshape(shape).astype(dtype), dtype), shape, dtype, len(shape))
 
 
+def _is_pooled(upper: Any, x: Any, attrs: Any) -> None:
+    """Raise a ValueError where the upper gradient has not the shape that pooling x gives."""
+    pads = [int(pad) for pad in attrs.padding]
+    sizes = (
+        out_size(length, int(kernel), int(stride), int(dilation), before, after, attrs.ceil_mode)
+        for length, kernel, stride, dilation, before, after in zip(
+            x.shape[2:],
+            attrs.pool_size,
+            attrs.strides,
+            attrs.dilation,
+            pads[:2],
+            pads[2:],
+            strict=True,
+        )
+    )
+    expected = (*x.shape[:2], *sizes)
+    if upper.shape != expected:
+        raise ValueError(f"Expected an upper gradient of shape {expected} but got {upper.shape}")
+
+
 def _pool(kind: str) -> Op:
     """Each element of the upper gradient goes to the maximum of its window, or to all of it."""
 
@@ -77,6 +100,7 @@ def _pool(kind: str) -> Op:
             [int(v) for v in part]
             for part in (attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding)
         )
+        _is_pooled(upper, x, attrs)
         (top, left, bottom, right), out = padding, upper.shape[2:]
         # As far as the last windows reach: in ceil_mode beyond the padding.
         reach = [
@@ -110,6 +134,7 @@ def _pool(kind: str) -> Op:
         build=build,
         reference=evaluate,
         dtypes=FLOATS,
+        undefined=undefined.any_of(undefined.two_dtypes, undefined.tie if kind == "max" else None),
     )
 
 

@@ -11,11 +11,13 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching
-from .convolution import SPATIAL, from_layout, to_layout
+from .convolution import SPATIAL, any_layout, dims_by_letter, from_layout, to_layout
 from .operands import some_dim
 from .record import FLOATS, WIDE, Op, Tolerance
+from .variation import RARE
 
 __all__ = ["OPS"]
 
@@ -28,6 +30,7 @@ Taps = list[tuple[Any, Any]]
 # resize2d, resize3d
 
 LAYOUTS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+DTYPES = (*FLOATS, "uint8")
 MODES = (
     "half_pixel",
     "asymmetric",
@@ -39,9 +42,18 @@ MODES = (
 
 
 def _image(
-    c: Choices, s: Scope, layout: str, dtypes: Sequence[str], *, symbolic: bool = False
-) -> Value:
-    """Batch and channels of any size; spatial axes static, or symbolic ones too."""
+    c: Choices,
+    s: Scope,
+    layout: str,
+    dtypes: Sequence[str],
+    *,
+    symbolic: bool = False,
+    rarely: bool = False,
+) -> tuple[Value, str]:
+    """An image and its layout: batch and channels of any size; spatial axes static, or symbolic.
+
+    Rarely the layout is any.
+    """
     spatial = SPATIAL[len(layout) - 2]
 
     def fits(x: Value) -> bool:
@@ -54,20 +66,24 @@ def _image(
     sizes: list[Dim] = [2, 3, 4, 1]
     if symbolic:
         sizes += [dim for dim in s.dims if not isinstance(dim, int)]
-    dims |= {letter: c.pick(sizes) for letter in spatial}
-    return s.tensor(
-        c, dtype=dtypes, ndim=len(layout), where=fits, fresh_shape=to_layout(dims, layout)
-    )
+    dims |= dict(zip(spatial, c.picks(sizes, len(spatial)), strict=True))
+    if rarely:
+        layout = any_layout(c, dims, "c")
+        return s.tensor(c, dtype=dtypes, shape=to_layout(dims, layout)), layout
+    shape = to_layout(dims, layout)
+    return s.tensor(c, dtype=dtypes, ndim=len(layout), where=fits, fresh_shape=shape), layout
 
 
 def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     layout = c.pick(LAYOUTS[n])
     method = c.pick(("linear", "nearest_neighbor", "cubic"))
-    dtypes = (*FLOATS, "uint8") if method == "nearest_neighbor" else FLOATS
-    x = _image(c, s, layout, dtypes, symbolic=True)
+    dtypes = DTYPES if method == "nearest_neighbor" or rarely else FLOATS
+    x, layout = _image(c, s, layout, dtypes, symbolic=True, rarely=rarely and c.flag())
     assert x.shape is not None
     assert x.dtype is not None
-    lengths = [x.shape[layout.index(letter)] for letter in SPATIAL[n]]
+    dims = dims_by_letter(x.shape, layout)
+    lengths = [dims[letter] for letter in SPATIAL[n]]
     mode = c.pick(MODES)
     sizes: list[Dim] = [
         c.pick((4, 2, 3, 6, 1) if isinstance(length, int) else (4, length * 2, length, 3))
@@ -76,13 +92,14 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
     equal = c.flag(0.3)
     if equal:
         sizes = sizes[:1] * n
-    roi = [c.pick((0.0, 0.25, -0.5)) for _ in range(n)]
-    roi += [c.pick((1.0, 0.5, 1.25)) for _ in range(n)]
+    roi = [*c.picks((0.0, 0.25, -0.5), n), *c.picks((1.0, 0.5, 1.25), n)]
     rounding = ""
     if method == "nearest_neighbor":
         rounding = c.pick(("floor", "ceil", "round"))
+        if rarely:
+            rounding = c.pick(("round_prefer_floor", "round_prefer_ceil", "round", ""))
         # How halves are rounded is not documented.
-        if rounding == "round" and any(
+        elif rounding == "round" and any(
             not isinstance(length, int)
             or not isinstance(size, int)
             or bool((_places(length, size, mode, start, end) % 1 == 0.5).any())
@@ -90,6 +107,7 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
         ):
             rounding = "floor"
     wider = {"float16": "float32", "float32": "float64"}.get(x.dtype)
+    out_dtype = wider if c.flag(RARE) else None
     return getattr(image, f"resize{n}d")(
         x.expr,
         sizes[0] if equal and c.flag() else tuple(sizes),
@@ -101,7 +119,7 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
         cubic_alpha=c.pick((-0.75, -0.5)),
         cubic_exclude=c.below(2),
         extrapolation_value=c.pick((0.0, 1.5)),
-        out_dtype=wider if c.flag(0.06) else None,
+        out_dtype=c.pick((*DTYPES, "int32")) if rarely and c.flag() else out_dtype,
     )
 
 
@@ -131,8 +149,17 @@ SINGLE = Tolerance(float64=1e-4, reason="places and weights are computed in floa
 TINY = 1e-5
 """What keeps a place like 2.9999999 from being taken for 2."""
 
+
+def _not_half(places: Any) -> Any:
+    if (np.abs(places % 1 - 0.5) < TINY).any():
+        raise ValueError("how halves are rounded is not documented")
+    return places
+
+
 _ROUND: dict[str, Callable[[Any], Any]] = {
-    "round": np.rint,
+    "round": lambda x: np.rint(_not_half(x)),
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     "floor": lambda x: np.floor(x + TINY),
     "ceil": lambda x: np.ceil(x - TINY),
 }
@@ -193,14 +220,22 @@ def _resize(args: Sequence[Any], attrs: Any) -> Any:
     return from_layout(np.asarray(result).astype(dtype), "NC" + SPATIAL[n], layout)
 
 
+def _rounded(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """To integers, or to other floats that are narrower: when, and which way, is not documented."""
+    x = args[0]
+    exact = attrs is not None and str(attrs.method) == "nearest_neighbor"
+    return not np.can_cast(x.dtype, result.dtype) or (result.dtype.kind in "iub" and not exact)
+
+
 def _resize_op(n: int) -> Op:
     return Op(
         name=f"image.resize{n}d",
         build=partial(_build_resize, n),
         reference=_resize,
-        dtypes=(*FLOATS, "uint8"),
+        dtypes=DTYPES,
         tolerance=SINGLE,
         batching=batching.images,
+        undefined=_rounded,
     )
 
 
@@ -208,11 +243,14 @@ def _resize_op(n: int) -> Op:
 
 
 def _build_grid_sample(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     n = c.pick((2, 2, 3))
-    layout = LAYOUTS[n][0]
-    x = _image(c, s, layout, WIDE)
+    # Of volumes, type inference knows one layout by its name.
+    other = rarely and n == 2 and c.flag()
+    x, layout = _image(c, s, LAYOUTS[n][0], WIDE, symbolic=rarely, rarely=other)
     assert x.shape is not None
-    grid = (x.shape[0], n, *(c.pick((2, 3, 1)) for _ in range(n)))
+    points = c.picks((2, 3, 1, *s.dims) if rarely else (2, 3, 1), n)
+    grid = (dims_by_letter(x.shape, layout)["N"], n, *points)
     return image.grid_sample(
         x.expr,
         s.tensor(c, dtype=x.dtype, shape=grid).expr,
@@ -254,8 +292,11 @@ def _sample_taps(places: Any, length: int, attrs: Any) -> Taps:
 
 def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
     """As PyTorch's, but the coordinates of the grid (x, then y, then z) are its second axis."""
-    x, grid = args[0], args[1].astype("float64")
-    n = x.ndim - 2
+    layout = str(attrs.layout)
+    n = layout.count("D") + 2
+    x, grid = from_layout(args[0], layout, "NC" + SPATIAL[n]), args[1].astype("float64")
+    if len(x) != len(grid) or grid.shape[1] != n:
+        raise ValueError(f"samples of {x.shape} by {grid.shape}")
     taps = []
     for axis in range(n):
         length, place = x.shape[axis + 2], grid[:, n - 1 - axis] + 1
@@ -273,15 +314,17 @@ def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
         # The channels come last from the indexing.
         pixels = np.moveaxis(x, 1, -1)[(batch, *index)]
         result += np.moveaxis(pixels * weight[..., None], -1, 1)
-    return result.astype(x.dtype)
+    return from_layout(result.astype(x.dtype), "NC" + SPATIAL[n], layout)
 
 
 def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     n = c.pick((2, 2, 3))
     matrix = s.tensor(c, dtype=WIDE, shape=(some_dim(c, s), n, n + 1))
     corners = c.flag()
     # Documented by the message that refuses less than 2.
-    sizes = [c.pick((2, 3, 4) if corners else (2, 3, 1)) for _ in range(n)]
+    usual = (2, 3, 4) if corners else (2, 3, 1)
+    sizes = c.picks((*usual, 1, *s.dims) if rarely else usual, n)
     return image.affine_grid(
         matrix.expr, sizes[0] if n == 2 and c.flag(0.2) else tuple(sizes), align_corners=corners
     )
@@ -290,6 +333,8 @@ def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
 def _affine_grid(args: Sequence[Any], attrs: Any) -> Any:
     """As PyTorch's, but the coordinates (x, then y, then z) are the second axis of the result."""
     matrix, size = args[0].astype("float64"), [int(dim) for dim in args[1]]
+    if 0 in size or (attrs.align_corners and 1 in size):
+        raise ValueError(f"a grid of {size}")
     lines = [
         np.linspace(-1, 1, d) if attrs.align_corners else (2 * np.arange(d) + 1) / d - 1
         for d in size

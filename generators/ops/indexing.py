@@ -10,7 +10,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined
 from .operands import broadcast_shape, ints, nonempty_tensor, one_axis
 from .record import ALL as USUAL

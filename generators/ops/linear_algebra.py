@@ -10,7 +10,8 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined
 from .operands import positive, quiet, single
 from .record import BRAIN, FLOATS, INTEGERS, Op
@@ -118,5 +119,6 @@ OPS = (
         reference=quiet(lambda args, attrs: np.outer(args[0], args[1]).astype(args[0].dtype)),
         dtypes=DTYPES,
         nonfinite=True,
+        undefined=undefined.two_dtypes,
     ),
 )

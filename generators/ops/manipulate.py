@@ -11,7 +11,8 @@ from tvm import relax, tirx
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined
 from .operands import in_single, ints, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL as USUAL

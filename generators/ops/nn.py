@@ -11,11 +11,13 @@ from tvm import relax, tirx
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
-from . import batching, undefined
-from .operands import build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
+from ..scope import Scope
+from ..values import Dim, Value
+from . import batching, undefined, variation
+from .operands import any_axes, build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
+from .variation import RARE
 
 __all__ = ["OPS"]
 
@@ -98,15 +100,15 @@ def _build_prelu(c: Choices, s: Scope) -> relax.Expr:
 
 def _prelu(args: Sequence[Any], attrs: Any) -> Any:
     x, alpha = args
-    return np.where(x > 0, x, x * _along(alpha, x.ndim, [int(attrs.axis)]))
+    return np.where(x > 0, x, x * _along(alpha, x.ndim, [int(attrs.axis)])).astype(x.dtype)
 
 
 def _along(weight: Any, ndim: int, axes: Sequence[int]) -> Any:
     """The weight, whose dims are these axes of the data, ready to broadcast with the data."""
-    shape = [1] * ndim
-    for axis, size in zip(axes, weight.shape, strict=True):
+    shape, places = [1] * ndim, [axis % ndim for axis in axes]
+    for axis, size in zip(places, weight.shape, strict=True):
         shape[axis] = size
-    return weight.reshape(shape)
+    return weight.transpose(np.argsort(places)).reshape(shape)
 
 
 def _softmax(name: str, log: bool) -> Op:
@@ -165,8 +167,9 @@ def _switches(c: Choices) -> dict[str, bool]:
 
 
 def _build_layer_norm(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     x = nonempty_tensor(c, s, NARROW)
-    axes = _trailing_axes(c, x)
+    axes = any_axes(c, x.ndim) if rarely else _trailing_axes(c, x)
     gamma, beta = _weights(c, s, x, axes, 2)
     return nn.layer_norm(x.expr, gamma, beta, axes, c.pick((1e-5, 1e-3)), **_switches(c))
 
@@ -178,10 +181,13 @@ def _layer_norm(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_rms_norm(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     # Over all axes at once TVM fails, so that this is rare.
     whole = c.flag(0.08)
     x = nonempty_tensor(c, s, FLOATS, (1, 2) if whole else (3, 2, 4))
     axes = list(range(-x.ndim, 0)) if whole else [c.pick((-1, x.ndim - 1))]
+    if rarely:
+        axes = any_axes(c, x.ndim)
     (weight,) = _weights(c, s, x, axes, 1)
     return nn.rms_norm(x.expr, weight, axes, c.pick((1e-5, 1e-3)))
 
@@ -194,19 +200,28 @@ def _rms_norm(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_group_norm(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     fresh = (c.pick((2, 1)), c.pick((4, 2)), *s.shape(c, c.pick((2, 1)), static=True))
     x = s.tensor(
         c,
         dtype=NARROW,
-        ndim=(4, 3),
+        ndim=(4, 3, 2, 1) if rarely else (4, 3),
         where=lambda x: x.static and 0 not in (x.shape or ()),
         fresh_shape=[max(d, 1) for d in ints(fresh)],
     )
-    channels = ints(x.shape)[1]
+    channel, axes = _channel_and_axes(c, x, rarely)
+    channels = ints(x.shape)[channel]
     groups = c.pick([n for n in (2, 1, channels) if channels % n == 0])
-    gamma, beta = _weights(c, s, x, [1], 2)
-    axes = [axis - x.ndim if c.flag(0.1) else axis for axis in range(2, x.ndim)]
-    return nn.group_norm(x.expr, gamma, beta, groups, 1, axes, **_switches(c))
+    gamma, beta = _weights(c, s, x, [channel], 2)
+    return nn.group_norm(x.expr, gamma, beta, groups, channel, axes, **_switches(c))
+
+
+def _channel_and_axes(c: Choices, x: Value, rarely: bool) -> tuple[int, list[int]]:
+    """The second axis, and all after it; rarely any, and any others."""
+    if not rarely:
+        return 1, [axis - x.ndim if c.flag(0.1) else axis for axis in range(2, x.ndim)]
+    channel = one_axis(c, x.ndim)
+    return channel, any_axes(c, x.ndim, without=[channel % x.ndim])
 
 
 def _group_norm(args: Sequence[Any], attrs: Any) -> Any:
@@ -221,10 +236,11 @@ def _group_norm(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_instance_norm(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, NARROW, (4, 3))
-    gamma, beta = _weights(c, s, x, [1], 2)
-    axes = [axis - x.ndim if c.flag(0.1) else axis for axis in range(2, x.ndim)]
-    return nn.instance_norm(x.expr, gamma, beta, 1, axes, **_switches(c))
+    rarely = c.flag(RARE)
+    x = nonempty_tensor(c, s, NARROW, (4, 3, 2, 1) if rarely else (4, 3))
+    channel, axes = _channel_and_axes(c, x, rarely)
+    gamma, beta = _weights(c, s, x, [channel], 2)
+    return nn.instance_norm(x.expr, gamma, beta, channel, axes, **_switches(c))
 
 
 def _instance_norm(args: Sequence[Any], attrs: Any) -> Any:
@@ -234,11 +250,14 @@ def _instance_norm(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, FLOATS, (4, 3, 2))
+    rarely = c.flag(RARE)
+    x = nonempty_tensor(c, s, FLOATS, (4, 3, 2, 1) if rarely else (4, 3, 2))
     assert x.shape is not None
     assert x.dtype is not None
     # TVM fails in training with an axis counted from the end, so that this is rare.
     axis = -1 if c.flag(0.08) else c.pick((1, x.ndim - 1))
+    if rarely:
+        axis = one_axis(c, x.ndim)
     gamma, beta, mean = _weights(c, s, x, [axis], 3)
     size = x.shape[axis]
     variance = (
@@ -288,28 +307,36 @@ def _normalized(x: Any, mean: Any, variance: Any, axis: int, epsilon: float) -> 
 
 
 def _build_attention(c: Choices, s: Scope, bias: bool) -> relax.Expr:
+    rarely = c.flag(RARE)
     dtype = c.pick(NARROW)
     batch, heads = c.pick((1, 2)), c.pick((2, 1))
+    # Several heads of queries to one of keys and values.
+    share = c.pick((1, 2, 4)) if rarely else 1
     queries, keys = c.pick((2, 3, 4)), c.pick((3, 2, 4))
     size, size_v = c.pick((4, 2)), c.pick((4, 3))
     shapes: list[tuple[Dim, ...]] = [
-        (batch, queries, heads, size),
+        (batch, queries, share * heads, size),
         (batch, keys, heads, size),
         (batch, keys, heads, size_v),
     ]
     if bias:
-        shapes.append((c.pick((batch, 1)), c.pick((heads, 1)), c.pick((queries, 1)), keys))
+        shapes.append((c.pick((batch, 1)), c.pick((share * heads, 1)), c.pick((queries, 1)), keys))
     scale = tirx.FloatImm("float32", 0.5) if c.flag(0.3) else None
     mask = c.pick((None, "TopLeft", "BottomRight"))
     operands = [s.tensor(c, dtype=dtype, shape=shape).expr for shape in shapes]
-    return nn.attention(*operands, scale=scale, causal_mask=mask)
+    window = c.pick((None, None, 1, 2)) if rarely else None
+    return nn.attention(*operands, scale=scale, causal_mask=mask, window_size=window)
 
 
 def _attention(args: Sequence[Any], attrs: Any) -> Any:
-    """Operands are (batch, sequence, head, dim); the bias is (batch, head, query, key)."""
+    """Operands are (batch, sequence, head, dim); the bias is (batch, head, query, key).
+
+    Where there are fewer heads of keys, or of values, several heads of queries in a row share one.
+    """
     if attrs.window_size is not None:
         raise ValueError(f"a sliding window of {attrs.window_size}")
     q, k, v = (np.swapaxes(arg, 1, 2) for arg in args[:3])
+    k, v = (np.repeat(arg, q.shape[1] // arg.shape[1], axis=1) for arg in (k, v))
     scale = 1 / math.sqrt(q.shape[-1]) if attrs.scale is None else float(attrs.scale)
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * q.dtype.type(scale)
     if len(args) > 3 and args[3] is not None:
@@ -320,7 +347,7 @@ def _attention(args: Sequence[Any], attrs: Any) -> Any:
         scores = np.where(np.tri(queries, keys, offset, dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = weights / weights.sum(axis=-1, keepdims=True)
-    return np.swapaxes(np.matmul(weights.astype(v.dtype), v), 1, 2)
+    return np.swapaxes(np.matmul(weights.astype(v.dtype), v), 1, 2).astype(q.dtype)
 
 
 # Losses
@@ -338,17 +365,19 @@ def _cross_entropy(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _build_nll_loss(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, FLOATS, (2, 1, 3), static=True)
+    rarely = c.flag(RARE)
+    x = nonempty_tensor(c, s, FLOATS, (4, 5) if rarely else (2, 1, 3), static=True)
     shape = ints(x.shape)
     classes = shape[0] if x.ndim == 1 else shape[1]
     places = [] if x.ndim == 1 else [shape[0], *shape[2:]]
-    targets = s.constant(c, places, c.pick(("int64", "int32")), low=0, high=classes - 1)
+    dtypes = ("int8", "uint8", "int16", "uint32") if rarely else ("int64", "int32")
+    targets = s.constant(c, places, c.pick(dtypes), low=0, high=classes - 1)
     weights = s.tensor(c, dtype=x.dtype, shape=(classes,)).expr if c.flag(0.4) else None
     reduction = c.pick(("sum", "mean", "none"))
     ignore = -100
-    if reduction != "mean" and c.flag(0.3):
+    if (reduction != "mean" or rarely) and c.flag(0.3):
         ignore = 0
-    if reduction == "mean":
+    if reduction == "mean" and not rarely:
         # The mean is over the sum of the weights, which must not be 0.
         weights = None
     return nn.nll_loss(x.expr, targets.expr, weights, reduction, ignore)
@@ -367,24 +396,35 @@ def _nll_loss(args: Sequence[Any], attrs: Any) -> Any:
     if reduction == "none":
         return losses[0] if args[0].ndim == 1 else losses
     total = np.sum(losses, dtype=x.dtype)
-    return np.asarray(total / np.sum(weight, dtype=x.dtype) if reduction == "mean" else total)
+    if reduction == "mean":
+        weighed = np.sum(weight, dtype=x.dtype)
+        if weighed == 0:
+            raise ValueError("a mean over weights that add up to 0")
+        total = total / weighed
+    return np.asarray(total)
 
 
 # Shapes
 
 
 def _build_pad(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     x = nonempty_tensor(c, s, (*ALL, *BRAIN), (2, 1, 3, 4), static=not c.flag(0.3))
     assert x.shape is not None
     mode = c.pick(("constant", "constant", "replicate", "reflect", "circular"))
     widths: list[int] = []
     for dim in x.shape:
-        # Reflection needs more elements than it pads, and circular padding as many.
-        size = dim if isinstance(dim, int) else 1
-        most = {"reflect": size - 1, "circular": size}.get(mode, 2)
+        most = int(min(_most(mode, dim if isinstance(dim, int) else 1), 2))
         widths += [min(c.pick((1, 0, 2)), most), min(c.pick((1, 0)), most)]
+    if rarely:
+        widths[c.below(len(widths))] = c.pick((-1, 3))
     value = float(c.pick((0, 1, 2) if x.dtype != "bool" else (0, 1))) if mode == "constant" else 0.0
     return nn.pad(x.expr, widths, mode, value)
+
+
+def _most(mode: str, size: int) -> float:
+    """Reflection needs more elements than it pads, and circular padding as many."""
+    return {"reflect": size - 1, "circular": size}.get(mode, math.inf)
 
 
 def _pad(args: Sequence[Any], attrs: Any) -> Any:
@@ -392,8 +432,19 @@ def _pad(args: Sequence[Any], attrs: Any) -> Any:
     widths = [int(width) for width in attrs.pad_width]
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     mode = str(attrs.pad_mode)
+    if any(size + sum(pair) < 0 for size, pair in zip(x.shape, pairs, strict=True)):
+        raise ValueError(f"padding of {x.shape} by {pairs}")
     if mode == "constant":
-        return np.pad(x, pairs, constant_values=x.dtype.type(float(attrs.pad_value)))
+        # A negative width cuts off.
+        wider = [(max(before, 0), max(after, 0)) for before, after in pairs]
+        padded = np.pad(x, wider, constant_values=x.dtype.type(float(attrs.pad_value)))
+        cut = [
+            slice(max(-before, 0), size - max(-after, 0))
+            for (before, after), size in zip(pairs, padded.shape, strict=True)
+        ]
+        return padded[tuple(cut)]
+    if any(max(pair) > _most(mode, size) for pair, size in zip(pairs, x.shape, strict=True)):
+        raise ValueError(f"{mode} padding of {x.shape} by {pairs}")
     names: dict[str, Any] = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}
     return np.pad(x, pairs, mode=names[mode])
 
@@ -403,16 +454,22 @@ def _build_batch_flatten(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _build_pixel_shuffle(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     factor = c.pick((2, 1))
-    shape = (c.pick((1, 2)), factor * factor * c.pick((1, 2)), c.pick((2, 3)), c.pick((2, 3)))
+    batch: list[Dim] = [c.pick((1, 2))]
+    pixels: list[Dim] = [c.pick((2, 3)), c.pick((2, 3))]
+    if rarely:
+        batch, pixels = list(s.shape(c, c.below(3))), list(s.shape(c, 2))
+    shape = (*batch, factor * factor * c.pick((1, 2)), *pixels)
     return nn.pixel_shuffle(s.tensor(c, dtype=NUMBERS, shape=shape).expr, factor)
 
 
 def _pixel_shuffle(args: Sequence[Any], attrs: Any) -> Any:
     x, r = args[0], int(attrs.upscale_factor)
-    n, ch, h, w = x.shape
-    parts = x.reshape(n, ch // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return parts.reshape(n, ch // (r * r), h * r, w * r)
+    *batch, ch, h, w = x.shape
+    parts = x.reshape(*batch, ch // (r * r), r, r, h, w)
+    parts = np.moveaxis(parts, (-4, -3), (-3, -1))
+    return parts.reshape(*batch, ch // (r * r), h * r, w * r)
 
 
 OPS = (
@@ -492,6 +549,7 @@ OPS = (
     ),
     Op(
         name="nn.attention",
+        deadly=(variation.unknown,),
         build=lambda c, s: _build_attention(c, s, bias=False),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
@@ -500,6 +558,7 @@ OPS = (
     ),
     Op(
         name="nn.attention_bias",
+        deadly=(variation.unknown,),
         build=lambda c, s: _build_attention(c, s, bias=True),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
@@ -531,6 +590,7 @@ OPS = (
     ),
     Op(
         name="nn.pixel_shuffle",
+        deadly=(variation.sizes,),
         build=_build_pixel_shuffle,
         reference=_pixel_shuffle,
         dtypes=NUMBERS,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from .record import BRAIN, FLOATS, Reference
 
 HALVES = ("float16", "bfloat16")
@@ -60,6 +63,18 @@ def some_axes(c: Choices, ndim: int, *, at_least: int = 0) -> list[int]:
     if len(axes) < at_least:
         axes = list(range(at_least))
     return [axis - ndim if c.flag(0.2) else axis for axis in axes]
+
+
+def any_axes(c: Choices, ndim: int, *, without: Collection[int] = ()) -> list[int]:
+    """Distinct axes in any order, some counted from the end; perhaps none."""
+    chosen = c.pick(_orders(ndim))[: (1 + c.below(ndim + 1)) % (ndim + 1)]
+    ends = c.picks((0, -ndim), len(chosen))
+    return [axis + end for axis, end in zip(chosen, ends, strict=True) if axis not in without]
+
+
+@cache
+def _orders(ndim: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(permutations(range(ndim)))
 
 
 def broadcast_shape(c: Choices, shape: Sequence[Dim]) -> tuple[Dim, ...]:

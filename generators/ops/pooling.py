@@ -10,11 +10,21 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
 from . import batching, undefined
-from .convolution import SPATIAL, from_layout, to_layout, windows
+from .convolution import (
+    SHORT,
+    SPATIAL,
+    any_layout,
+    dims_by_letter,
+    from_layout,
+    to_layout,
+    windows,
+)
 from .operands import HALVES
 from .record import FLOATS, Op
+from .variation import RARE
 
 __all__ = ["OPS"]
 
@@ -22,7 +32,15 @@ LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 MAX_DTYPES = (*FLOATS, "int32", "int8", "uint8", "int64")
 
 
-def _operand(c: Choices, s: Scope, n: int, layout: str, dtypes: tuple[str, ...]) -> Value:
+def _operand(
+    c: Choices, s: Scope, n: int, dtypes: tuple[str, ...], rarely: bool
+) -> tuple[Value, str, dict[str, Dim]]:
+    """The data, its layout, and its dims by letter, of which batch and channels are not 0.
+
+    Rarely its spatial axes are symbolic, and its layout is any.
+    """
+    layout = c.pick(LAYOUTS[n])
+
     def fits(x: Value) -> bool:
         return x.shape is not None and all(
             (isinstance(dim, int) and 0 < dim <= 12) or (letter in "NC" and dim != 0)
@@ -31,8 +49,20 @@ def _operand(c: Choices, s: Scope, n: int, layout: str, dtypes: tuple[str, ...])
 
     batch, channels = (max(d, 1) if isinstance(d, int) else d for d in s.shape(c, 2))
     dims: dict[str, Dim] = {"N": batch, "C": channels}
-    dims |= {letter: c.pick((4, 5, 3) if n < 3 else (3, 2)) for letter in SPATIAL[n]}
-    return s.tensor(c, dtype=dtypes, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
+    lengths: list[Dim] = [4, 5, 3] if n < 3 else [3, 2]
+    if rarely:
+        lengths += [dim for dim in s.dims if not isinstance(dim, int)]
+    dims |= dict(zip(SPATIAL[n], c.picks(lengths, n), strict=True))
+    if rarely and c.flag():
+        layout = any_layout(c, dims, "c")
+        return s.tensor(c, dtype=dtypes, shape=to_layout(dims, layout)), layout, dims
+    x = s.tensor(c, dtype=dtypes, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
+    assert x.shape is not None
+    return x, layout, dims_by_letter(x.shape, layout)
+
+
+def _out_layout(c: Choices, dims: dict[str, Dim], rarely: bool) -> str | None:
+    return any_layout(c, dims, "c") if rarely and c.flag() else None
 
 
 def _pool(n: int, kind: str) -> Op:
@@ -41,32 +71,33 @@ def _pool(n: int, kind: str) -> Op:
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        layout = c.pick(LAYOUTS[n])
-        x = _operand(c, s, n, layout, dtypes)
-        assert x.shape is not None
-        dims = dict(zip(layout, x.shape, strict=True))
-        size, strides, dilation, before, after = [], [], [], [], []
-        for letter in letters:
+        rarely = c.flag(RARE)
+        forms = c.part(3 if rarely else 0)
+        x, layout, dims = _operand(c, s, n, dtypes, rarely)
+        kernel, dilation, before = c.picks((2, 1, 3), n), [1] * n, [0] * n
+        wide, padded = c.picks((False,) * 4 + (True,), n), c.picks((0, 1), n)
+        for i, letter in enumerate(letters):
             length = dims[letter]
-            assert isinstance(length, int)
-            kernel = min(c.pick((2, 1, 3)), length)
-            wide = c.flag(0.2) and 2 * (kernel - 1) + 1 <= length
+            length = length if isinstance(length, int) else SHORT
+            kernel[i] = min(kernel[i], length)
+            if wide[i] and 2 * (kernel[i] - 1) + 1 <= length:
+                dilation[i] = 2
             # No window of nothing but padding, over which the maximum is undefined.
-            pad = 0 if wide or kernel == 1 else c.pick((0, 1))
-            size.append(kernel)
-            strides.append(c.pick((1, 2, 3)))
-            dilation.append(2 if wide else 1)
-            before.append(pad)
-            after.append(c.pick((pad, 0)))
+            elif kernel[i] > 1:
+                before[i] = padded[i]
+        after = [min(pad, most) for pad, most in zip(before, c.picks((1, 0), n), strict=True)]
+        if rarely and c.flag():
+            before = c.picks((0, 1, 2), n)
         return call(
             x.expr,
-            pool_size=size,
-            strides=strides,
+            pool_size=kernel,
+            strides=c.picks((1, 2, 3), n),
             padding=before if before == after and c.flag() else [*before, *after],
             dilation=dilation,
             ceil_mode=c.flag(0.3),
             count_include_pad=c.flag(0.3),
             layout=layout,
+            out_layout=_out_layout(forms, dims, rarely),
         )
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
@@ -78,7 +109,7 @@ def _pool(n: int, kind: str) -> Op:
         )
         before, after = padding[:n], padding[n:]
         out_dims = [
-            _out_size(length, k, s, d, b, a, bool(attrs.ceil_mode))
+            out_size(length, k, s, d, b, a, bool(attrs.ceil_mode))
             for length, k, s, d, b, a in zip(
                 x.shape[2:], kernel, strides, dilation, before, after, strict=True
             )
@@ -91,26 +122,25 @@ def _pool(n: int, kind: str) -> Op:
             )
         ]
         widths = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
+
+        def pooled(padded: Any) -> Any:
+            return [part for _, part in windows(padded, kernel, strides, dilation, out_dims)]
+
+        counted = [(0, 0), (0, 0), *zip(before, after, strict=True)]
+        rest = [(0, 0), (0, 0), *((0, e - a) for e, a in zip(ends, after, strict=True))]
+        padding_counts = kind == "avg" and bool(attrs.count_include_pad)
+        inside = np.pad(np.ones(x.shape, "float32"), counted, constant_values=int(padding_counts))
+        counts = sum(pooled(np.pad(inside, rest)))
+        if not np.all(counts):
+            raise ValueError("a window of nothing but padding")
         if kind == "max":
             least = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
-            parts = windows(
-                np.pad(x, widths, constant_values=least), kernel, strides, dilation, out_dims
-            )
-            out = np.max([part for _, part in parts], axis=0)
+            out = np.max(pooled(np.pad(x, widths, constant_values=least)), axis=0)
         elif dtype.kind in "iub":
             raise TypeError(f"an average of {dtype}")
         else:
-            wide = np.pad(x.astype(np.float32) if dtype.name in HALVES else x, widths)
-            out = sum(part for _, part in windows(wide, kernel, strides, dilation, out_dims))
-            inside = np.pad(
-                np.ones(x.shape, wide.dtype),
-                [(0, 0), (0, 0), *zip(before, after, strict=True)],
-                constant_values=1 if attrs.count_include_pad else 0,
-            )
-            rest = [(0, e - a) for e, a in zip(ends, after, strict=True)]
-            inside = np.pad(inside, [(0, 0), (0, 0), *rest])
-            counts = sum(part for _, part in windows(inside, kernel, strides, dilation, out_dims))
-            out = out / counts
+            wide = x.astype(np.float32) if dtype.name in HALVES else x
+            out = sum(pooled(np.pad(wide, widths))) / counts
         return from_layout(np.asarray(out).astype(dtype), "NC" + letters, str(attrs.out_layout))
 
     return Op(
@@ -123,7 +153,7 @@ def _pool(n: int, kind: str) -> Op:
     )
 
 
-def _out_size(
+def out_size(
     length: int, kernel: int, stride: int, dilation: int, before: int, after: int, ceil: bool
 ) -> int:
     """As PyTorch: in ceil_mode the last window must begin inside the data or the padding before."""
@@ -137,10 +167,12 @@ def _adaptive(n: int) -> Op:
     letters = SPATIAL[n]
 
     def build(c: Choices, s: Scope) -> relax.Expr:
-        layout = c.pick((LAYOUTS[n][0], *LAYOUTS[n]))
-        x = _operand(c, s, n, layout, FLOATS)
-        sizes = [c.pick((1, 2, 3)) for _ in range(n)]
-        return call(x.expr, (sizes[0], sizes, None)[c.below(3)], layout)
+        rarely = c.flag(RARE)
+        forms = c.part(3 if rarely else 0)
+        x, layout, dims = _operand(c, s, n, FLOATS, rarely)
+        sizes = c.picks((1, 2, 3, 7) if rarely else (1, 2, 3), n)
+        target = (sizes[0], sizes, None)[c.below(3)]
+        return call(x.expr, target, layout, _out_layout(forms, dims, rarely))
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         x = from_layout(args[0], str(attrs.layout), "NC" + letters)

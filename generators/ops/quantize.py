@@ -11,35 +11,55 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from .operands import ints, nonempty_tensor
+from ..values import Value
+from .operands import ints, nonempty_tensor, one_axis, single
 from .record import Op
+from .variation import RARE
 
 __all__ = ["OPS"]
 
 QUANTIZED = ("int8", "uint8")
+FLOATS = ("float32", "float16")
+DEQUANTIZED = (*QUANTIZED, "int16", "uint16", "int32", *FLOATS)
+RESULTS = (*QUANTIZED, "int16", "uint16", "float8_e4m3fn", "float8_e5m2")
+ZEROS = (*QUANTIZED, "int16", "uint16", "int32", "uint32", "float16")
+"""All dtypes of results and of zero points that type inference accepts."""
 
 
 def _parameters(
-    c: Choices, s: Scope, shape: list[int], axis: int, zero_dtype: str
+    c: Choices, s: Scope, x: Value, axis: int, zero_dtype: str, rarely: bool
 ) -> tuple[relax.Expr, relax.Expr]:
-    """Scale (a power of two, so that results are exact) and zero point: scalars, or per axis."""
-    dims = [] if c.flag() else [shape[axis]]
+    """Scale (a power of two, so that results are exact) and zero point: scalars, or per axis.
+
+    Rarely one is a scalar, the other per axis, and a scalar has axes of one element.
+    """
+    whole = [1] * c.below(3) if rarely else []
+    along = [ints(x.shape)[axis]] if x.ndim else whole
+    dims = whole if c.flag() else along
     exponents = np.arange(int(np.prod(dims))).reshape(dims) % 3 - 1
     width = "float16" if c.flag(0.2) else "float32"
     scale = relax.const((2.0**exponents).astype(width), width)
+    if rarely:
+        dims, zero_dtype = c.pick((whole, along)), c.pick(ZEROS)
     return scale, s.constant(c, dims, zero_dtype, low=0, high=2).expr
 
 
+def _data(c: Choices, s: Scope, dtypes: tuple[str, ...], rarely: bool) -> tuple[Value, int]:
+    """The data, static, and an axis of it."""
+    x = nonempty_tensor(c, s, dtypes, (1, 0, 5) if rarely else (2, 4, 3), static=True)
+    return x, one_axis(c, max(x.ndim, 1)) if rarely else c.pick((-1, 0, 1))
+
+
 def _build_quantize(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, "float32", (2, 4, 3), static=True)
-    axis = c.pick((-1, 0, 1))
-    to = c.pick(QUANTIZED)
-    scale, zero = _parameters(c, s, ints(x.shape), axis, to)
+    rarely = c.flag(RARE)
+    x, axis = _data(c, s, FLOATS if rarely else FLOATS[:1], rarely)
+    to = c.pick(RESULTS if rarely else QUANTIZED)
+    scale, zero = _parameters(c, s, x, axis, to, rarely)
     return relax_op.quantize(x.expr, scale, zero, axis, to)
 
 
 def _quantize(args: Sequence[Any], attrs: Any) -> Any:
-    x, scale, zero = args
+    x, scale, zero = (single(arg) for arg in args)
     info = np.iinfo(str(attrs.out_dtype))
     scaled = x / _per_axis(scale, x.ndim, int(attrs.axis))
     shifted = np.rint(scaled) + _per_axis(zero, x.ndim, int(attrs.axis))
@@ -53,20 +73,21 @@ def _per_axis(parameter: Any, ndim: int, axis: int) -> Any:
 
 
 def _build_dequantize(c: Choices, s: Scope) -> relax.Expr:
-    x = nonempty_tensor(c, s, QUANTIZED, (2, 4, 3), static=True)
+    rarely = c.flag(RARE)
+    x, axis = _data(c, s, DEQUANTIZED if rarely else QUANTIZED, rarely)
     assert x.dtype is not None
-    axis = c.pick((-1, 0, 1))
-    scale, zero = _parameters(c, s, ints(x.shape), axis, x.dtype)
-    return relax_op.dequantize(x.expr, scale, zero, axis, c.pick(("float32", "float16")))
+    scale, zero = _parameters(c, s, x, axis, x.dtype, rarely)
+    return relax_op.dequantize(x.expr, scale, zero, axis, c.pick(FLOATS))
 
 
 def _dequantize(args: Sequence[Any], attrs: Any) -> Any:
     x, scale, zero = args
-    shifted = x.astype("int32") - _per_axis(zero, x.ndim, int(attrs.axis)).astype("int32")
+    wide = "int64" if x.dtype.kind in "iu" and zero.dtype.kind in "iu" else "float32"
+    shifted = x.astype(wide) - _per_axis(zero, x.ndim, int(attrs.axis)).astype(wide)
     return (shifted * _per_axis(scale, x.ndim, int(attrs.axis))).astype(str(attrs.out_dtype))
 
 
 OPS = (
-    Op(name="quantize", build=_build_quantize, reference=_quantize, dtypes=("float32",)),
-    Op(name="dequantize", build=_build_dequantize, reference=_dequantize, dtypes=QUANTIZED),
+    Op(name="quantize", build=_build_quantize, reference=_quantize, dtypes=FLOATS),
+    Op(name="dequantize", build=_build_dequantize, reference=_dequantize, dtypes=DEQUANTIZED),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from ..traits import Trait
 from .batching import Rule as Batching
 from .undefined import Rule as Undefined
 from .undefined import arrays, is_float, may_have_overflowed
+from .variation import BYTES, Variations, varied
 
 FLOATS = ("float32", "float16", "float64")
 WIDE = ("float32", "float64")
@@ -66,7 +68,11 @@ class Op:
     reference: Reference
 
     dtypes: tuple[str, ...]
-    """Dtypes that `build` may give to the data operands."""
+    """Dtypes that `build` may give to the data operands.
+
+    For other kinds of numbers (floats, signed and unsigned integers, bool) a call is made rarely,
+    if type inference accepts them, and the result counts as undefined.
+    """
 
     domain: tuple[float, float] = (-math.inf, math.inf)
     """Operand values on which TVM and the reference agree by definition (`tan`: between poles)."""
@@ -102,8 +108,16 @@ class Op:
     executes: bool = True
     """False where no CPU build of the operator is expected to run."""
 
+    deadly: tuple[Variations, ...] = ()
+    """Kinds of variations that kill the process in type inference: no exception, no module."""
+
     def __repr__(self) -> str:
         return f"Op({self.name!r})"  # Hypothesis prints all operators of a strategy that fails
+
+    def call(self, c: Choices, s: Scope) -> relax.Expr:
+        """A call by `build`, or rarely a variation of it that type inference accepts too."""
+        rarely = c.part(BYTES)
+        return varied(rarely, s, self.build(c, s), self.deadly)
 
     def is_undefined(self, args: Sequence[Any], result: Any, attrs: Any = None) -> bool:
         """The operator promises nothing for these operands, or its result may have overflowed.
@@ -113,16 +127,29 @@ class Op:
             result: what the reference gives for them.
             attrs: the call's attributes. Without them, what is undefined for some is for all.
         """
+        tensors = arrays(args)
+        if tensors and _kind(tensors[0].dtype) not in _kinds(self.dtypes):
+            return True
         if self.undefined is not None and self.undefined(args, attrs, result):
             return True
         low, high = self.domain
-        for tensor in filter(is_float, arrays(args)):
+        for tensor in filter(is_float, tensors):
             finite = tensor[np.isfinite(tensor)]
             if finite.size < tensor.size and not self.nonfinite:
                 return True
             if finite.size and not (low <= finite.min() and finite.max() <= high):
                 return True
         return any(map(may_have_overflowed, result if isinstance(result, tuple) else (result,)))
+
+
+@functools.cache
+def _kinds(dtypes: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_kind(np.dtype(dtype)) for dtype in dtypes)
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """NumPy's letter; the floats of `ml_dtypes` have another one there."""
+    return dtype.kind if dtype.kind in "iub" else "f"
 
 
 def moving(

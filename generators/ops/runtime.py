@@ -59,15 +59,15 @@ def _build_view(c: Choices, s: Scope) -> relax.Expr:
     assert x.dtype is not None
     shape = ints(x.shape)
     size = int(np.prod(shape))
-    kind = c.below(3)
+    kind = c.below(4)
     offset: relax.Expr = relax.Tuple([])
     target: tuple[int, ...] = (size,) if kind == 0 else (1, size)
     if kind == 2 and shape[0] > 1:
         offset = relax.prim_value(size // shape[0] * WIDTH[x.dtype])
         target = (shape[0] - 1, *shape[1:])
-    return relax.Call(
-        registered("relax.memory.view"), [x.expr, s.shape_expr(c, target), relax.Tuple([]), offset]
-    )
+    as_before = kind == 3 and size > 1
+    new = relax.Tuple([]) if as_before else s.shape_expr(c, target)
+    return relax.Call(registered("relax.memory.view"), [x.expr, new, relax.Tuple([]), offset])
 
 
 def _view(args: Sequence[Any], attrs: Any) -> Any:
@@ -75,6 +75,10 @@ def _view(args: Sequence[Any], attrs: Any) -> Any:
     x, shape, dtype, offset = args
     if dtype != ():
         raise ValueError(f"a view as {dtype}")
+    if shape == ():
+        if x.size == 1:
+            raise ValueError("no shape, or that of rank 0")
+        shape = x.shape
     flat = np.ascontiguousarray(x).reshape(-1)
     start = 0 if offset == () else int(offset) // x.dtype.itemsize
     return flat[start : start + int(np.prod(shape))].reshape(shape)

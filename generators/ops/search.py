@@ -238,6 +238,7 @@ OPS = (
         dtypes=("float32",),
         legalizes=False,
         lowered_by="DispatchSampling",
+        undefined=undefined.no_distribution,
     ),
     Op(
         name="nonzero",

@@ -147,6 +147,35 @@ def boundaries_not_increasing(args: Sequence[Any], attrs: Any, result: Any) -> b
     return not bool((np.diff(args[1]) > 0).all())
 
 
+def any_of(*rules: Rule | None) -> Rule:
+    """Undefined by one of the rules, asked in this order."""
+    given = [rule for rule in rules if rule is not None]
+    return lambda args, attrs, result: any(rule(args, attrs, result) for rule in given)
+
+
+def two_dtypes(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Type inference accepts some pairs of dtypes, for which no document names a result."""
+    first, second = arrays(args)[:2]
+    return bool(first.dtype != second.dtype)
+
+
+def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Rows of probabilities add up to 1; uniform samples are in [0, 1)."""
+    prob, sample = (arg.astype("float64") for arg in args[:2])
+    sums = prob.sum(axis=-1)
+    return not bool(
+        (prob >= 0).all()
+        and (np.abs(sums - 1) < 1e-3).all()
+        and (sample >= 0).all()
+        and (sample < 1).all()
+    )
+
+
+def tie(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Which of equal elements is the maximum is left open."""
+    return bool(len(np.unique(args[1])) < args[1].size)
+
+
 # Sums
 
 
@@ -161,6 +190,12 @@ def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 def average(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return any(x.size == 0 for x in arrays(args)) or sum_overflow(args, attrs, result)
+
+
+def accumulation(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """In a dtype that does not hold the operands: when they are converted is not documented."""
+    lossy = not all(np.can_cast(x.dtype, result.dtype) for x in arrays(args))
+    return lossy or result.dtype == np.bool_ or sum_overflow(args, attrs, result)
 
 
 def _limit(tensor: Any) -> float:

@@ -10,10 +10,13 @@ from tvm import relax
 
 from ...compat.ops import accepted, relax_op
 from ..choices import Choices
-from ..scope import Dim, Scope, Value
+from ..scope import Scope
+from ..values import Dim, Value
+from . import variation
 from .convolution import from_layout
-from .operands import in_single, quiet, some_dim
+from .operands import in_single, positive, quiet, some_dim
 from .record import FLOATS, WIDE, Op
+from .variation import RARE
 
 __all__ = ["OPS"]
 
@@ -55,6 +58,12 @@ def _overlap(a: Any, b: Any) -> float:
     both = np.prod(np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), 0))
     union = np.prod(high_a - low_a) + np.prod(high_b - low_b) - both
     return float(both / union) if union > 0 else 0.0
+
+
+def _tell(differences: Any) -> None:
+    """Raise a ValueError where two numbers are too close: what decides a tie is not documented."""
+    if (np.abs(differences) < 1e-4).any():
+        raise ValueError("a tie, or a number on a threshold")
 
 
 # all_class_non_max_suppression
@@ -104,11 +113,16 @@ def _all_class(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float) -> list[int]:
+    _tell(np.diff(np.sort(scores)))
+    _tell(scores - least)
     kept: list[int] = []
     for i in np.argsort(-scores, kind="stable"):
         if len(kept) >= limit or scores[i] <= least:
             break
-        if all(_overlap(boxes[i], boxes[j]) <= threshold for j in kept):
+        overlaps = np.array([_overlap(boxes[i], boxes[j]) for j in kept])
+        if threshold > 0:
+            _tell(overlaps - threshold)
+        if np.all(overlaps <= threshold):
             kept.append(int(i))
     return kept
 
@@ -127,6 +141,7 @@ def _valid_counts(args: Sequence[Any], attrs: Any) -> Any:
     """The valid boxes first, in their order; -1 for the rest."""
     x = args[0]
     score, label = int(attrs.score_index), int(attrs.id_index)
+    _tell(x[:, :, score].astype("float64") - float(attrs.score_threshold))
     valid = x[:, :, score] > x.dtype.type(float(attrs.score_threshold))
     if label >= 0:
         valid &= x[:, :, label] >= 0
@@ -137,13 +152,22 @@ def _valid_counts(args: Sequence[Any], attrs: Any) -> Any:
     return valid.sum(axis=1).astype("int32"), boxes, indices
 
 
+PLACES = ((4, 0, 5), (0, 4, 5), (2, 0, 1), (1, 0, 6), (1, 0, 0))
+"""Other places of the corners, the score and the class in a box's data."""
+
+
 def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     batch, count = c.pick((1, 2)), c.pick(BOXES)
     label = c.pick((0, -1))
-    data = np.zeros((batch, count, 6))
-    data[..., 0] = np.arange(count) // c.pick((4, 1, 2))
-    data[..., 1] = _scores(c, (batch, count))
-    data[..., 2:] = _boxes(c, (batch, count))
+    corner, score = 2, 1
+    if rarely:
+        corner, score, label = c.pick(PLACES)
+    data = np.zeros((batch, count, max(corner + 4, score + 1, label + 1)))
+    data[..., max(label, 0)] = np.arange(count) // c.pick((4, 1, 2))
+    data[..., score] = _scores(c, (batch, count))
+    data[..., corner : corner + 4] = _boxes(c, (batch, count))
+    dtype = c.pick(FLOATS) if rarely else "float32"
     valid = [count - (c.below(count) if c.flag(0.4) else 0) for _ in range(batch)]
     indices = np.broadcast_to(np.arange(count), (batch, count)).copy()
     for b, number in enumerate(valid):
@@ -152,16 +176,16 @@ def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
         indices = np.where(indices < 0, -1, indices * 2 + 1)
     soft = c.flag(0.25)
     return vision.non_max_suppression(
-        relax.const(data.astype("float32"), "float32"),
+        relax.const(data.astype(dtype), dtype),
         relax.const(np.array(valid, "int32"), "int32"),
         relax.const(indices.astype("int32"), "int32"),
-        max_output_size=c.pick((-1, 1, 2)),
+        max_output_size=c.pick((-1, 1, 2, 0, 9) if rarely else (-1, 1, 2)),
         # Whether a soft suppression also removes boxes is not documented.
         iou_threshold=1.0 if soft else c.pick(OVERLAPS),
         force_suppress=c.flag(0.3),
-        top_k=c.pick((-1, 2, 3)),
-        coord_start=2,
-        score_index=1,
+        top_k=c.pick((-1, 2, 3, 0, 9) if rarely else (-1, 2, 3)),
+        coord_start=corner,
+        score_index=score,
         id_index=label,
         return_indices=not c.flag(0.3),
         invalid_to_bottom=c.flag(0.3),
@@ -173,6 +197,8 @@ def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
 def _suppression(args: Sequence[Any], attrs: Any) -> Any:
     """Of each class, boxes by falling score that do not overlap with better ones."""
     data, valid, indices = args
+    if ((valid < 0) | (valid > data.shape[1])).any():
+        raise ValueError(f"Expected at most {data.shape[1]} boxes but got {valid}")
     out, places = np.full_like(data, -1), np.full(indices.shape, -1, "int32")
     counts = np.zeros((len(data), 1), "int32")
     soft = float(attrs.soft_nms_sigma) > 0
@@ -193,7 +219,9 @@ Chosen = Iterator[tuple[int, int, Any]]
 
 
 def _candidates(boxes: Any, attrs: Any) -> list[int]:
-    order: list[int] = np.argsort(-boxes[:, int(attrs.score_index)], kind="stable").tolist()
+    scores = boxes[:, int(attrs.score_index)]
+    _tell(np.diff(np.sort(scores)))
+    order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return order[: int(attrs.top_k)] if attrs.top_k > 0 else order
 
 
@@ -208,11 +236,10 @@ def _greedily(boxes: Any, attrs: Any) -> Chosen:
     for row, i in enumerate(_candidates(boxes, attrs)):
         if 0 < attrs.max_output_size <= len(kept):
             return
-        if not any(
-            _compete(boxes[i], boxes[j], attrs)
-            and _overlap(boxes[i][at], boxes[j][at]) >= float(attrs.iou_threshold)
-            for j in kept
-        ):
+        rivals = [j for j in kept if _compete(boxes[i], boxes[j], attrs)]
+        overlaps = np.array([_overlap(boxes[i][at], boxes[j][at]) for j in rivals])
+        _tell(overlaps - float(attrs.iou_threshold))
+        if not (overlaps >= float(attrs.iou_threshold)).any():
             kept.append(i)
             yield row, i, boxes[i]
 
@@ -277,6 +304,8 @@ def _multibox(args: Sequence[Any], attrs: Any) -> Any:
     if getattr(attrs, "apply_softmax", True):
         scores = np.exp(logits - logits.max(axis=1, keepdims=True))
         scores = scores / scores.sum(axis=1, keepdims=True)
+    if attrs.threshold != 0:
+        _tell(scores.astype("float64") - float(attrs.threshold))
     scores = np.where(scores >= float(attrs.threshold), scores, 0)
     if not attrs.keep_background:
         scores[:, 0] = 0
@@ -287,12 +316,14 @@ def _multibox(args: Sequence[Any], attrs: Any) -> Any:
 # roi_align, roi_pool
 
 
-def _regions(c: Choices, s: Scope, layout: str) -> tuple[Value, relax.Expr, float]:
+def _regions(c: Choices, s: Scope, layout: str, rarely: bool) -> tuple[Value, relax.Expr, float]:
     """An image, regions of it (and beyond), and the scale from the regions to the image."""
     images = c.pick((1, 2))
     dims: dict[str, Dim] = {"N": images, "C": some_dim(c, s)}
     dims |= {"H": c.pick((4, 3, 5)), "W": c.pick((4, 5))}
-    x = s.tensor(c, dtype=WIDE, shape=tuple(dims[letter] for letter in layout))
+    if rarely:
+        dims |= dict(zip("HW", c.picks((4, *positive(s.dims)), 2), strict=True))
+    x = s.tensor(c, dtype=FLOATS if rarely else WIDE, shape=[dims[letter] for letter in layout])
     assert x.dtype is not None
     scale = c.pick((1.0, 0.5))
     rows = [
@@ -301,12 +332,14 @@ def _regions(c: Choices, s: Scope, layout: str) -> tuple[Value, relax.Expr, floa
     ]
     # Whole corners after scaling: how halves are rounded is not documented.
     regions = np.array(rows) * [1, *[1 / scale] * 4]
-    return x, relax.const(regions.astype(x.dtype), x.dtype), scale
+    dtype = c.pick(FLOATS) if rarely else x.dtype
+    return x, relax.const(regions.astype(dtype), dtype), scale
 
 
 def _build_roi_align(c: Choices, s: Scope) -> relax.Expr:
+    rarely = c.flag(RARE)
     layout = c.pick(("NCHW", "NHWC"))
-    x, regions, scale = _regions(c, s, layout)
+    x, regions, scale = _regions(c, s, layout, rarely)
     return vision.roi_align(
         x.expr,
         regions,
@@ -368,7 +401,7 @@ def _bilinear(image: Any, y: float, x: float) -> Any:
 
 
 def _build_roi_pool(c: Choices, s: Scope) -> relax.Expr:
-    x, regions, scale = _regions(c, s, "NCHW")
+    x, regions, scale = _regions(c, s, "NCHW", c.flag(RARE))
     return vision.roi_pool(x.expr, regions, c.pick((2, (2, 3), 1)), scale)
 
 
@@ -378,7 +411,9 @@ def _roi_pool(args: Sequence[Any], attrs: Any) -> Any:
     sizes = [int(size) for size in attrs.pooled_size]
     out = np.zeros((len(regions), x.shape[1], *sizes), x.dtype)
     for r, region in enumerate(regions):
-        left, top, right, bottom = np.floor(region[1:] * float(attrs.spatial_scale) + 0.5)
+        corners = region[1:] * float(attrs.spatial_scale)
+        _tell(corners % 1 - 0.5)
+        left, top, right, bottom = np.floor(corners + 0.5)
         spans = [
             [_cell(int(start), int(end), i, size, length) for i in range(size)]
             for start, end, size, length in (
@@ -411,11 +446,11 @@ OPS = (
         name="vision.non_max_suppression",
         build=_build_suppression,
         reference=_suppression,
-        # Documented by the message that refuses others.
-        dtypes=("float32",),
+        dtypes=FLOATS,
     ),
     Op(
         name="vision.all_class_non_max_suppression",
+        deadly=(variation.unknown,),
         build=_build_all_class,
         reference=_all_class,
         dtypes=("float32",),

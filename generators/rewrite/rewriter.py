@@ -476,15 +476,17 @@ class Rewriter:
         return ty if all_same(fields, ty.fields) else relax.TupleType(fields)
 
     def _rewritten_tensor(self, ty: relax.TensorType) -> relax.TensorType:
-        if ty.shape is not None:
-            shape = self.expr(ty.shape)
-            if not shape.same_as(ty.shape):
-                ty = relax.TensorType(shape, ty.dtype, ty.vdevice)
+        shape = None if ty.shape is None else self.expr(ty.shape)
+        if shape is not None and not shape.same_as(ty.shape):
+            ty = relax.TensorType(shape, ty.dtype, ty.vdevice)
         return self.tensor(ty)
 
     def _rewritten_shape(self, shape: relax.ShapeExpr) -> relax.ShapeExpr:
         dims = [self.prim_expr(dim) for dim in shape.values]
-        return shape if all_same(dims, shape.values) else relax.ShapeExpr(dims)
+        try:
+            return shape if all_same(dims, shape.values) else relax.ShapeExpr(dims)
+        except TypeError as error:  # what takes the place of a number may be none
+            raise CannotRewrite(str(error)) from error
 
     def _once(self, node: Any, make: Callable[[Any], Any]) -> Any:
         """What is shared stays shared."""

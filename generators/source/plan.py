@@ -45,8 +45,36 @@ def _plan_type(w: Writer, i: Id) -> None:
         w.imply(i, "ty")
 
 
+def _need_type(w: Writer, values: Sequence[Id]) -> None:
+    """State that these expressions must have their types where they are used.
+
+    So must global variables whose functions, without which the types are not known, can come first.
+    """
+    for gv in values:
+        func = next((func for func, owned in w.owners.items() if gv in owned), None)
+        if func is not None and gv not in w.early and not _refers(w, func, gv):
+            w.early[gv] = func
+            w.typed_by_functions = False
+            w.forced.update(*w.owners.values())
+
+
+def _refers(w: Writer, start: Id, to: Id) -> bool:
+    """Whether a node is among those that another one needs before it."""
+    pending, seen = [start], {start}
+    while pending:
+        i = pending.pop()
+        for child in [*w.g.children(i), *([w.early[i]] if i in w.early else [])]:
+            if child == to:
+                return True
+            if child not in seen:
+                seen.add(child)
+                pending.append(child)
+    return False
+
+
 def _plan_tuple(w: Writer, i: Id) -> None:
     g = w.g
+    _need_type(w, g.items(g.field(i, "fields")))
     ty = g.field(i, "ty")
     fields = [w.type_of(f) for f in g.items(g.field(i, "fields"))]
     if any(f is None or w.is_missing(f) for f in fields):
@@ -148,6 +176,7 @@ def _plan_sequence(w: Writer, i: Id) -> None:
     elif ty == w.type_of(result):
         w.imply(i, "ty")
         w.forced.add(result)
+        _need_type(w, [result])
 
 
 def _plan_function(w: Writer, i: Id) -> None:
@@ -165,6 +194,7 @@ def _plan_function(w: Writer, i: Id) -> None:
         return
     if not untyped:
         w.forced.add(g.field(body, "body"))
+        _need_type(w, [g.field(body, "body")])
     if g.field(i, "ret_ty") == result and not untyped:
         w.imply(i, "ret_ty")
     if not g.items(g.data[attrs]["__dict__"]) and w.references[attrs] == 1:

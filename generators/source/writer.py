@@ -84,6 +84,7 @@ class Writer:
         self.hints: dict[Id, str] = {}
         self.mentions: list[int] = []
         self.owners: dict[Id, list[Id]] = {}  # function -> its global variables
+        self.early: dict[Id, Id] = {}  # global variable with a type from the start -> its function
         self.stale: set[Id] = set()
         self.donors: dict[Id, Id] = {}  # type -> the expression that it is taken from
         self.typed_by_functions = False
@@ -233,6 +234,7 @@ class Writer:
             f"set_type({self.e(gv)}, type_of({self.e(func)}))"
             for func, variables in self.owners.items()
             for gv in variables
+            if gv not in self.early
         ]
 
     def _count_references(self, *, mentioned_only: bool) -> list[int]:
@@ -266,6 +268,8 @@ class Writer:
         doc = emitter(self, i)
         if self._needs_type(i):
             doc = call("typed", doc, self.e(self.g.data[i]["ty"]))
+        elif i in self.early:
+            doc = call("typed", doc, call("type_of", self.e(self.early[i])))
         shared = self.mentions[i] > 1 and kind not in VALUES
         deep = isinstance(doc, Group) and doc.depth > DEEPEST
         if i != self.g.root and (shared or deep or kind in _ALWAYS_NAMED or i in self.forced):

@@ -178,7 +178,7 @@ def _rewrite_cuda_graph(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 def _graphs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """The option `relax.backend.use_cuda_graph` is off unless set."""
-    if not call.config and not tvm_ffi.structural_equal(before, after):
+    if not call.config.get(CUDA_GRAPH) and not tvm_ffi.structural_equal(before, after):
         return "a module changes although use_cuda_graph is off"
     return None
 
@@ -249,21 +249,21 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "idempotent",
                 "a region that was lifted is a function that has such regions again",
                 "docstring: lifts the regions into new functions",
-                when=lambda mod, call: bool(call.config),
+                when=lambda mod, call: bool(call.config.get(CUDA_GRAPH)),
             ),
             Exemption(
                 "function-order",
                 "numbers the regions of all functions as it meets them",
                 "tests/python/relax/test_transform_rewrite_cuda_graph.py: the last argument of "
                 "run_or_capture counts the regions of the module",
-                when=lambda mod, call: bool(call.config),
+                when=lambda mod, call: bool(call.config.get(CUDA_GRAPH)),
             ),
             Exemption(
                 "function-order",
                 "each captured graph gets a number, in the order in which it is met",
                 "src/relax/transform/rewrite_cuda_graph.cc, index_capture_: the last argument of "
                 "vm.builtin.cuda_graph.run_or_capture is counted up with each graph",
-                when=lambda mod, call: bool(call.config),
+                when=lambda mod, call: bool(call.config.get(CUDA_GRAPH)),
             ),
         ),
         cost=0.3,

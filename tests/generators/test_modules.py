@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from relaxfuzz.compat import ir
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
-from tests.generators import digests
+from tests.generators import digests, values
 
 EXAMPLES = settings(
     max_examples=300,
@@ -90,6 +91,11 @@ OBSERVABLE = {
     Trait.RECURSION: lambda m: any(g.name_hint == "loop" for g in m.functions),
     Trait.HELPERS: lambda m: any(g.name_hint == "layer" for g in m.functions),
     Trait.PUBLIC_PRIM_FUNCS: lambda m: any(map(is_public, prim_funcs(m).values())),
+    Trait.SHAPE_VALUES: values.takes_shape_variable("relax.zeros"),
+    Trait.FUNCTION_VALUES: values.function_in_variable,
+    Trait.NUMBERS: values.parameter_of(PrimType),
+    Trait.ANY: values.parameter_of(relax.AnyType),
+    Trait.PASS_NAMES: lambda m: any(g.name_hint == "lifted_func_0" for g in m.functions),
 }
 
 
@@ -272,7 +278,7 @@ def lives_on(kind: type) -> Callable[[tvm.IRModule], bool]:
 def test_what_passes_stumble_over_is_generated(
     shown: Callable[[tvm.IRModule], bool], traits: list[Trait]
 ) -> None:
-    quick = settings(EXAMPLES, max_examples=1_000, phases=[hypothesis.Phase.generate])
+    quick = settings(EXAMPLES, max_examples=3_000, phases=[hypothesis.Phase.generate])
     assert hypothesis.find(ir_modules(force=traits), shown, settings=quick)
 
 

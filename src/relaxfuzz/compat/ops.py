@@ -69,3 +69,12 @@ def accepted(function: Callable[..., Any], **options: object) -> dict[str, objec
     """Those of the options that the function has parameters for in this TVM."""
     known = inspect.signature(function).parameters
     return {name: value for name, value in options.items() if name in known}
+
+
+def attribute(name: str, key: str) -> object | None:
+    """What the operator of this name is registered with under the key; None: nothing, or none."""
+    try:
+        found: object | None = tvm.ir.Op.get(name).get_attr(key)
+    except AttributeError:
+        return None
+    return found

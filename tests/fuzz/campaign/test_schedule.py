@@ -12,7 +12,9 @@ from relaxfuzz.fuzz.campaign.schedule import Item, Kind
 from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles import contexts
 from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tiers import ORACLES
 
 
@@ -86,6 +88,18 @@ def test_higher_tiers_are_sampled() -> None:
     for name, oracle in ORACLES.items():
         share = schedule.share(oracle) if oracle.tier > 1 else 0.0
         assert 0.5 * share <= drawn[name] / 20_000 <= 1.5 * share, name
+
+
+def test_a_share_of_the_checks_of_tvms_passes_is_under_an_option() -> None:
+    bare = (PassCall("Normalize()"), PassCall("FuseOps()"))
+    drawn = [schedule.in_context(bare, Random(seed)) for seed in range(4000)]
+    under = [calls for calls in drawn if calls != bare]
+    assert 0.5 * schedule.CONTEXTS < len(under) / len(drawn) < 1.5 * schedule.CONTEXTS
+    assert all(len({tuple(call.config) for call in calls}) == 1 for calls in under)
+    assert {key for calls in under for key in calls[0].config} == contexts.options().keys()
+
+    own = (PassCall("Mine()", factory="mine:Mine"),)
+    assert all(schedule.in_context(own, Random(seed)) is own for seed in range(100))
 
 
 def test_blocks_cover_all_modules() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def test_ddmin_keeps_the_order_and_is_minimal_where_it_is_not_monotone() -> None
 
 
 USER = """
+import ctypes
+
 import tvm
 from tvm import relax
 
@@ -69,6 +72,41 @@ def raises():
         return mod
 
     return _pass("raises", transform)
+
+
+def dies_on_marked():
+    def transform(mod, context):
+        if mod.attrs and "marked" in mod.attrs:
+            ctypes.string_at(0)
+        return mod
+
+    return _pass("dies_on_marked", transform)
+
+
+def remembers_marked():
+    def transform(mod, context):
+        tvm.seen = bool(mod.attrs and "marked" in mod.attrs)
+        return mod
+
+    return _pass("remembers_marked", transform)
+
+
+def raises_on_memory():
+    def transform(mod, context):
+        if getattr(tvm, "seen", False):
+            raise ValueError("seen")
+        return mod
+
+    return _pass("raises_on_memory", transform)
+
+
+def raises_in_context():
+    def transform(mod, context):
+        if context.config.get("relax.backend.use_cuda_graph"):
+            raise ValueError("cuda graph")
+        return mod
+
+    return _pass("raises_in_context", transform)
 """
 
 
@@ -109,8 +147,9 @@ def test_what_the_passes_before_it_make_takes_their_place(
     found = finding(pool, sums, *IDLE, user("marks"), *IDLE, user("raises_on_marked"))
     reported: list[tuple[PassCall, ...]] = []
     fewer = fewer_passes(pool, found, lambda shorter: reported.append(shorter.calls))
-    assert reported[-1] == (user("marks"), user("raises_on_marked"))
-    assert fewer.calls == (user("raises_on_marked"),)
+    alone = user("raises_on_marked")
+    assert reported[-2:] == [(user("marks"), alone), (alone,)]
+    assert fewer.calls == (alone,)
     assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
 
 
@@ -120,6 +159,39 @@ def test_a_pass_that_kills_its_process_is_found_in_a_list(
     found = finding(pool, sums, *IDLE, faulty("segfault"), *IDLE)
     assert found.oracle == "segfault"
     assert fewer_passes(pool, found).calls == (faulty("segfault"),)
+
+
+def test_a_death_after_another_pass_is_that_of_one_pass(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall]
+) -> None:
+    found = finding(pool, sums, *IDLE, user("marks"), *IDLE, user("dies_on_marked"))
+    assert found.oracle == "segfault"
+    fewer = fewer_passes(pool, found)
+    assert fewer.calls == (user("dies_on_marked"),)
+    assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
+
+
+def test_the_shortest_end_of_a_list_is_named(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall]
+) -> None:
+    """What the last pass alone does not show, on a module that the first one has made."""
+    both = user("remembers_marked"), user("raises_on_memory")
+    found = finding(pool, sums, *IDLE, user("marks"), both[0], *IDLE, both[1])
+    fewer = fewer_passes(pool, found)
+    assert fewer.calls == both
+    assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
+
+
+OPTION = {"relax.backend.use_cuda_graph": True}
+
+
+@pytest.mark.parametrize("name", ["raises", "raises_in_context"])
+def test_options_that_have_nothing_to_do_with_it_go(
+    pool: LocalPool, sums: str, user: Callable[[str], PassCall], name: str
+) -> None:
+    calls = (*IDLE, dataclasses.replace(user(name), config=OPTION))
+    (call,) = fewer_passes(pool, finding(pool, sums, *calls)).calls
+    assert call.config == (OPTION if name == "raises_in_context" else {})
 
 
 def test_one_pass_is_left_alone(

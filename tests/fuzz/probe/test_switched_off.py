@@ -23,6 +23,7 @@ from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import oracles_of, stage_of, targets
 from relaxfuzz.generators import idioms, stages
+from relaxfuzz.generators.idioms.pattern import calls
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import Stage
@@ -58,7 +59,7 @@ def off() -> Iterator[None]:
         Availability(
             ops=dict.fromkeys((name for name in table if name not in KEPT), GONE),
             traits={"if": GONE, "idioms": GONE},
-            idioms={"chain": GONE},
+            idioms={"there_and_back": GONE},
             steps={"FuseOps": GONE},
             stages={"fused": GONE},
             passes={"FuseOps": GONE, "Gone": GONE},
@@ -78,7 +79,9 @@ def test_modules_have_nothing_of_it() -> None:
     for index in range(20):
         for _, func in relax_functions(example(rich, 0, index)):
             assert not any(isinstance(each.value, relax.If) for each in bindings_of(func))
-    assert idioms.IDIOMS[0] not in idioms.usable()
+    usable = idioms.usable(frozenset(Trait))
+    assert all(set(call.ops) <= set(KEPT) for idiom in usable for call in calls(idiom.pattern))
+    assert "there_and_back" not in [idiom.name for idiom in usable]
 
 
 @pytest.mark.usefixtures("off")

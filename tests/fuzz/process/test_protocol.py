@@ -21,8 +21,7 @@ from relaxfuzz.fuzz.process.jobs import (
     Check,
     Examine,
     Explain,
-    Narrow,
-    Narrowed,
+    Reach,
     Read,
     Show,
     WriteChecks,
@@ -119,7 +118,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
     (REDUCE, [Shrunk("{}", EditId(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
     (dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2), [Tried(19, True)]),
-    (Narrow(VIOLATION, "{}", (CALL,), "zero"), [Narrowed("{}", (CALL,), None)]),
+    (Reach("{}", (CALL, CALL)), [("{}", "{}")]),
     (
         Show("{}", VIOLATION, (CALL,), "zero"),
         [Exhibit("module", "before", "a", "after", "b")],

@@ -90,6 +90,16 @@ def test_it_needs_tvm_and_the_pass_only(pool: LocalPool, sums: str, tmp_path: Pa
     assert reproducer.fails(text, finding)
 
 
+def test_it_sets_the_options_of_the_context(pool: LocalPool, sums: str) -> None:
+    config = {"relax.FuseOps.max_depth": 1 << 30, "relax.backend.use_cuda_graph": True}
+    finding = finding_of(pool, sums, dataclasses.replace(user("marks"), config=config))
+    text = next(reproducer.texts(finding))
+    for key, value in config.items():
+        assert repr(key) in text.replace('"', "'")
+        assert str(value) in text
+    assert reproducer.fails(text, finding)
+
+
 def test_a_fixed_pass_makes_it_pass(pool: LocalPool, sums: str) -> None:
     finding = finding_of(pool, sums, user("marks"))
     text = next(reproducer.texts(finding)).replace("marks']()", "correct']()")

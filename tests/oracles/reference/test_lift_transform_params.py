@@ -20,6 +20,7 @@ from relaxfuzz.oracles.inspect import attr, bindings_of, ops_used, relax_functio
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.reference.lift_transform_params import lift_transform_params
 from relaxfuzz.oracles.structural.canonical import equivalent
+from relaxfuzz.oracles.structural.checkers import flaw
 from relaxfuzz.oracles.text.standalone import standalone
 from relaxfuzz.oracles.violation import Case, Violation
 
@@ -389,8 +390,8 @@ def test_generated_modules() -> None:
     for index in range(30):
         stage = CONTRACT.stages[index % len(CONTRACT.stages)]
         mod = example(ir_modules(force=["num-input"], stage=stage), 6, index)
-        if CONTRACT.requires(mod) is not None:
-            continue
+        if CONTRACT.requires(mod) is not None or flaw(mod) is not None:
+            continue  # passes on the way to a stage break some modules
         applied += 1
         call = PassCall("LiftTransformParams()")
         assert CONTRACT.post(mod, lifted(mod), call) is None

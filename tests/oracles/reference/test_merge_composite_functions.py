@@ -325,7 +325,7 @@ def test_generated_modules() -> None:
     call = PassCall("MergeCompositeFunctions()")
     applied = 0
     theirs_too = 0
-    for index in range(30):
+    for index in range(60):
         stage = CONTRACT.stages[index % len(CONTRACT.stages)]
         mod = example(ir_modules(force=["composite"], stage=stage), 4, index)
         if CONTRACT.requires(mod) is not None:

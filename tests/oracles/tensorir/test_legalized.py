@@ -15,7 +15,8 @@ from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.ops.record import Op
-from relaxfuzz.generators.scope import Dim, ModuleScope, Scope
+from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.values import Dim
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.tensorir import Program, translate

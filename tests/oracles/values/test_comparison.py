@@ -91,6 +91,6 @@ def test_each_number_is_moved_up_and_down() -> None:
 
 
 def test_finite() -> None:
-    assert finite((array(1.0), array(1, dtype="int8")))
+    assert finite((array(1.0), array(1, dtype="int8"), finite))  # a function is no number
     assert not finite((array(1.0), array(np.inf)))
     assert not finite(array(np.nan, dtype=ml_dtypes.bfloat16))

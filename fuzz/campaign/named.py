@@ -1,0 +1,112 @@
+"""Blocks made of what a pass names: its operators, in the situations in which first drafts fail.
+
+From the first block on, and for good: what a campaign learns of a pass (`focus`) shows which
+operators it changes, and not which situations of them nobody thought of.
+
+What a block is made of depends on the targets, the seed and the number of the block alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from ...generators import corners
+from ...generators.ops import FAMILIES, table
+from ...generators.traits import IMPLIES, Trait
+from ..process.targets import Named, Target
+from .draw import entropy
+
+SHARE = 0.75
+"""Of the blocks that a pass gets, where it names something; the others are as for any pass."""
+CHOSEN = (1, 2, 2, 3, 4)
+"""How many of the operators a block takes."""
+WEIGHT = 2
+"""How often each of them is there by itself."""
+CHAINS = 4
+"""Chains of a block: patterns of the pass, and two operators in either order."""
+OTHERS = 2
+"""Further operators of a block, for variety."""
+NEAR = 0.4
+"""The chance that one operator of a pattern is another one of its family."""
+FORCED = 0.6
+"""The chance that all modules of a block have a trait that the pass names."""
+SPECIAL = 0.3
+"""The same for a trait that makes operands special."""
+LEFT_OUT = 0.45
+"""The chance that a block leaves out any other trait: small modules are quick, and show more of
+what is looked for."""
+
+SITUATIONS = (
+    *corners.TRAITS,
+    Trait.ZERO_SIZE,
+    Trait.UNIT_DIMS,
+    Trait.SYMBOLIC_SHAPES,
+    Trait.INCOMPLETE_TYPES,
+    Trait.DTYPES,
+    Trait.CONSTANTS,
+)
+"""What few first drafts think of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the modules of a block are made of."""
+
+    ops: tuple[str, ...]
+    """Operators and chains ("matmul > add"), the more frequent ones several times; none: all."""
+    forced: tuple[Trait, ...]
+    disabled: tuple[Trait, ...]
+
+
+def plan(
+    targets: Sequence[Target], seed: int, number: int, operators: Collection[str]
+) -> Plan | None:
+    """The plan of a block that is made of what one of the passes names; None: it is not.
+
+    Args:
+        operators: all that work on the installed TVM.
+    """
+    random = Random(entropy("named", seed, number))
+    names = random.choice(targets).named
+    if not names.usable or random.random() >= SHARE:
+        return None
+    chosen, ops = _operators(names, operators, random)
+    needed = {need for op in chosen if (need := table[op].needs) is not None}
+    if not all(table[op].legalizes for op in chosen):
+        needed.add(Trait.NO_LEGALIZE)
+    forced = needed.union(trait for trait in names.traits if random.random() < FORCED)
+    forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
+    kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
+    disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
+    return Plan(ops, tuple(each for each in Trait if each in forced), tuple(disabled))
+
+
+def _operators(
+    names: Named, operators: Collection[str], random: Random
+) -> tuple[list[str], tuple[str, ...]]:
+    """Those of the pass that a block takes, and all that its modules are made of."""
+    known = [op for op in names.ops if op in operators]
+    if not known:
+        return [], ()
+    chosen = random.sample(known, min(len(known), random.choice(CHOSEN)))
+    patterns = [chain for chain in names.chains if all(op in known for op in chain)]
+    chains = []
+    for _ in range(CHAINS):
+        if patterns and random.random() < 0.5:
+            chain = list(random.choice(patterns))
+            if random.random() < NEAR:
+                at = random.randrange(len(chain))
+                chain[at] = random.choice(_family(chain[at], operators))
+        else:
+            chain = [random.choice(chosen), random.choice(known)]
+            random.shuffle(chain)
+        chains.append(" > ".join(chain))
+    others = random.sample(sorted(operators), OTHERS)
+    return chosen, (*chosen * WEIGHT, *chains, *others)
+
+
+def _family(op: str, operators: Collection[str]) -> list[str]:
+    family = next(records for records in FAMILIES.values() if table[op] in records)
+    return [each.name for each in family if each.name in operators]

@@ -1,0 +1,62 @@
+"""What to say of a pass of the user's that changed no module: little of it was tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..process.targets import PassStats, Target
+
+AT_LEAST = 50
+"""Checks after which it is no chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A pass that changed nothing."""
+
+    name: str
+    checks: int
+    target: Target
+
+    @property
+    def sentence(self) -> str:
+        """For people, with what the pass looks for."""
+        named = self.target.named
+        names = [*named.ops, *map(str, named.traits)]
+        parts = [
+            f"{self.name} changed nothing in {self.checks} checks: "
+            "does it look for something that relaxfuzz does not make?"
+        ]
+        if names:
+            parts.append(f"Its code names {', '.join(names)}, which modules had.")
+        if named.unknown:
+            parts.append(f"relaxfuzz does not make {', '.join(named.unknown)}.")
+        if not names and not named.unknown:
+            parts.append("Its code names no operator.")
+        return " ".join(parts)
+
+    @property
+    def event(self) -> dict[str, object]:
+        """As a JSON event."""
+        named = self.target.named
+        return {
+            "event": "unchanged",
+            "pass": self.name,
+            "checks": self.checks,
+            "names": [*named.ops, *map(str, named.traits)],
+            "not_made": list(named.unknown),
+        }
+
+
+def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iterator[Unchanged]:
+    """The passes of the user's that changed nothing in enough checks.
+
+    Args:
+        stats: by item of the schedule.
+    """
+    for target in targets:
+        done = stats.get(target.label, PassStats())
+        own = target.call is not None and target.call.factory is not None
+        if own and done.checks >= AT_LEAST and not done.changed:
+            yield Unchanged(target.name, done.checks, target)

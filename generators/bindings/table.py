@@ -1,0 +1,91 @@
+"""The table of all kinds of bindings."""
+
+from __future__ import annotations
+
+from .. import idioms
+from ..choices import Choices
+from ..idioms.building import Link
+from ..scope import Scope
+from ..traits import Trait
+from .branches import branch
+from .calls import call_function, results
+from .closures import function_value, local_function
+from .externs import call_dps_packed, call_packed, device_hint, impure_call
+from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
+from .kind import Callees, Kind, Ops
+from .numbers import number
+from .shapes import shape_value
+from .values import alias, get_item, make_tuple, match_cast, operator, tuple_operand
+from .wider import any_value
+
+
+def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A few bindings in the pattern that some pass looks for."""
+    usable = idioms.usable(s.module.traits)
+    if not usable:
+        operator(c, s, ops, callees)
+        return
+    idiom = usable[c.below(len(usable))]
+    idiom.emit(c, s, lambda: links_between(s, ops, callees))
+
+
+def links_between(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
+    """Kinds of bindings between the calls of a pattern; what has effects would end its block."""
+    pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
+    pure = [callee for callee in callees if callee.func.is_pure]
+
+    def link(kind: Kind) -> Link:
+        return Link(
+            kind.emit.__name__,
+            lambda c, s: kind.emit(c, s, pure_ops, pure),
+            kind.trait,
+            kind.dataflow,
+            aside=kind.emit is operator,
+        )
+
+    missing = [emit for emit, needed in ((operator, pure_ops), (call_function, pure)) if not needed]
+    return [link(kind) for kind in LINKS if kind.emit not in missing]
+
+
+KINDS = (
+    Kind(operator, weight=10),
+    Kind(idiom, Trait.IDIOMS, weight=5),
+    Kind(alias, Trait.ALIASES),
+    Kind(make_tuple, Trait.TUPLES),
+    Kind(get_item, Trait.TUPLES, weight=2),
+    Kind(tuple_operand, Trait.TUPLES),
+    Kind(match_cast, Trait.MATCH_CAST, weight=2),
+    Kind(shape_value, Trait.SHAPE_VALUES, weight=6),
+    Kind(branch, Trait.IF, dataflow=False, weight=2),
+    Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
+    Kind(results, Trait.FUNCTION_CALLS, weight=2),
+    Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
+    Kind(function_value, Trait.FUNCTION_VALUES, weight=6),
+    Kind(number, Trait.NUMBERS, weight=3),
+    Kind(any_value, Trait.ANY, weight=3),
+    Kind(call_tir, Trait.CALL_TIR, weight=3),
+    Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
+    Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
+    Kind(call_dps_packed, Trait.CALL_DPS_PACKED),
+    Kind(call_packed, Trait.CALL_PACKED, weight=3),
+    Kind(impure_call, Trait.IMPURE, dataflow=False),
+    Kind(device_hint, Trait.VDEVICES, weight=2),
+)
+"""All kinds of bindings, the simplest first."""
+
+LINKS = tuple(
+    kind
+    for kind in KINDS
+    if kind.emit not in (idiom, make_tuple, get_item, results, impure_call, function_value, number)
+)
+"""What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""
+
+
+def kinds(s: Scope) -> list[Kind]:
+    """The kinds that this module's traits allow, each as often as it weighs."""
+    return [
+        kind
+        for kind in KINDS
+        if kind.trait is None or s.has(kind.trait)
+        for _ in range(kind.weight)
+    ]

@@ -1,0 +1,84 @@
+"""Operators on operands for which rules about them hold or fail: twice the same, all 0, all 1."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+from tvm import relax
+
+from .choices import Choices
+from .ops import batching
+from .ops.record import FLOATS, SIGNED, Op
+from .scope import Scope
+from .traits import Trait
+from .values import Value, value_of
+
+BYTES = 4
+"""What the decisions about one call take."""
+OFTEN = 0.4
+"""The share of the calls that are changed where the module has the trait."""
+UNIFORM = (0.0, 1.0, -1.0, 100.0)
+"""Values of uniform constants: neutral, absorbing, and one that is out of most bounds."""
+LARGEST = 256
+"""Elements of a constant."""
+
+TRAITS = (Trait.EQUAL_OPERANDS, Trait.UNIFORM_CONSTANTS)
+
+
+@functools.lru_cache(maxsize=4096)
+def cornered(op: Op) -> Op:
+    """The operator, often on such operands where the module has the trait for it."""
+    numbers = op.batching is batching.elementwise  # integers of others may be indices
+
+    def build(c: Choices, s: Scope) -> relax.Expr:
+        part = c.part(BYTES)
+        call = op.build(c, s)
+        if not isinstance(call, relax.Call) or not part.flag(OFTEN):
+            return call
+        operands = {
+            at: x
+            for at, arg in enumerate(call.args)
+            if (x := value_of(arg)) is not None and (x.dtype in FLOATS or numbers)
+        }
+        chosen = part.pick([trait for trait in TRAITS if s.has(trait)])
+        change = _equal if chosen is Trait.EQUAL_OPERANDS else _uniform
+        changed = change(part, operands)
+        if changed is None:
+            return call
+        at, operand = changed
+        args = [operand if place == at else arg for place, arg in enumerate(call.args)]
+        try:
+            return s.module.builder.normalize(relax.Call(call.op, args, call.attrs, call.ty_args))
+        except Exception:  # what a refusal of type inference raises is of any type
+            return call
+
+    return dataclasses.replace(op, build=build)
+
+
+def _equal(c: Choices, operands: dict[int, Value]) -> tuple[int, relax.Expr] | None:
+    """One operand in place of another of its dtype."""
+    pairs = [
+        (at, x.expr)
+        for at, y in operands.items()
+        for x in operands.values()
+        if x is not y and x.dtype == y.dtype
+    ]
+    return c.pick(pairs) if pairs else None
+
+
+def _uniform(c: Choices, operands: dict[int, Value]) -> tuple[int, relax.Expr] | None:
+    """A constant of one value in place of an operand."""
+    places = [
+        (at, tuple(int(dim) for dim in x.shape or ()), x.dtype)
+        for at, x in operands.items()
+        if x.static and x.dtype is not None and x.vdevice is None
+    ]
+    places = [place for place in places if 0 < np.prod(place[1], dtype="int64") <= LARGEST]
+    if not places:
+        return None
+    at, shape, dtype = c.pick(places)
+    value = c.pick(UNIFORM) if dtype in (*FLOATS, *SIGNED) else abs(c.pick(UNIFORM))
+    data = np.full(() if c.flag(0.3) else shape, value)
+    return at, relax.const(data.astype(np.dtype(dtype)), dtype)

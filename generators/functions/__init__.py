@@ -1,0 +1,22 @@
+"""Relax functions: the general one, and the special shapes that passes know by attribute."""
+
+from .attributed import codegen, composites, entry, primitive
+from .called import helpers, recursive, tuple_helpers
+from .general import finish, general, scope
+from .weights import differentiable, transform_params, weighted
+
+__all__ = [
+    "codegen",
+    "composites",
+    "differentiable",
+    "entry",
+    "finish",
+    "general",
+    "helpers",
+    "primitive",
+    "recursive",
+    "scope",
+    "transform_params",
+    "tuple_helpers",
+    "weighted",
+]

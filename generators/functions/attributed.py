@@ -1,0 +1,108 @@
+"""Functions as passes of fusion and of backends leave them, known by their attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import relax
+
+from ...compat.ops import relax_op
+from .. import bindings, tensorir
+from ..choices import Choices
+from ..idioms.building import Builder
+from ..idioms.pattern import parse
+from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
+from .general import finish
+
+PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
+
+
+BACKENDS = ("cutlass", "dnnl", "tensorrt")
+
+_CONV_BIAS_RELU = parse("nn.relu(add(nn.conv2d(X, W), B))", {})
+
+
+def composites(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Private functions as FuseOpsByPattern leaves them: attribute Composite, a pattern inside."""
+    made = [_composite(part, module) for part in c.some(4)]
+    return [module.add("composite", func) for func in made]
+
+
+def _composite(c: Choices, module: ModuleScope) -> relax.Function:
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    pattern = c.pick(PATTERNS[1:])
+    shape = (c.pick((2, 3)), 3)
+    x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
+    s.dataflow(True)
+    if pattern == "conv2d_relu":
+        s.bind(Builder(Choices(b""), s).last(_CONV_BIAS_RELU), export=True)
+    elif pattern == "multiply_relu":
+        s.emit(relax_op.nn.relu(s.emit(relax_op.multiply(x.expr, x.expr)).expr), export=True)
+    else:
+        s.emit(relax_op.add(x.expr, s.fresh(Choices(b""), shape, DEFAULT_DTYPE).expr), export=True)
+    s.close()
+    backend = c.pick(BACKENDS)
+    both: dict[str, Any] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
+    attrs = c.pick((both, both, both, {"Composite": both["Composite"]}, {"Primitive": True}))
+    return finish(c, s, s.values[-1].expr, attrs)
+
+
+def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """A private function as FuseOps leaves it: attribute Primitive, only TensorIR calls inside."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
+    s.dataflow(True)
+    for last in (False, True)[-1 - c.below(2) :]:
+        s.exporting = last
+        bindings.call_tir(c, s, (), ())
+    s.close()
+    return [module.add("fused", finish(c, s, s.values[-1].expr, {"Primitive": True}))]
+
+
+def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside.
+
+    The composite is a local function, a function of the module, or there is none.
+    """
+    backend = c.pick(BACKENDS)
+    inner = c.below(6)
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    x = s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
+    if inner == 5:
+        s.emit(relax_op.nn.relu(x.expr))
+    else:
+        relu = _relu(c, module, x.expr.ty, f"{backend}.relu", nested=inner == 3)
+        s.dataflow(False)
+        callee = module.add("composite", relu) if inner == 4 else s.bind(relu)
+        for _ in range(1 + c.flag(0.3)):
+            s.bind(relax.Call(callee, [x.expr]))
+    attrs: dict[str, Any] = {"Codegen": backend}
+    if inner == 5 and c.flag():  # a primitive function calls kernels alone, once ops are legalized
+        attrs["Primitive"] = True
+    func = finish(c, s, s.values[-1].expr, attrs)
+    return [module.add("codegen", func, public=True)]
+
+
+def _relu(
+    c: Choices, module: ModuleScope, ty: relax.Type, name: str, *, nested: bool
+) -> relax.Function:
+    """A Composite function of one operator, or of a Composite function that has it."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    param = relax.Var("y", ty)
+    s.params = [param]
+    if nested:
+        s.dataflow(False)
+        inner = _relu(c, module, ty, name, nested=False)
+        result = s.bind(relax.Call(s.bind(inner), [param]))
+    else:
+        s.dataflow(True)
+        result = s.emit(relax_op.nn.relu(param), export=True).expr
+    return finish(c, s, result, {"Composite": name})
+
+
+def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Sometimes a public PrimFunc that no Relax function calls."""
+    if not c.flag():
+        return []
+    kernel = tensorir.prim_func(c.pick(tensorir.TEMPLATES), (c.pick((2, 3)), 4), DEFAULT_DTYPE)
+    return [module.add("tir_entry", kernel, public=True)]

@@ -1,0 +1,125 @@
+"""Functions of any bindings, and what functions of all forms are closed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvm import relax, tirx
+
+from .. import bindings
+from ..bindings import Callee
+from ..choices import Choices
+from ..ops.record import Op
+from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope
+from ..traits import Trait
+from ..values import Dim
+
+
+def scope(c: Choices, module: ModuleScope) -> Scope:
+    """A scope with a palette of dims and dtypes of its own; symbolic variables are fresh ones."""
+    sizes: list[Dim] = [c.pick((2, 3, 4)), c.pick((3, 4, 8))]
+    if Trait.UNIT_DIMS in module.traits:
+        sizes.append(1)
+    if Trait.ZERO_SIZE in module.traits:
+        sizes.append(0)
+    if Trait.SYMBOLIC_SHAPES in module.traits and c.flag(0.8):
+        n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+        sizes += [n, m]
+        if Trait.COMPOSITE_DIMS in module.traits:
+            sizes.append(c.pick((n * 2, n * 4 + 1, n + m)))
+    dtypes = [DEFAULT_DTYPE]
+    if Trait.DTYPES in module.traits:
+        dtypes = [c.pick(DTYPES), c.pick(DTYPES)]
+    return Scope(module, sizes, dtypes)
+
+
+def general(
+    c: Choices,
+    module: ModuleScope,
+    body: Sequence[bytes],
+    ops: Sequence[Op],
+    callees: Sequence[Callee],
+) -> relax.Function:
+    """A function of any bindings, one for each byte string of the body."""
+    s = scope(c, module)
+    if s.has(Trait.TUPLES) and c.flag(0.3):
+        tuple_param(c, s)
+    dataflow = not (s.has(Trait.NON_DATAFLOW) and c.flag(0.3))
+    kinds = bindings.kinds(s)
+    for number, data in enumerate(body):
+        choices = Choices(data)
+        kind = choices.pick(kinds)
+        if s.has(Trait.NON_DATAFLOW) and choices.flag(0.15):
+            dataflow = not dataflow
+        s.dataflow(dataflow and kind.dataflow)
+        s.device = choices.pick([None, *module.vdevices])
+        # Decided in any case: what follows must not change where a later binding is removed.
+        s.exporting = choices.flag(0.2) or number == len(body) - 1
+        kind.emit(choices, s, ops, callees)
+    s.close()
+    return finish(c, s, _result(c, s))
+
+
+def tuple_param(c: Choices, s: Scope) -> relax.Var:
+    """A parameter that is a tuple of one to three tensors, sometimes with a tuple inside."""
+    fields: list[relax.Type] = [
+        relax.TensorType(s.shape(c, c.pick((2, 1))), c.pick(s.dtypes))
+        for _ in range(1 + c.below(3))
+    ]
+    if c.flag(0.25):
+        fields.append(relax.TupleType(fields[:1]))
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag():
+        fields.append(relax.TensorType(dtype=c.pick(s.dtypes), ndim=c.pick((2, -1))))
+    var = s.param(relax.TupleType(fields), "params")
+    s.tuples.append(var)
+    return var
+
+
+def _result(c: Choices, s: Scope) -> relax.Expr:
+    """What the function returns: its last value, several of them, a parameter, a constant."""
+    values = [v.expr for v in s.values] or [s.tensor(c).expr]
+    if s.tuples and c.flag(0.3):
+        return c.pick((s.tuples[-1], s.tuples[0]))
+    kind = c.below(8)
+    if s.has(Trait.TRIVIAL_OUTPUTS):
+        if kind == 7 and s.params:
+            return c.pick(s.params)
+        if kind == 6:
+            return s.constant(c, (2,), DEFAULT_DTYPE).expr
+        if kind == 5:
+            return relax.Tuple([values[-1], values[0], values[-1]])
+    if kind in (3, 4):
+        fields = [values[-1 - i] for i in range(min(len(values), kind))]
+        if s.has(Trait.TUPLES):
+            fields += [v.expr for v in s.values if v.shape is None][:1]
+        result = relax.Tuple(fields)
+        return s.bind(result) if s.has(Trait.TUPLES) and c.flag(0.4) else result
+    return values[-1]
+
+
+def finish(
+    c: Choices, s: Scope, result: relax.Expr, attrs: Mapping[str, Any] | None = None
+) -> relax.Function:
+    """Close the function over its parameters, defining the symbolic variables left open."""
+    s.close()
+    body = s.module.builder.normalize(relax.SeqExpr(s.blocks, result))
+    free = relax.analysis.free_symbolic_vars(relax.Function(s.params, body, body.ty))
+    if len(free):
+        s.param(relax.ShapeType(list(free)), "s")
+    ret = body.ty
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.2):
+        ret = _without_shapes(ret)
+    function = relax.Function(s.params, body, ret, is_pure=s.pure)
+    for key, value in (attrs or {}).items():
+        function = function.with_attr(key, value)
+    return function
+
+
+def _without_shapes(ty: relax.Type) -> relax.Type:
+    """The type with nothing known of tensors but rank and dtype."""
+    if isinstance(ty, relax.TupleType):
+        return relax.TupleType([_without_shapes(field) for field in ty.fields])
+    if isinstance(ty, relax.TensorType) and ty.ndim >= 0:
+        return relax.TensorType(dtype=ty.dtype, ndim=ty.ndim)
+    return ty

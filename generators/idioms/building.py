@@ -1,0 +1,475 @@
+"""Patterns become bindings: records make the calls, and are steered to the operands wanted.
+
+A pattern is built from its last call inwards. When the record of an operator asks for an operand
+that the pattern makes by another call, that call is built then, so that it can aim at the dtype,
+the rank and the shape that are asked for. What comes out may still not fit: then that call is
+tried with other decisions of its own, then the record around it with others of its own; at last
+the record takes any other operand, and the pattern is not whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tvm import relax
+
+from ...compat.ops import relax_op
+from ..choices import Choices
+from ..ops import table
+from ..scope import Scope, Supplier
+from ..traits import Trait
+from ..values import Dim, Request, Value, same_shape
+from .aims import (
+    AGREEING,
+    BROADCASTING,
+    PROBE,
+    Goal,
+    aim_of,
+    bias_shape,
+    both,
+    field_like,
+    fresh_shape,
+    like,
+    relaxed,
+    turned_round,
+)
+from .pattern import Leaf, Node, Pattern, Tree, calls
+
+CALL = 8
+"""Bytes for the decisions of one call's record."""
+
+EARLY = 0.08
+"""How often a pattern ends before its last call: what only begins like one matters, too."""
+
+LINKED = 0.1
+"""How often something stands between two calls."""
+
+SWAPPED, EQUAL = 0.12, 0.04
+"""How often two operands change places, or are one value."""
+
+TRIES = 5
+"""How often a record decides anew until its operands fit."""
+
+REBUILDS = 4
+"""How often a call is built anew until its result fits."""
+
+ALTERNATIVES, STRIDE = 3, 5
+"""How many of several operators are tried, and how far apart they are: neighbours are alike."""
+
+BUDGET = 8
+"""Bounds all the tries of one pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Something between two calls of a pattern."""
+
+    name: str
+    emit: Callable[[Choices, Scope], object] | None = None
+    """Emits bindings, with the value as the first operand that it fits; None: see `_passed_on`."""
+    trait: Trait | None = None
+    dataflow: bool = True
+    """May stand in a dataflow block."""
+    aside: bool = False
+    """Uses the value, but the pattern goes on with the value itself."""
+
+
+CAST = Link("cast")
+TUPLE = Link("tuple", trait=Trait.TUPLES)
+TWICE = Link("twice")
+RETURNED = Link("returned")
+BLOCK = Link("block", trait=Trait.NON_DATAFLOW)
+OWN = (RETURNED, TWICE, CAST, TUPLE, BLOCK)
+"""There and back again; into a tuple and out; the same call twice; returned; the block's end."""
+
+WIDER = {"float32": "float64", "float16": "float32", "int32": "int64", "int8": "int32"}
+"""To there and back a cast changes nothing."""
+
+
+_SOURCES = {
+    **dict.fromkeys("WVU", "weight"),
+    **dict.fromkeys("B", "bias"),
+    **dict.fromkeys("CDEF", "constant"),
+    **dict.fromkeys("ST", "scalar"),
+}
+"""Where the operand comes from that a letter stands for; see `pattern.py`."""
+
+
+class Misfit(Exception):
+    """The operand at hand is not what the record asks for."""
+
+
+SWAPPING = BROADCASTING - {"where"} | {"matmul"}
+"""Operators whose operands may change places."""
+
+
+class Plan(NamedTuple):
+    """What is decided about one call beforehand."""
+
+    ops: Sequence[str]
+    """Which to use, the next one where one does not fit."""
+    stray: int
+    """What says whether the pattern ends before this call, and whether something follows it."""
+    link: int
+    swapped: bool
+    equal: bool
+    decisions: Choices
+    """Those of the record."""
+
+
+@dataclass(slots=True)
+class Offer:
+    """Gives a value to the first operand that it fits."""
+
+    value: Value
+    taken: bool = False
+
+    def __call__(self, c: Choices, s: Scope, request: Request) -> Value | None:
+        if self.taken or not request.fits(self.value):
+            return None
+        self.taken = True
+        return self.value
+
+
+@dataclass(slots=True)
+class Builder:
+    """Builds one pattern in a scope."""
+
+    c: Choices
+    s: Scope
+    links: Callable[[], Sequence[Link]] = tuple
+    names: dict[str, Value | relax.Var] = field(default_factory=dict)
+    whole: bool = True
+    """All the calls so far have the operands that the pattern says."""
+    linked: list[str] = field(default_factory=list)
+    """What stands between calls."""
+    _plans: dict[int, Plan] = field(default_factory=dict)
+    _budget: int = BUDGET
+
+    def emit(self, pattern: Pattern) -> None:
+        """Bind all the calls of a pattern."""
+        for name, expr in self._steps(pattern):
+            var = self.s.bind(expr)
+            if name is not None:
+                self.names[name] = self._latest(var) or var
+
+    def last(self, pattern: Pattern) -> relax.Expr:
+        """The last call of a pattern, not bound yet; all others are."""
+        *_, (_, expr) = self._steps(pattern)
+        return expr
+
+    def _steps(self, pattern: Pattern) -> Iterator[tuple[str | None, relax.Expr]]:
+        for call in calls(pattern):
+            self._plans[call.number] = _plan(self.c.again(call.number + 1), call)
+        exporting, device = self.s.exporting, self.s.device
+        for step in pattern:
+            tree = step.tree
+            while step is pattern[-1] and self._plans[tree.number].stray >= 256 * (1 - EARLY):
+                inner = next((x for x in tree.operands if isinstance(x, Node)), None)
+                if inner is None:
+                    break
+                tree = inner
+            self.s.exporting = False  # who needs what comes on the way does not match a pattern
+            plan = self._plans[tree.number]
+            expr = self._call(tree, plan, plan.decisions, None, spine=True)
+            self.s.exporting = exporting
+            yield step.name, expr
+        self.s.device = device
+
+    def _call(
+        self,
+        node: Node,
+        plan: Plan,
+        decisions: Choices,
+        goal: Goal | None,
+        *,
+        spine: bool,
+        first: int = 0,
+    ) -> relax.Expr:
+        """The call of an operator, whose operands come from the pattern.
+
+        `first` is where in the plan's operators to begin.
+        """
+        s, operands = self.s, node.operands
+        if plan.swapped and len(operands) == 2 and SWAPPING.issuperset(node.ops):
+            operands = operands[::-1]
+        name = plan.ops[0]
+        given: dict[int, Value | None] = {}
+        known = set(self.names)
+        good = s.state()
+        asked, final = 0, False
+
+        def supply(at: int, c: Choices, request: Request) -> Value | None:
+            nonlocal asked, good
+            asked += 1
+            tree = operands[at]
+            before = [given[i] for i in range(at)]
+            others = [v.shape for v in before if v is not None and v.shape is not None]
+            rule = AGREEING.get(name)
+            if rule and request.shape is not None and 0 < at == len(others):
+                request = relaxed(request, others, rule)
+            if at not in given or (isinstance(tree, Leaf) and tree.name not in known):
+                lhs = given.get(0)
+                aim = self._known_goal(operands, given, number) if number else None
+                aim = goal if at == 0 and goal is not None else aim
+                if isinstance(tree, Node):
+                    value = self._operand(tree, c, request, aim, spine=spine and at == 0)
+                    known.update(self.names)
+                elif plan.equal and at == 1 and lhs is not None and request.fits(lhs):
+                    value = lhs
+                else:
+                    value = self._leaf(tree, c, request, aim, others)
+                given[at] = value
+                good = s.state()
+            value = given[at]
+            if value is not None and self._alive(value):
+                if request.fits(value):
+                    return value
+                if value.vdevice is not None:
+                    s.device = value.vdevice  # whatever is computed with it lives there
+            if not final:
+                raise Misfit
+            given[at] = None
+            return None
+
+        suppliers = [_supplier(supply, at) for at in range(len(operands))]
+        for number in range(TRIES):
+            self._budget -= 1
+            final = number == TRIES - 1 or self._budget <= 0
+            asked = 0
+            name = plan.ops[(first + number // 2) % len(plan.ops)]
+            s.next_operands = suppliers
+            try:
+                expr = table[name].build(decisions.again(number), s)
+            except Misfit:
+                asked = -1
+            finally:
+                s.next_operands = ()
+            if asked >= len(operands) or final:
+                break
+            s.restore(good)
+            self.names = {name: value for name, value in self.names.items() if name in known}
+        self.whole &= asked >= len(operands) and None not in given.values()
+        return expr
+
+    def _known_goal(
+        self, operands: Sequence[Tree], given: Mapping[int, Value | None], number: int
+    ) -> Goal | None:
+        """What may suit an operand that is settled: its shape, or that shape turned round."""
+        for at, tree in enumerate(operands):
+            value = given.get(at) if isinstance(tree, Node) else self.names.get(tree.name)
+            if isinstance(tree, Leaf) and isinstance(value, relax.Var):
+                value = field_like(value, tree.field or 0)
+            if isinstance(value, Value) and value.shape is not None and value.dtype is not None:
+                shape = value.shape if number % 2 else value.shape[::-1]
+                return Goal(shape, (value.dtype,))
+        return None
+
+    def _operand(
+        self, node: Node, c: Choices, request: Request, goal: Goal | None, *, spine: bool
+    ) -> Value | None:
+        """A value that the call makes, built for this request."""
+        s = self.s
+        plan = self._plans[node.number]
+        body = plan.decisions
+        link = self._link(plan, spine)
+        outlives = link is not None and (link in (RETURNED, BLOCK) or not link.dataflow)
+        exporting = s.exporting
+        dims = s.dims
+        start = s.state(), dict(self.names), list(self.linked), self.whole
+        aim = goal or aim_of(s, c, request)
+        free = goal is None and request.shape is None and request.where is None
+        hints = [None, aim] if free else [aim]
+        exact = goal is not None or request.shape is not None
+        if exact and aim.shape is not None and 2 < len(aim.shape) > len(set(aim.shape)):
+            # Of dims that are all different, the result shows where each of them goes.
+            hints = [Goal(PROBE[: len(aim.shape)], aim.dtypes)]
+        value: Value | None = None
+        turned: Goal | None = None
+        hint: Goal | None
+        at = -1
+        for number in range(REBUILDS):
+            if turned is not None:
+                hint = turned
+            else:
+                hint = hints.pop(0) if hints else aim
+                at += 1
+            if number:
+                s.restore(start[0])
+                self.names, self.linked, self.whole = dict(start[1]), list(start[2]), start[3]
+            if hint is not None and hint.shape:
+                ints = [d for d in dims if isinstance(d, int)][:1]
+                s.dims = (*dict.fromkeys(hint.shape), *ints)
+            expr = self._call(node, plan, body.again(at), hint, spine=spine, first=at)
+            s.dims = dims
+            s.exporting = exporting or outlives
+            value = self._bound(expr, node.field, body.again())
+            s.exporting = exporting
+            self._budget -= 1
+            if value is not None and request.fits(value):
+                if goal is None or goal.shape is None or at > 0:
+                    break
+                if value.shape is not None and same_shape(value.shape, goal.shape):
+                    break
+            if self._budget <= 0:
+                break
+            turned = None if turned or hint is None else turned_round(hint, value, aim)
+        if value is None or not request.fits(value):
+            return value
+        return value if link is None else self._passed_on(link, value, expr, request, body.again(2))
+
+    def _bound(self, expr: relax.Expr, at: int | None, c: Choices) -> Value | None:
+        var = self.s.bind(expr)
+        if isinstance(var.ty, relax.TupleType):
+            if not len(var.ty.fields):
+                return None
+            at = c.below(len(var.ty.fields)) if at is None else at % len(var.ty.fields)
+            var = self.s.bind(relax.TupleGetItem(var, at))
+        return self._latest(var)
+
+    def _latest(self, var: relax.Var) -> Value | None:
+        values = self.s.values
+        return values[-1] if values and values[-1].expr.same_as(var) else None
+
+    def _alive(self, value: Value) -> bool:
+        """Whether the value is still in scope."""
+        if not isinstance(value.expr, relax.DataflowVar):
+            return True
+        return any(value is each for each in self.s.values)
+
+    # Operands from outside
+
+    def _leaf(
+        self,
+        leaf: Leaf,
+        c: Choices,
+        request: Request,
+        goal: Goal | None,
+        others: Sequence[tuple[Dim, ...]],
+    ) -> Value | None:
+        found = self.names.get(leaf.name)
+        if isinstance(found, relax.Var):
+            return self._field(found, leaf.field or 0)
+        if found is not None:
+            return found
+        value = self._outside(leaf.name[0], c, request, goal, others)
+        self.names[leaf.name] = value
+        return value
+
+    def _field(self, var: relax.Var, at: int) -> Value | None:
+        if isinstance(var, relax.DataflowVar) and not any(var is each for each in self.s.tuples):
+            return None
+        fields = len(var.ty.fields) if isinstance(var.ty, relax.TupleType) else 0
+        if not fields:
+            return None
+        return self._latest(self.s.bind(relax.TupleGetItem(var, at % fields)))
+
+    def _outside(
+        self,
+        letter: str,
+        c: Choices,
+        request: Request,
+        goal: Goal | None,
+        others: Sequence[tuple[Dim, ...]],
+    ) -> Value:
+        s = self.s
+        if goal is None and letter not in _SOURCES:
+            return s.operand(c, request)
+        shape, dtypes = goal or (None, None)
+        dtype = s.dtype(c, both(request.dtypes, dtypes))
+        source = _SOURCES.get(letter)
+        if source == "bias" and others:
+            shape = bias_shape(c, max(others, key=len))
+        elif source == "scalar":
+            shape = ()
+        if shape is None or not request.fits(like(shape, dtype)):
+            shape = fresh_shape(s, c, request)
+        static = [dim for dim in shape if isinstance(dim, int)]
+        if len(static) < len(shape) or 0 in static or dtype == "bfloat16":
+            return s.fresh(c, shape, dtype)
+        if source == "scalar":
+            value = c.pick((1, 0, 2, -1) if not dtype.startswith("u") else (1, 0, 2))
+            return s.constant(c, static, dtype, low=value, high=value)
+        if source == "constant":
+            return s.constant(c, static, dtype)
+        if source is None:
+            for each in reversed(s.values):
+                if (
+                    each.dtype == dtype
+                    and each.shape is not None
+                    and same_shape(each.shape, shape)
+                    and request.fits(each)
+                ):
+                    return each
+        return s.fresh(c, shape, dtype)
+
+    # Between calls
+
+    def _link(self, plan: Plan, spine: bool) -> Link | None:
+        if plan.stray < 256 * (1 - LINKED):
+            return None
+        s = self.s
+        fit = [
+            link
+            for link in (*OWN, *self.links())
+            if (link.trait is None or s.has(link.trait))
+            and (spine or (link is not BLOCK and (link.dataflow or not s.in_dataflow)))
+        ]
+        return fit[plan.link % len(fit)]
+
+    def _passed_on(
+        self, link: Link, value: Value, expr: relax.Expr, request: Request, c: Choices
+    ) -> Value:
+        """The value, or what the link makes of it."""
+        s = self.s
+        self.linked.append(link.name)
+        if link is RETURNED:
+            return value
+        if link is TWICE:
+            s.bind(expr)
+            return value
+        if link is BLOCK:
+            on = s.in_dataflow
+            s.close()
+            s.dataflow(on)
+            return value
+        if link is TUPLE:
+            pair = s.bind(relax.Tuple([value.expr, s.operand(c, request).expr]))
+            return self._field(pair, 0) or value
+        if link is CAST:
+            wider = WIDER.get(value.dtype or "")
+            if wider is None:
+                return value
+            there = s.emit(relax_op.astype(value.expr, wider))
+            return s.emit(relax_op.astype(there.expr, value.dtype))
+        return self._through(link, value, request, c)
+
+    def _through(self, link: Link, value: Value, request: Request, c: Choices) -> Value:
+        s = self.s
+        on = s.in_dataflow
+        if on and not link.dataflow:
+            s.dataflow(False)
+        offer = Offer(value)
+        s.next_operands = (offer, offer, offer)
+        assert link.emit is not None
+        link.emit(c, s)
+        s.next_operands = ()
+        if on and not link.dataflow:
+            s.dataflow(True)
+        made = s.values[-1] if s.values else value
+        if link.aside or not offer.taken or not request.fits(made) or not self._alive(made):
+            return value
+        return made
+
+
+def _plan(c: Choices, node: Node) -> Plan:
+    stray, first, link, order = c.below(256), c.below(len(node.ops)), c.below(256), c.below(256)
+    ops = [node.ops[(first + STRIDE * at) % len(node.ops)] for at in range(ALTERNATIVES)]
+    swapped, equal = order >= 256 * (1 - SWAPPED), 1 <= order <= 256 * EQUAL
+    return Plan(ops, stray, link, swapped, equal, c.part(CALL))
+
+
+def _supplier(supply: Callable[[int, Choices, Request], Value | None], at: int) -> Supplier:
+    return lambda c, s, request: supply(at, c, request)

@@ -1,0 +1,119 @@
+"""Tensors as generation sees them: shape, dtype and rank unpacked, and what an operand must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+
+from ..compat import ir
+
+Dim: TypeAlias = "int | tvm.ir.Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor in scope, with its type unpacked (reading it through the FFI again costs more)."""
+
+    expr: relax.Expr
+    shape: tuple[Dim, ...] | None
+    """None where the shape is not known."""
+    dtype: str | None
+    """None where the dtype is not known."""
+    ndim: int
+    """-1 where the rank is not known."""
+    vdevice: ir.VDevice | None = None
+
+    @property
+    def static(self) -> bool:
+        """Every dimension is a known integer."""
+        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def complete(self) -> bool:
+        """Shape and dtype are known."""
+        return self.shape is not None and self.dtype is not None
+
+
+def dims_of(shape: relax.ShapeExpr) -> tuple[Dim, ...]:
+    """The dims of a ShapeExpr, constants as Python ints."""
+    return tuple(int(d) if isinstance(d, tirx.IntImm) else d for d in shape.values)
+
+
+def value_of(expr: relax.Expr) -> Value | None:
+    """The value of a normalized expression, or None where it is no tensor."""
+    ty = expr.ty
+    if not isinstance(ty, relax.TensorType):
+        return None
+    shape = dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else None
+    return Value(expr, shape, str(ty.dtype) if ty.dtype is not None else None, ty.ndim, ty.vdevice)
+
+
+def holds_function(ty: relax.Type) -> bool:
+    """Among the fields of a tuple, or of one inside it, is a function: no caller can use that."""
+    if isinstance(ty, relax.TupleType):
+        return any(map(holds_function, ty.fields))
+    return isinstance(ty, relax.FuncType)
+
+
+def is_nested(ty: relax.TupleType) -> bool:
+    """A tuple with a tuple among its fields."""
+    return any(isinstance(field, relax.TupleType) for field in ty.fields)
+
+
+def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Dims equal one by one, symbolic ones structurally."""
+    return len(a) == len(b) and all(map(same_dim, a, b))
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Equal ints, or structurally equal expressions over the same variables."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    return a.same_as(b) or bool(tvm_ffi.structural_equal(a, b))
+
+
+def broadcasts(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Whether shapes broadcast with one another, as far as is known."""
+    pairs = zip(reversed(a), reversed(b), strict=False)
+    return all(_is_one(x) or _is_one(y) or same_dim(x, y) for x, y in pairs)
+
+
+def _is_one(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an operand must be; the arguments of `Scope.tensor`."""
+
+    dtypes: Collection[str] | None
+    ndims: Collection[int] | None
+    shape: Sequence[Dim] | None
+    static: bool
+    complete: bool
+    where: Callable[[Value], bool] | None
+    fresh_shape: Sequence[Dim] | None
+    device: ir.VDevice | None
+
+    def fits(self, value: Value) -> bool:
+        """Whether the value meets all the conditions."""
+        if value.vdevice is not None and value.vdevice != self.device:
+            return False
+        if value.shape is None or value.dtype is None:
+            if self.complete or self.shape is not None or self.static or self.where is not None:
+                return False
+            return (value.dtype is None or self.dtypes is None or value.dtype in self.dtypes) and (
+                value.ndim == -1 or self.ndims is None or value.ndim in self.ndims
+            )
+        return (
+            (self.dtypes is None or value.dtype in self.dtypes)
+            and (self.ndims is None or value.ndim in self.ndims)
+            and (self.shape is None or same_shape(value.shape, self.shape))
+            and (not self.static or value.static)
+            and (self.where is None or self.where(value))
+        )

@@ -1,0 +1,46 @@
+"""PassContexts other than the default one: the options that TVM registers for passes of Relax."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+from random import Random
+
+import tvm
+
+from .passcall import PassCall
+
+PREFIX = "relax."
+VALUES: Mapping[str, tuple[bool, ...] | tuple[int, ...]] = {
+    "bool": (False, True),
+    "int": (0, 1, 2, 1 << 30),
+}
+"""By the type of an option, as TVM names it. Options of other types are left alone."""
+
+
+@functools.cache
+def options() -> Mapping[str, str]:
+    """The options of Relax that the installed TVM registers, and the type of each."""
+    registered = tvm.transform.PassContext.list_configs()
+    return {
+        str(name): str(about["type"])
+        for name, about in sorted(registered.items())
+        if name.startswith(PREFIX) and about["type"] in VALUES
+    }
+
+
+def draw(random: Random) -> dict[str, bool | int]:
+    """One option with a value of its type; none where TVM registers none."""
+    if not options():
+        return {}
+    name = random.choice(list(options()))
+    return {name: random.choice(VALUES[options()[name]])}
+
+
+def under(calls: Iterable[PassCall], config: Mapping[str, bool | int]) -> tuple[PassCall, ...]:
+    """The same passes with these options, where one of them does not set its own."""
+    calls = tuple(calls)
+    own = {key for call in calls for key in call.config}
+    config = {key: value for key, value in config.items() if key not in own}
+    return tuple(dataclasses.replace(call, config={**config, **call.config}) for call in calls)

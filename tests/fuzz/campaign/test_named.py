@@ -1,0 +1,88 @@
+"""Blocks that are made of what a pass names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.campaign.named import SHARE, plan
+from relaxfuzz.fuzz.campaign.unchanged import AT_LEAST, unchanged
+from relaxfuzz.fuzz.process.block import regenerated
+from relaxfuzz.fuzz.process.targets import Named, Origin, PassStats, Target
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.ops import table
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.inspect import ops_used
+from relaxfuzz.oracles.passcall import PassCall
+
+OWN = PassCall("own()", factory="m:own")
+SOFTMAX = Target("own", OWN, named=Named(("log", "nn.softmax"), (("nn.softmax", "log"),)))
+
+
+def test_most_blocks_are_made_of_what_the_pass_names() -> None:
+    plans = [plan([SOFTMAX], 1, number, table) for number in range(200)]
+    made = [each for each in plans if each is not None]
+    assert abs(len(made) / 200 - SHARE) < 0.1
+    ops = Counter(op for each in made for op in set(each.ops))
+    assert ops["log"] + ops["nn.softmax"] > len(made)
+    assert {"nn.softmax > log", "log > nn.softmax", "log > log"} <= ops.keys()
+    assert any(op.startswith("nn.softmax > ") and op not in ops for op in ops) or len(ops) > 50
+    assert plans == [plan([SOFTMAX], 1, number, table) for number in range(200)]
+    assert plans != [plan([SOFTMAX], 2, number, table) for number in range(200)]
+
+
+def test_the_other_passes_of_a_campaign_keep_their_share() -> None:
+    targets = [SOFTMAX, *(Target(f"p{number}", OWN) for number in range(4))]
+    made = [each for number in range(300) if (each := plan(targets, 1, number, table))]
+    assert abs(len(made) / 300 - SHARE / 5) < 0.06
+
+
+def test_who_names_nothing_gets_modules_of_everything() -> None:
+    assert all(plan([Target("own", OWN)], 1, number, table) is None for number in range(20))
+
+
+def test_operators_that_this_tvm_lacks_are_left_out() -> None:
+    some = [op for op in table if op != "log"]
+    made = [each for number in range(50) if (each := plan([SOFTMAX], 1, number, some))]
+    assert made
+    assert not any("log" in op.split(" > ") for each in made for op in each.ops)
+
+
+def test_operators_and_nodes_that_are_named_are_in_the_modules() -> None:
+    named = Named(("topk",), (), (Trait.MATCH_CAST, Trait.IF))
+    target = replace(SOFTMAX, named=named)
+    made = [each for number in range(14) if (each := plan([target], 3, number, table))]
+    origins = [
+        Origin(3, index, Stage.RAW, each.disabled, each.ops, each.forced)
+        for index, each in enumerate(made)
+    ]
+    modules = [regenerated(origin) for origin in origins]
+    assert sum("relax.topk" in ops_used(mod) for mod in modules) > 0.6 * len(modules)
+    forced = [each for each in made if Trait.IF in each.forced]
+    assert len(forced) >= 3
+    assert not any(Trait.IF in each.disabled for each in made)
+
+
+@pytest.mark.parametrize("trait", [Trait.EQUAL_OPERANDS, Trait.UNIFORM_CONSTANTS])
+def test_operators_stand_on_special_operands(trait: Trait) -> None:
+    modules = ir_modules(ops=["subtract"], only=[], force=[trait])
+    texts = [example(modules, 1, index).script() for index in range(20)]
+    shown = "R.const(" if trait is Trait.UNIFORM_CONSTANTS else "R.subtract(x0, x0)"
+    assert sum(shown in text for text in texts) >= 5
+
+
+def test_a_pass_that_changes_nothing_is_told() -> None:
+    lost = Target("own", OWN, named=Named(("abs",), (), (Trait.IF,), ("relax.softmax",)))
+    (found,) = unchanged([lost], {"own()": PassStats(checks=AT_LEAST)})
+    assert found.sentence == (
+        "own changed nothing in 50 checks: does it look for something that relaxfuzz does not "
+        "make? Its code names abs, if, which modules had. relaxfuzz does not make relax.softmax."
+    )
+    assert found.event["not_made"] == ["relax.softmax"]
+    for stats in (PassStats(checks=AT_LEAST - 1), PassStats(checks=90, changed=1), PassStats()):
+        assert not list(unchanged([lost], {"own()": stats}))
+    assert not list(unchanged([Target("FuseOps")], {"FuseOps": PassStats(checks=90)}))

@@ -1,0 +1,104 @@
+"""What the code of a pass names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tvm.relax.dpl import is_op, is_tuple, wildcard
+
+from relaxfuzz.fuzz.process.targets import Named
+from relaxfuzz.fuzz.user_input.named import names_in, names_of
+from relaxfuzz.fuzz.user_input.probe import probe
+from relaxfuzz.generators.ops import table
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.passcall import parse, public_passes
+
+DRAFTS = Path(__file__).parents[1] / "drafts" / "drafts.py"
+
+
+def of(name: str) -> Named:
+    return names_of(parse(f"{DRAFTS}:{name}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "ops"),
+    [
+        ("MergeClips", ("clip",)),
+        ("log_of_softmax", ("log", "nn.softmax")),  # by a helper in another file
+        ("makes_log_of_softmax", ("log", "nn.softmax")),
+        ("use_rsqrt", ("sqrt", "divide")),
+        ("fuse_matmul", ("matmul", "add", "nn.relu")),
+        ("drop_rounding", ("floor", "ceil")),  # a table in another file
+        ("look_at_nodes", ()),
+        ("shy", ("abs",)),
+        ("misspell", ()),
+    ],
+)
+def test_operators_that_a_pass_looks_for(name: str, ops: tuple[str, ...]) -> None:
+    assert of(name).ops == ops
+
+
+def test_patterns_give_chains() -> None:
+    assert of("fuse_matmul").chains == (("matmul", "add", "nn.relu"),)
+    # A pattern that only the code has: which operator comes first is open.
+    assert of("use_rsqrt").chains == (("sqrt", "divide"), ("divide", "sqrt"))
+    either = is_op("relax.exp")(wildcard()) | is_op("relax.log")(wildcard())
+    pattern = is_op("relax.add")(either, is_tuple([is_op("relax.abs")(wildcard())]))
+    assert set(names_in(pattern).chains) == {("exp", "add"), ("log", "add"), ("abs", "add")}
+
+
+def test_nodes_and_attributes_of_functions_stand_for_traits() -> None:
+    assert set(of("look_at_nodes").traits) == {Trait.IF, Trait.MATCH_CAST, Trait.COMPOSITE}
+
+
+def test_without_an_operator_its_attribute_is_what_a_pass_looks_for() -> None:
+    assert {"sum", "max", "argmin"} <= set(of("keep_dims").ops)
+    assert "nn.relu" not in of("keep_dims").ops
+
+
+def test_names_that_no_module_has() -> None:
+    assert of("misspell").unknown == ("relax.softmax", "relax.ccl.allreduce")
+
+
+def test_operators_by_functions_and_parts_of_names() -> None:
+    def taking_apart(call):  # type: ignore[no-untyped-def]
+        return call.op.name.split(".")[-1] in ("sum", "softmax")
+
+    def whole(sum):  # type: ignore[no-untyped-def]
+        return sum == "main" or "conv2d" in sum.op.name
+
+    def imports(x):  # type: ignore[no-untyped-def]
+        from tvm.relax.op import nn
+        from tvm.relax.op import sort as ordered
+
+        return ordered(nn.relu(x))
+
+    assert names_in(taking_apart).ops == ("sum", "nn.softmax")
+    assert names_in(whole).ops == ("nn.conv2d",)
+    assert names_in(imports).ops == ("sort", "nn.relu")
+
+
+def test_what_is_installed_is_not_followed() -> None:
+    from tvm.relax.transform import LegalizeOps
+
+    def uses(mod):  # type: ignore[no-untyped-def]
+        from tvm.relax.transform import FuseTransposeMatmul
+
+        return FuseTransposeMatmul()(LegalizeOps()(mod))
+
+    assert names_in(uses) == Named()
+
+
+def test_passes_of_tvm_are_read_where_they_are_python() -> None:
+    found = {name: names_of(parse(name)) for name in public_passes()}
+    assert {"permute_dims", "matmul"} <= set(found["FuseTransposeMatmul"].ops)
+    assert {"exp", "erf", "tanh", "nn.softmax"} <= set(found["FastMathTransform"].ops)
+    assert found["FuseOps"] == Named()
+    assert all(op in table for names in found.values() for op in names.ops)
+
+
+def test_each_process_reads_the_same() -> None:
+    names = ("fuse_matmul", "drop_rounding", "look_at_nodes", "keep_dims")
+    found = probe([f"{DRAFTS}:{name}" for name in names])
+    assert found == {f"{DRAFTS}:{name}": of(name) for name in names}

@@ -1,0 +1,153 @@
+"""Rare calls: how rare they are, that they are whole, and that what is defined is compared."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import HealthCheck, Phase, given, settings
+from tvm import relax
+
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.ops import table, variation
+from relaxfuzz.generators.ops.record import Op
+from relaxfuzz.generators.ops.variation import BYTES, KINDS, RARE, accepted, varied
+from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
+from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.execute import execute
+from relaxfuzz.oracles.values.comparison import difference
+from relaxfuzz.oracles.values.inputs import Kind, drawn
+from tests.generators.accepted import sample
+
+
+def variants(op: Op, number: int) -> Iterator[tvm.IRModule]:
+    """Modules around one variation of each kind, as far as type inference accepts it."""
+    for place, kind in enumerate(KINDS):
+        base = sample(op, number)
+        choices = [] if kind in op.deadly else list(kind(base.scope, base.call))
+        first = 7 * (number + place)
+        for each in (choices[at % len(choices)] for at in range(first, first + 3) if choices):
+            found = accepted(base.scope, base.call, each)
+            if found is not None:
+                yield module(op, base.scope, *found)
+                break
+
+
+def module(
+    op: Op, scope: Scope, call: relax.Call, variables: Sequence[relax.Var] = ()
+) -> tvm.IRModule:
+    """A function of one call; the variables are parameters."""
+    scope.adopt(variables)
+    scope.exporting = True
+    result = scope.bind(call)
+    scope.pure = op.pure
+    func = finish(Choices(b""), scope, result).with_attr("global_symbol", "main")
+    infos = {"vdevice": scope.module.vdevices} if scope.module.vdevices else None
+    return tvm.IRModule({relax.GlobalVar("main"): func}, global_infos=infos)
+
+
+def test_some_five_percent_are_varied() -> None:
+    op = table["add"]
+    changed = 0
+    for first in range(256):
+        base = sample(op, 0)
+        call = varied(Choices(bytes([first, 1, 0, 7])), base.scope, base.call)
+        changed += call is not base.call
+    assert abs(changed / 256 - RARE) < 0.01
+
+
+@pytest.mark.parametrize("op", table.values(), ids=table.keys())
+def test_the_simplest_decisions_vary_nothing(op: Op) -> None:
+    base = sample(op, 0)
+    assert varied(Choices(bytes(BYTES)), base.scope, base.call) is base.call
+
+
+def test_what_no_record_chooses_is_built() -> None:
+    """Unsigned integers and bool are negated where a variation is due."""
+    rng, found = np.random.default_rng(0), set()
+    for _ in range(400):
+        scope = Scope(ModuleScope(frozenset(Trait)), (2, 3), ("float32",))
+        call = table["negative"].call(Choices(b"\xff" + rng.bytes(24)), scope)
+        found.add(str(call.args[0].ty.dtype))
+    assert found - {*table["negative"].dtypes, "None"} >= {"uint8", "bool"}
+
+
+@pytest.mark.parametrize("op", table.values(), ids=table.keys())
+def test_a_variation_is_a_whole_function(op: Op) -> None:
+    """It is well-formed, and has a result or none: the evaluator never fails."""
+    for mod in variants(op, 0):
+        assert relax.analysis.check_well_formed(mod), str(mod)
+        args = drawn(mod["main"], Kind.WHOLE)
+        with contextlib.suppress(Unsupported, Undefined, Mismatch):
+            Evaluator(mod).run("main", args)
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("add", ["(3, 2)uint16", "(2,)uint16"]),
+        ("bitwise_xor", ["()uint32", "(2, 3)uint32"]),
+        ("sum", ["(2, 1, 2, 1, 2, 3)float32"]),
+        ("max", ["(2, 1, 2, 1, 3)int16"]),
+        ("exp", ["(2, 1, 1, 1, 2, 3)float32"]),
+        ("matmul", ["(2, 1, 2, 3)float32", "(1, 2, 3, 2)float32"]),
+        ("abs", ["()uint64"]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else None,
+)
+def test_what_is_defined_is_compared(name: str, types: list[str]) -> None:
+    """Other dtypes and ranks than the record chooses, but of a known kind: the VM agrees."""
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    scope.dataflow(True)
+    operands = [relax.Var(f"x{at}", tensor_type(text)) for at, text in enumerate(types)]
+    mod = module(table[name], scope, getattr(relax.op, name)(*operands), operands)
+    args = drawn(mod["main"], Kind.WHOLE)
+    expected = Evaluator(mod).run("main", args)
+    (actual,) = execute(mod, [lambda run: run("main", args)])
+    assert difference(expected, actual) is None
+
+
+def tensor_type(text: str) -> relax.TensorType:
+    shape, dtype = text[1:].split(")")
+    return relax.TensorType([int(dim) for dim in shape.split(",") if dim], dtype)
+
+
+@pytest.mark.parametrize(("name", "arity"), [("add", 2), ("power", 2), ("mean", 1), ("sign", 1)])
+def test_other_kinds_of_numbers_have_no_result(name: str, arity: int) -> None:
+    """Type inference accepts them of bool, but no document says what they give."""
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    scope.dataflow(True)
+    operands = [relax.Var(f"x{at}", tensor_type("(2,)bool")) for at in range(arity)]
+    mod = module(table[name], scope, getattr(relax.op, name)(*operands), operands)
+    with pytest.raises(Unsupported, match="not defined for"):
+        Evaluator(mod).run("main", drawn(mod["main"], Kind.WHOLE))
+
+
+def test_modules_of_many_variations_are_well_formed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is rare elsewhere is in more than half of the calls; functions with it are called."""
+    monkeypatch.setattr(variation, "RARE", 0.6)
+    seen: set[type] = set()
+
+    @given(ir_modules(force=[Trait.INCOMPLETE_TYPES, Trait.FUNCTION_CALLS, Trait.DTYPES]))
+    @settings(
+        max_examples=60,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(mod: tvm.IRModule) -> None:
+        relax.analysis.well_formed(mod)
+        functions = [f for f in mod.functions.values() if isinstance(f, relax.Function)]
+        seen.update(type(param.ty) for func in functions for param in func.params)
+
+    check()
+    assert relax.ShapeType in seen
