@@ -147,31 +147,48 @@ def _complete(padding: Sequence[Any]) -> tuple[list[int], list[int]]:
     return widths[:half], widths[half:]
 
 
-def _operand(
-    c: Choices, s: Scope, n: int, layout: str, rarely: bool
-) -> tuple[Value, str, dict[str, Dim]]:
-    """The data, its layout, and its dims by letter, of which batch and channels are not 0.
-
-    It is static but for the batch; rarely its spatial axes are symbolic, and its layout is any.
-    """
-
-    def fits(x: Value) -> bool:
-        return x.shape is not None and all(
-            (isinstance(dim, int) and 0 < dim <= 12) or (letter == "N" and dim != 0)
-            for letter, dim in zip(layout, x.shape, strict=True)
-        )
-
+def _operand(c: Choices, s: Scope, layout: str, rarely: bool) -> tuple[Value, str, dict[str, Dim]]:
+    """The data, its layout, and its dims by letter; static but for the batch, see `data`."""
     dims: dict[str, Dim] = {"N": s.shape(c, 1)[0], "C": c.pick((2, 4, 1, 3))}
     if isinstance(dims["N"], int):
         dims["N"] = max(dims["N"], 1)
+    return data(c, s, layout, dims, DTYPES, rarely, symbolic="N")
+
+
+def data(
+    c: Choices,
+    s: Scope,
+    layout: str,
+    dims: dict[str, Dim],
+    dtypes: Sequence[str],
+    rarely: bool,
+    *,
+    symbolic: str,
+) -> tuple[Value, str, dict[str, Dim]]:
+    """A tensor of batch, channels and spatial axes, its layout, and its dims by letter.
+
+    Rarely its spatial axes are symbolic, and its layout is any.
+
+    Args:
+        dims: of batch and channels where the tensor is fresh; the spatial axes are chosen here.
+        symbolic: letters of the axes that may be symbolic in a tensor in scope; none is 0.
+    """
+    n = len(layout) - 2
+
+    def fits(x: Value) -> bool:
+        return x.shape is not None and all(
+            (isinstance(dim, int) and 0 < dim <= 12) or (letter in symbolic and dim != 0)
+            for letter, dim in zip(layout, x.shape, strict=True)
+        )
+
     lengths: list[Dim] = [4, 5, 3] if n < 3 else [3, 2]
     if rarely:
         lengths += [dim for dim in s.dims if not isinstance(dim, int)]
     dims |= dict(zip(SPATIAL[n], c.picks(lengths, n), strict=True))
     if rarely and c.flag():
         layout = any_layout(c, dims, "c")
-        return s.tensor(c, dtype=DTYPES, shape=to_layout(dims, layout)), layout, dims
-    x = s.tensor(c, dtype=DTYPES, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
+        return s.tensor(c, dtype=dtypes, shape=to_layout(dims, layout)), layout, dims
+    x = s.tensor(c, dtype=dtypes, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
     assert x.shape is not None
     return x, layout, dims_by_letter(x.shape, layout)
 
@@ -198,7 +215,7 @@ def _conv(n: int) -> Op:
         rarely = c.flag(RARE)
         forms = c.part(FORMS if rarely else 0)
         layout, kernel_layout = c.pick(LAYOUTS[n])
-        x, layout, dims = _operand(c, s, n, layout, rarely)
+        x, layout, dims = _operand(c, s, layout, rarely)
         assert x.dtype is not None
         channels = dims["C"]
         assert isinstance(channels, int)
@@ -289,7 +306,7 @@ def _transpose(n: int) -> Op:
     def build(c: Choices, s: Scope) -> relax.Expr:
         rarely = c.flag(RARE)
         forms = c.part(FORMS if rarely else 0)
-        x, layout, dims = _operand(c, s, n, "NC" + letters, rarely)
+        x, layout, dims = _operand(c, s, "NC" + letters, rarely)
         assert x.dtype is not None
         channels = dims["C"]
         assert isinstance(channels, int)

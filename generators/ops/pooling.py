@@ -17,9 +17,8 @@ from .convolution import (
     SHORT,
     SPATIAL,
     any_layout,
-    dims_by_letter,
+    data,
     from_layout,
-    to_layout,
     windows,
 )
 from .operands import HALVES
@@ -35,30 +34,11 @@ MAX_DTYPES = (*FLOATS, "int32", "int8", "uint8", "int64")
 def _operand(
     c: Choices, s: Scope, n: int, dtypes: tuple[str, ...], rarely: bool
 ) -> tuple[Value, str, dict[str, Dim]]:
-    """The data, its layout, and its dims by letter, of which batch and channels are not 0.
-
-    Rarely its spatial axes are symbolic, and its layout is any.
-    """
+    """The data, its layout, and its dims by letter; see `data`."""
     layout = c.pick(LAYOUTS[n])
-
-    def fits(x: Value) -> bool:
-        return x.shape is not None and all(
-            (isinstance(dim, int) and 0 < dim <= 12) or (letter in "NC" and dim != 0)
-            for letter, dim in zip(layout, x.shape, strict=True)
-        )
-
     batch, channels = (max(d, 1) if isinstance(d, int) else d for d in s.shape(c, 2))
     dims: dict[str, Dim] = {"N": batch, "C": channels}
-    lengths: list[Dim] = [4, 5, 3] if n < 3 else [3, 2]
-    if rarely:
-        lengths += [dim for dim in s.dims if not isinstance(dim, int)]
-    dims |= dict(zip(SPATIAL[n], c.picks(lengths, n), strict=True))
-    if rarely and c.flag():
-        layout = any_layout(c, dims, "c")
-        return s.tensor(c, dtype=dtypes, shape=to_layout(dims, layout)), layout, dims
-    x = s.tensor(c, dtype=dtypes, ndim=n + 2, where=fits, fresh_shape=to_layout(dims, layout))
-    assert x.shape is not None
-    return x, layout, dims_by_letter(x.shape, layout)
+    return data(c, s, layout, dims, dtypes, rarely, symbolic="NC")
 
 
 def _out_layout(c: Choices, dims: dict[str, Dim], rarely: bool) -> str | None:
