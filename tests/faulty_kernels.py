@@ -10,6 +10,7 @@ _OF_0_26 = {
     "dynamic_strided_slice": "it reads outside of its operand, and leaves elements unwritten",
     "image.grid_sample": "of five dimensions with padding by reflection: the process dies",
     "nn.adaptive_avg_pool2d": "the sum begins anew in each row of a window",
+    "nn.adaptive_avg_pool3d": "as in two dimensions",
     "vision.roi_align": "with mode 'max', its PrimFunc has a ProducerLoad: it does not compile",
 }
 

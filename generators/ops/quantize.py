@@ -34,7 +34,7 @@ def _parameters(
     Rarely one is a scalar, the other per axis, and a scalar has axes of one element.
     """
     whole = [1] * c.below(3) if rarely else []
-    along = [ints(x.shape)[axis]] if x.ndim else whole
+    along = [ints(x.shape)[axis]]
     dims = whole if c.flag() else along
     exponents = np.arange(int(np.prod(dims))).reshape(dims) % 3 - 1
     width = "float16" if c.flag(0.2) else "float32"
@@ -46,8 +46,8 @@ def _parameters(
 
 def _data(c: Choices, s: Scope, dtypes: tuple[str, ...], rarely: bool) -> tuple[Value, int]:
     """The data, static, and an axis of it."""
-    x = nonempty_tensor(c, s, dtypes, (1, 0, 5) if rarely else (2, 4, 3), static=True)
-    return x, one_axis(c, max(x.ndim, 1)) if rarely else c.pick((-1, 0, 1))
+    x = nonempty_tensor(c, s, dtypes, (1, 5) if rarely else (2, 4, 3), static=True)
+    return x, one_axis(c, x.ndim) if rarely else c.pick((-1, 0, 1))
 
 
 def _build_quantize(c: Choices, s: Scope) -> relax.Expr:

@@ -137,14 +137,12 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
     "quantize": (
         one_of("out_dtype", "uint16"),
         one_of("out_dtype", "float8_e5m2"),
-        lambda call: not dims(call),
         lambda call: call.args[1].ty.ndim > 1,
         lambda call: str(call.args[2].ty.dtype) == "float16",
     ),
     "dequantize": (
         lambda call: str(call.args[0].ty.dtype) == "int32",
         lambda call: str(call.args[0].ty.dtype) == "float16",
-        lambda call: not dims(call),
     ),
 }
 """What some of the rare forms of each operator have."""
