@@ -29,7 +29,11 @@ DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "b
 
 
 def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
-    return list(relax.analysis.tir_vars_in_type(relax.ShapeType(list(dims))))
+    return _mentioned(relax.ShapeType(list(dims)))
+
+
+def _mentioned(ty: relax.Type) -> list[tirx.Var]:
+    return list(relax.analysis.tir_vars_in_type(ty))
 
 
 Supplier: TypeAlias = Callable[["Choices", "Scope", Request], "Value | None"]
@@ -251,10 +255,13 @@ class Scope:
         self.params.append(var)
         return var
 
-    def adopt(self, variables: Sequence[relax.Var]) -> None:
-        """Make these variables parameters of the function."""
+    def adopt(self, variables: Sequence[relax.Var]) -> bool:
+        """Make these variables parameters, unless bindings define what their types mention."""
+        if any(self._found.intersection(_mentioned(var.ty)) for var in variables):
+            return False
         self.params += variables
         self._offer(variables)
+        return True
 
     def _offer(self, params: Sequence[relax.Var]) -> None:
         """Parameters go before what the current block defines: they outlive the block."""

@@ -116,8 +116,8 @@ def varied(
         found = accepted(s, call, variation)
         if found is not None:
             changed, new = found
-            s.adopt(new)
-            return changed
+            if s.adopt(new):
+                return changed
     return call
 
 
