@@ -87,6 +87,8 @@ State: TypeAlias = tuple[
     list[Value],
     list[relax.Var],
     list[relax.Var],
+    set[tirx.Var],
+    list[relax.Var],
     int,
     tuple[bool, bool, int, bool],
 ]
@@ -379,6 +381,8 @@ class Scope:
             list(self.blocks),
             list(self.values),
             list(self.tuples),
+            list(self.shapes),
+            set(self._found),
             list(self.params),
             len(self.module.functions),
             (self.pure, self._dataflow, self._local_from, self._exports),
@@ -386,9 +390,10 @@ class Scope:
 
     def restore(self, state: State) -> None:
         """Take back what was bound, and what was added to the module, since the state."""
-        bindings, blocks, values, tuples, params, functions, flags = state
+        bindings, blocks, values, tuples, shapes, found, params, functions, flags = state
         self._bindings, self.blocks = list(bindings), list(blocks)
-        self.values, self.tuples = list(values), list(tuples)
+        self.values, self.tuples, self.shapes = list(values), list(tuples), list(shapes)
+        self._found = set(found)
         self.params[:] = params  # a branch adds to those of the function around it
         self.pure, self._dataflow, self._local_from, self._exports = flags
         while len(self.module.functions) > functions:
