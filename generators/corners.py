@@ -11,6 +11,7 @@ from tvm import relax
 from .choices import Choices
 from .ops import batching
 from .ops.record import FLOATS, SIGNED, Op
+from .ops.variation import Variation, accepted
 from .scope import Scope
 from .traits import Trait
 from .values import Value, value_of
@@ -48,11 +49,8 @@ def cornered(op: Op) -> Op:
         if changed is None:
             return call
         at, operand = changed
-        args = [operand if place == at else arg for place, arg in enumerate(call.args)]
-        try:
-            return s.module.builder.normalize(relax.Call(call.op, args, call.attrs, call.ty_args))
-        except Exception:  # what a refusal of type inference raises is of any type
-            return call
+        found = accepted(s, call, Variation({(at,): operand}))
+        return call if found is None else found[0]
 
     return dataclasses.replace(op, build=build)
 

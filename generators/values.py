@@ -39,8 +39,8 @@ class Value:
         return self.shape is not None and self.dtype is not None
 
 
-def dims_of(shape: relax.ShapeExpr) -> tuple[Dim, ...]:
-    """The dims of a ShapeExpr, constants as Python ints."""
+def dims_of(shape: relax.ShapeExpr | relax.ShapeType) -> tuple[Dim, ...]:
+    """The dims of a ShapeExpr, or of a type that knows them, constants as Python ints."""
     return tuple(int(d) if isinstance(d, tirx.IntImm) else d for d in shape.values)
 
 

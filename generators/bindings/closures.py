@@ -13,7 +13,7 @@ from ..choices import Choices
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .calls import arguments
-from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops
+from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,7 @@ def _added(
 ) -> relax.GlobalVar:
     """A private function of these parameters, which use no symbolic variable."""
     f = Scope(s.module, s.dims, s.dtypes)
-    result = body(f, [f.param(ty) for ty in types])
-    f.close()
-    seq = s.module.builder.normalize(relax.SeqExpr(f.blocks, result))
-    return s.module.add(name, relax.Function(f.params, seq, seq.ty, is_pure=pure))
+    return added(f, name, body(f, [f.param(ty) for ty in types]), pure=pure)
 
 
 # Ways from a function to a call of it

@@ -42,6 +42,16 @@ class Kind:
     weight: int = 1
 
 
+def added(f: Scope, name: str, result: relax.Expr, *, pure: bool = True) -> relax.GlobalVar:
+    """The function of this scope, closed and added to its module as a private one.
+
+    Parameters and bindings define all symbolic variables that it uses.
+    """
+    f.close()
+    body = f.module.builder.normalize(relax.SeqExpr(f.blocks, result))
+    return f.module.add(name, relax.Function(f.params, body, body.ty, is_pure=pure))
+
+
 Ops = Sequence[Op]
 
 

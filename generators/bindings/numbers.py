@@ -12,7 +12,7 @@ from .. import tensorir
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
-from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops
+from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, added
 
 INT = PrimType("int64")
 
@@ -54,9 +54,7 @@ def _function(c: Choices, s: Scope, value: relax.Expr) -> None:
     f = Scope(s.module, s.dims, s.dtypes)
     taken = f.param(INT, "count")
     result = f.emit(relax_op.ones(relax.ShapeExpr([taken, 2]), c.pick(s.dtypes)))
-    f.close()
-    body = s.module.builder.normalize(relax.SeqExpr(f.blocks, result.expr))
-    gvar = s.module.add("counted", relax.Function(f.params, body, body.ty))
+    gvar = added(f, "counted", result.expr)
     s.bind(relax.Call(gvar, [relax.prim_value(3) if c.flag(0.3) else value]))
 
 

@@ -17,7 +17,7 @@ from ..ops.operands import positive
 from ..ops.record import ALL
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
-from ..values import Dim, Value
+from ..values import Dim, Value, dims_of
 from .kind import Callees, Ops
 
 
@@ -53,11 +53,9 @@ def shape_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _shape(var: relax.Var, origin: Value | None = None, *, literal: bool = False) -> Shape:
-    values = var.ty.values
-    if values is None:
+    if var.ty.values is None:
         return Shape(var, None, origin)
-    dims = tuple(int(d) if isinstance(d, tirx.IntImm) else d for d in values)
-    return Shape(var, dims, origin, literal)
+    return Shape(var, dims_of(var.ty), origin, literal)
 
 
 # Where shapes come from

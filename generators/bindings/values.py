@@ -12,6 +12,7 @@ from ..choices import Choices
 from ..scope import Scope
 from ..values import dims_of, is_nested
 from .kind import ARITHMETIC, Callees, Ops
+from .shapes import fresh_dims
 
 
 def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -96,9 +97,7 @@ def _cast_type(c: Choices, s: Scope, ty: relax.Type) -> relax.Type:
     if not isinstance(ty, relax.TensorType) or ty.ndim < 0 or c.flag(0.3):
         return ty
     known = dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else (None,) * ty.ndim
-    dims = [
-        tirx.Var(s.module.unique("k"), "int64") if dim is None or c.flag() else dim for dim in known
-    ]
+    dims = fresh_dims(c, s, known, 0.5)
     return relax.TensorType(relax.ShapeExpr(dims), ty.dtype, ty.vdevice)
 
 

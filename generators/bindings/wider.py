@@ -7,7 +7,7 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import DEFAULT_DTYPE, Scope
 from ..values import Value
-from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops
+from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, added
 from .shapes import fresh_dims
 
 
@@ -47,6 +47,4 @@ def _taker(c: Choices, s: Scope, ty: relax.Type, x: Value) -> relax.GlobalVar:
         dims = fresh_dims(c, f, (None,) * x.ndim)
         cast = f.match_cast(taken, relax.TensorType(relax.ShapeExpr(dims), x.dtype))
         result = f.bind(c.pick(SAME_TYPE)(cast))
-    f.close()
-    body = s.module.builder.normalize(relax.SeqExpr(f.blocks, result))
-    return s.module.add("wide", relax.Function(f.params, body, body.ty))
+    return added(f, "wide", result)
