@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 from collections.abc import Collection, Mapping, Sequence
@@ -105,6 +106,7 @@ def test_a_constant_becomes_a_parameter() -> None:
 def test_a_deadly_kind_of_variation_kills(op: Op, kind: Variations) -> None:
     pid = os.fork()
     if pid == 0:
+        faulthandler.disable()  # pytest's would print the traceback of a death that is expected
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         for number in range(4):
             base = sample(op, number)
