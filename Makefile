@@ -23,7 +23,7 @@ endef
 # $(call campaign,FOLDER,BUDGET): 1 says that bugs were found.
 define campaign
 	rm -rf $(1)/campaign
-	$(1)/bin/relaxfuzz run --budget $(2) --out $(1)/campaign || test $$? -eq 1
+	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
 .PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .metamorphic import history, oracles
+from .metamorphic import history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .structural import (
@@ -60,7 +60,14 @@ EXECUTED: tuple[Oracle, ...] = (
 )
 """Tier 4: asked of a sample."""
 
-_ALL = (*STRUCTURAL, *oracles.ORACLES, history.ORACLE, *EVALUATED, *EXECUTED)
+_ALL = (
+    *STRUCTURAL,
+    *oracles.ORACLES,
+    history.ORACLE,
+    refused.ORACLE,
+    *EVALUATED,
+    *EXECUTED,
+)
 
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""

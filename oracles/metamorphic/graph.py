@@ -7,12 +7,12 @@ offers (two references to one node made into references to two nodes) are edits 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tvm
 
-from ...compat.schema import CURRENT_KEYS
+from ...compat.schema import CURRENT_KEYS, current_class
 from ...compat.serialization import load_json, save_json
 from ...generators.source.graph import inline_fields_of
 
@@ -49,6 +49,39 @@ class Graph:
         """Append a node; returns its index."""
         self.nodes.append({"type": kind, "data": data})
         return len(self.nodes) - 1
+
+    def copy(self, index: int, **fields: Any) -> int:
+        """Append a node like this one, except for these fields; returns its index."""
+        node = self.nodes[index]
+        return self.add(node["type"], {**node["data"], **fields})
+
+    def of(self, *classes: str) -> Iterator[int]:
+        """The nodes of these classes, as the newest TVM names them, in the order of the graph."""
+        for index in range(len(self.nodes)):
+            if self.is_a(index, *classes):
+                yield index
+
+    def is_a(self, index: int, *classes: str) -> bool:
+        """Whether the node is of one of these classes."""
+        return current_class(self.nodes[index]["type"]) in classes
+
+    def get(self, index: int, *path: str) -> int:
+        """The node at the end of a path of fields."""
+        for name in path:
+            index = self.nodes[index]["data"][name]
+        return index
+
+    def items(self, index: int, *path: str) -> list[int]:
+        """The elements of the array, or the flat map, at the end of a path of fields."""
+        return list(self.nodes[self.get(index, *path)].get("data") or [])
+
+    def set(self, index: int, name: str, value: Any) -> None:
+        """Change a field of a node, for all who refer to it."""
+        self.nodes[index]["data"][name] = value
+
+    def set_items(self, index: int, name: str, items: list[int]) -> None:
+        """Give a field of a node an array of its own."""
+        self.set(index, name, self.add("ffi.Array", items))
 
     def text(self, index: int) -> str:
         """The text of a string node."""

@@ -1,0 +1,120 @@
+"""Conformance of the oracle "refused": it tells broken modules that nothing refuses."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.metamorphic.broken import RULES, Rule
+from relaxfuzz.oracles.metamorphic.graph import Graph
+from relaxfuzz.oracles.metamorphic.oracles import rebuilt
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural.checkers import flaw
+from relaxfuzz.oracles.violation import Case
+
+from ..snippets import run_snippet
+
+FILE = Path(__file__).with_name("refusing_passes.py")
+RETURN = "the return type contradicts the result"
+GAPS = {
+    RETURN,
+    "the index of a TupleGetItem is out of range",
+    "an operator has more operands than it takes",
+    "an operator that takes a tensor is given a function",
+}
+"""What the checker of TVM does not look at, or leaves to operators of which some do not."""
+
+
+@functools.cache
+def module() -> tvm.IRModule:
+    """A module in which each rule can be broken."""
+
+    @I.ir_module
+    class Module:
+        @R.function(private=True)
+        def helper(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+            return R.add(x, x)
+
+        @R.function(private=True)
+        def single(x: R.Tensor((), "float32")) -> R.Tuple(R.Tensor((), "float32")):
+            return (x,)
+
+        @R.function
+        def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor((), "float32")) -> R.Tensor(
+            ("n", 3), "float32"
+        ):
+            cls = Module
+            with R.dataflow():
+                lv = R.add(x, x)
+                lv1 = R.multiply(lv, x)
+                lv2 = (lv1, x)
+                gv = lv2[0]
+                R.output(gv)
+            single = cls.single(y)
+            first = single[0]
+            same = first
+            condition = R.greater(same, y)
+            if condition:
+                a = R.add(gv, gv)
+                b = R.nn.relu(a)
+                c = b
+            else:
+                c = cls.helper(gv)
+            return c
+
+        @R.function(pure=False)
+        def impure(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            _ = R.print(x, format="{}")
+            return x
+
+    return Module
+
+
+def case(factory: str) -> Case:
+    return Case(module(), (PassCall(f"{factory}()", factory=f"{FILE}:{factory}"),))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.broken)
+def test_each_edit_breaks_its_rule(rule: Rule) -> None:
+    count = len(list(rule.edits(Graph(module()))))
+    assert count, "the module has no place for it"
+    for number in range(count):
+        graph = Graph(module())
+        list(rule.edits(graph))[number]()
+        accepted = relax.analysis.check_well_formed(graph.load())
+        assert rule.broken in GAPS or not accepted
+
+
+def test_the_module_itself_is_well_formed() -> None:
+    assert flaw(module()) is None
+
+
+def test_what_the_checker_of_tvm_does_not_look_at_is_told() -> None:
+    normalize = Case(module(), (PassCall("Normalize()"),))
+    found = {violation.key for violation in check(normalize, oracles=["refused"])}
+    assert ("accepted", RETURN) in found
+    assert {broken for _, broken in found} <= GAPS
+
+
+def test_a_pass_that_refuses_is_left_alone() -> None:
+    found = {violation.key[1] for violation in check(case("Refuses"), oracles=["refused"])}
+    assert RETURN not in found
+
+
+def test_a_death_is_told() -> None:
+    found = {violation.key for violation in check(case("Dies"), oracles=["refused"])}
+    assert ("SIGABRT", RETURN) in found
+
+
+def test_the_snippet_fails_on_what_is_accepted() -> None:
+    built = rebuilt(module())  # as a reproducer builds it: its nodes are numbered in that order
+    assert built is not None
+    with pytest.raises(AssertionError, match="no error, where"):
+        run_snippet("refused", Case(built, (PassCall("Normalize()"),)))
