@@ -9,9 +9,10 @@ RELAXFUZZ := --editable ".[pytest,report,cluster]"
 RELAXFUZZ_WITH_TVM := --editable ".[tvm,pytest,report,cluster]"
 PYTEST := pytest -q -n 2 --dist worksteal
 
-TESTS_OF_PYTHON := tests/generators tests/corpus/test_seeds.py tests/fuzz/pytest_plugin
-TESTS_OF_TVM := $(TESTS_OF_PYTHON) tests/test_versions_in_source.py tests/oracles/catalogue tests/oracles/evaluate \
-	tests/oracles/tensorir
+TESTS_OF_PYTHON := tests/generators/test_ops.py tests/generators/test_modules.py tests/corpus/test_seeds.py \
+	tests/fuzz/pytest_plugin
+TESTS_OF_TVM := tests/generators tests/corpus/test_seeds.py tests/fuzz/pytest_plugin \
+	tests/test_versions_in_source.py tests/oracles/catalogue tests/oracles/evaluate tests/oracles/tensorir
 
 # $(call install,FOLDER,PYTHON,REQUIREMENTS): relaxfuzz, editable, in an environment of its own.
 define install
