@@ -18,6 +18,9 @@ Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
 Requires = Callable[[tvm.IRModule], str | None]
 """Why the pass does not apply to this module, or None."""
 
+LooksFor = Callable[[tvm.IRModule], bool]
+"""Whether the module has what the pass works on."""
+
 Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
 """`post(before, after, call)`: what is wrong with the result, or None.
 
@@ -99,6 +102,10 @@ class PassContract:
     """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(Stage)
     requires: Requires = lambda mod: None
+    looks_for: LooksFor | None = None
+    """What the pass works on, asked fast: it may be more than the pass changes. A campaign checks
+    the pass mostly on modules that have it, and elsewhere only sometimes: unlike `requires`, this
+    takes no promise back. None: nearly every module has it."""
     relation: Relation = Relation.SAME
     post: Post = lambda before, after, call: None
     reference: Reference | None = None

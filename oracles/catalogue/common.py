@@ -11,8 +11,8 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, Variants
-from ..inspect import has_dataflow, op_name, relax_functions
+from ..contract import Exemption, LooksFor, Variants
+from ..inspect import has_dataflow, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
 PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
@@ -55,6 +55,16 @@ def _is_accepted(call: PassCall) -> bool:
     except Exception:  # of no concern here: the probe reports what cannot be built
         return True
     return True
+
+
+def any_of(*ops: str) -> LooksFor:
+    """One of these operators is called."""
+    return lambda mod: not ops_used(mod).isdisjoint(ops)
+
+
+def all_of(*ops: str) -> LooksFor:
+    """Each of these operators is called."""
+    return lambda mod: ops_used(mod).issuperset(ops)
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:

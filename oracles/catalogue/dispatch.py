@@ -16,7 +16,7 @@ from ..contract import Exemption, PassContract, Post, Reference, Rejection
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .common import DEAD_CODE, one_of
+from .common import DEAD_CODE, any_of, one_of
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -111,13 +111,18 @@ def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
     return None
 
 
+def _has_layout_rewrites(mod: tvm.IRModule) -> bool:
+    marked = "meta_schedule.layout_rewrite_preproc"
+    return any(
+        marked in block.annotations
+        for _, func in prim_funcs(mod)
+        for block in nodes(func.body, ir.SBlock)
+    )
+
+
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: the layout rewrites become PrimFuncs of their own."""
-    marked = "meta_schedule.layout_rewrite_preproc"
-    for _, func in prim_funcs(after):
-        if any(marked in block.annotations for block in nodes(func.body, ir.SBlock)):
-            return "a block marked as layout rewrite is left"
-    return None
+    return "a block marked as layout rewrite is left" if _has_layout_rewrites(after) else None
 
 
 def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -159,6 +164,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
+        looks_for=any_of("relax.hint_on_device"),
         post=_hints_realized,
         reference=Reference(_documented_devices, unique=True),
         rejections=(
@@ -202,6 +208,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "relax.backend.DispatchSortScan(index_bits=64)",
         ),
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=any_of(*SORT_AND_SCAN),
         post=_dispatched(*SORT_AND_SCAN),
         rejections=(UNKNOWN_SHAPE,),
         cost=1.0,
@@ -210,6 +217,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="DispatchSampling",
         variants=one_of("relax.backend.DispatchSampling()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=any_of("relax.multinomial_from_uniform"),
         post=_dispatched("relax.multinomial_from_uniform"),
         rejections=(
             UNKNOWN_SHAPE,
@@ -231,6 +239,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="SplitLayoutRewritePreproc",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
+        looks_for=_has_layout_rewrites,
         post=_split,
         exemptions=(DEAD_CODE,),
         inside=("DeadCodeElimination",),

@@ -11,7 +11,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..inspect import attr, ops_used, prim_funcs
 from ..passcall import PassCall
-from .common import REWRITING
+from .common import REWRITING, any_of
 from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 # Desired layouts of data, weight and (as a third one) output; the first is the usual one.
@@ -98,6 +98,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="ConvertLayout",
         variants=_convert_layout,
         stages=(Stage.RAW,),
+        looks_for=any_of(*LAYOUTS),
         cost=0.6,
     ),
     PassContract(
@@ -117,6 +118,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="OptimizeLayoutTransform",
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=any_of("relax.layout_transform"),
         inside=REWRITING,
         cost=0.3,
     ),

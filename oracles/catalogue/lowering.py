@@ -138,6 +138,10 @@ def _outside_of_shapes(root: Any, *kinds: type[Any]) -> list[Any]:
     return found
 
 
+def _has_arithmetic(mod: tvm.IRModule) -> bool:
+    return any(_outside_of_shapes(func.body, *ARITHMETIC) for _, func in relax_functions(mod))
+
+
 def _prim_values_computed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: in place of each expression there is a call to the PrimFunc that computes it."""
     for _, func in relax_functions(after):
@@ -229,6 +233,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ComputePrimValue",
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
+        looks_for=_has_arithmetic,
         post=_prim_values_computed,
         cost=0.1,
     ),

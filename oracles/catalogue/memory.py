@@ -186,6 +186,10 @@ def _graphs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
 WORKSPACE = "WorkspaceSize"
 
 
+def _asks_for_workspace(mod: tvm.IRModule) -> bool:
+    return any(attr(func, WORKSPACE) is not None for _, func in relax_functions(mod))
+
+
 def _workspace_given(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: a workspace big enough for all external functions is their last argument."""
     sizes = {g.name_hint: attr(func, WORKSPACE) for g, func in relax_functions(before)}
@@ -271,6 +275,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AllocateWorkspace",
         stages=(Stage.RAW, Stage.FUSED),
+        looks_for=_asks_for_workspace,
         relation=Relation.WORKSPACE,
         post=_workspace_given,
         cost=0.1,

@@ -77,6 +77,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LambdaLift",
         stages=EVERY_FORM,
+        looks_for=lambda mod: bool(local_functions(mod)),
         post=_lifted,
         cost=0.2,
     ),
