@@ -10,6 +10,7 @@ import tvm
 
 from ..generators.choices import Choices
 from ..generators.stages import Stage
+from ..generators.traits import Trait
 from .passcall import PassCall
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
@@ -17,9 +18,6 @@ Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
 
 Requires = Callable[[tvm.IRModule], str | None]
 """Why the pass does not apply to this module, or None."""
-
-LooksFor = Callable[[tvm.IRModule], bool]
-"""Whether the module has what the pass works on."""
 
 Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
 """`post(before, after, call)`: what is wrong with the result, or None.
@@ -91,6 +89,18 @@ class Reference:
     post-condition, wherever the reference gives one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a pass works on, and most modules do not have."""
+
+    has: Callable[[tvm.IRModule], bool]
+    """Whether the module has it, asked fast: it may be more than the pass changes."""
+    ops: tuple[str, ...] = ()
+    """The operators to make modules of that have it, as in the table of operators."""
+    traits: tuple[Trait, ...] = ()
+    """The traits of modules that have it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassContract:
     """What a pass promises. The defaults are the strict contract of an unknown pass."""
@@ -102,10 +112,9 @@ class PassContract:
     """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(Stage)
     requires: Requires = lambda mod: None
-    looks_for: LooksFor | None = None
-    """What the pass works on, asked fast: it may be more than the pass changes. A campaign checks
-    the pass mostly on modules that have it, and elsewhere only sometimes: unlike `requires`, this
-    takes no promise back. None: nearly every module has it."""
+    looks_for: Sought | None = None
+    """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only
+    sometimes: unlike `requires`, this takes no promise back. None: nearly every module has it."""
     relation: Relation = Relation.SAME
     post: Post = lambda before, after, call: None
     reference: Reference | None = None

@@ -190,7 +190,7 @@ def share(oracle: Oracle) -> float:
 def worthwhile(contract: PassContract, mod: tvm.IRModule, random: Random) -> bool:
     """Whether the pass is checked here: the module has what it looks for, or by chance."""
     anyway = random.random() < ELSEWHERE
-    return anyway or contract.looks_for is None or contract.looks_for(mod)
+    return anyway or contract.looks_for is None or contract.looks_for.has(mod)
 
 
 def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str]:

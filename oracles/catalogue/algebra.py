@@ -7,7 +7,7 @@ import tvm_ffi
 from tvm import relax
 
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Relation
+from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
 from .common import REWRITING, all_of, any_of, one_of
@@ -68,7 +68,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AdjustMatmulOrder",
         stages=OPERATORS,
-        looks_for=_several_matmuls,
+        looks_for=Sought(_several_matmuls, ("matmul",)),
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         cost=0.5,
@@ -103,7 +103,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             NOTHING_COMBINED,
         ),
         stages=OPERATORS,
-        looks_for=_several_matmuls,
+        looks_for=Sought(_several_matmuls, ("matmul",)),
         post=_filtered,
         exemptions=(MORE_TO_REWRITE,),
         cost=0.3,

@@ -7,7 +7,8 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Reference
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Reference, Sought
 from ..inspect import (
     attr,
     calls_of,
@@ -290,6 +291,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="MergeCompositeFunctions",
         stages=HIGH_LEVEL,
         requires=_without_composites,
+        looks_for=Sought(
+            lambda mod: _without_composites(mod) is None,
+            traits=(Trait.COMPOSITE, Trait.FUNCTION_CALLS),
+        ),
         post=_merged,
         reference=Reference(_merged_composites, unique=False),
         exemptions=(
@@ -313,6 +318,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_run_codegen,
         stages=HIGH_LEVEL,
         requires=_without_codegens,
+        looks_for=Sought(lambda mod: _without_codegens(mod) is None, traits=(Trait.CODEGEN,)),
         post=_compiled,
         exemptions=(
             Exemption(

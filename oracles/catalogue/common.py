@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Collection
 from typing import Any
 
 import tvm
@@ -11,7 +12,8 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, LooksFor, Variants
+from ...generators.traits import Trait
+from ..contract import Exemption, Sought, Variants
 from ..inspect import has_dataflow, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
@@ -57,14 +59,18 @@ def _is_accepted(call: PassCall) -> bool:
     return True
 
 
-def any_of(*ops: str) -> LooksFor:
-    """One of these operators is called."""
-    return lambda mod: not ops_used(mod).isdisjoint(ops)
+def any_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
+    """Calls of one of these operators, which modules with the traits have."""
+    return Sought(lambda mod: not ops_used(mod).isdisjoint(ops), _bare(ops), tuple(traits))
 
 
-def all_of(*ops: str) -> LooksFor:
-    """Each of these operators is called."""
-    return lambda mod: ops_used(mod).issuperset(ops)
+def all_of(*ops: str) -> Sought:
+    """Calls of each of these operators."""
+    return Sought(lambda mod: ops_used(mod).issuperset(ops), _bare(ops))
+
+
+def _bare(ops: Collection[str]) -> tuple[str, ...]:
+    return tuple(op.removeprefix("relax.") for op in sorted(ops))
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:

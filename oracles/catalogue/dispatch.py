@@ -12,7 +12,8 @@ from tvm.ir import GlobalVar
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Reference, Rejection
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Post, Reference, Rejection, Sought
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
@@ -164,7 +165,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
-        looks_for=any_of("relax.hint_on_device"),
+        looks_for=any_of("relax.hint_on_device", traits=[Trait.VDEVICES]),
         post=_hints_realized,
         reference=Reference(_documented_devices, unique=True),
         rejections=(
@@ -192,6 +193,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_update_vdevice,
         no_variants="it has no vdevice to update",
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=Sought(
+            lambda mod: bool(mod.global_infos.get("vdevice")), traits=(Trait.VDEVICES,)
+        ),
         post=_vdevice_updated,
         exemptions=(
             Exemption("attributes", "replaces a device", "docstring: 'Update virtual device.'"),
@@ -239,7 +243,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="SplitLayoutRewritePreproc",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
-        looks_for=_has_layout_rewrites,
+        looks_for=Sought(_has_layout_rewrites, traits=(Trait.CALL_TIR,)),
         post=_split,
         exemptions=(DEAD_CODE,),
         inside=("DeadCodeElimination",),

@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Rejection, Variants
+from ..contract import Exemption, PassContract, Post, Rejection, Sought, Variants
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import (
@@ -242,7 +242,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="LegalizeOps",
         variants=_legalize_ops,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
-        looks_for=_has_legalizable,
+        looks_for=Sought(_has_legalizable),
         post=_legalized,
         lowers=True,
         rejections=(
@@ -258,7 +258,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AnnotateTIROpPattern",
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.ANNOTATED, Stage.TIR_FUSED),
-        looks_for=_has_no_op_pattern,
+        looks_for=Sought(_has_no_op_pattern),
         post=_annotated,
         cost=0.2,
     ),

@@ -10,7 +10,8 @@ from tvm import relax, tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Reference, Rejection, Relation
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
 from ..inspect import (
     attr,
     bindings_of,
@@ -233,7 +234,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ComputePrimValue",
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
-        looks_for=_has_arithmetic,
+        looks_for=Sought(_has_arithmetic, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
         cost=0.1,
     ),

@@ -13,7 +13,8 @@ from tvm import relax, tirx
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Relation
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, nodes, op_name, relax_functions
 from ..passcall import PassCall
 
@@ -275,7 +276,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AllocateWorkspace",
         stages=(Stage.RAW, Stage.FUSED),
-        looks_for=_asks_for_workspace,
+        looks_for=Sought(_asks_for_workspace, traits=(Trait.CODEGEN, Trait.FUNCTION_CALLS)),
         relation=Relation.WORKSPACE,
         post=_workspace_given,
         cost=0.1,
