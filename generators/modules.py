@@ -176,7 +176,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.NUM_INPUT, 20, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
     (Trait.COMPOSITE, 10, functions.composites),
-    (Trait.PUBLIC_PRIM_FUNCS, 4, functions.entry),
+    (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),
     (Trait.HELPERS, 12, functions.tuple_helpers),
 )
 """Functions by the trait that asks for them, with the bytes that they decide from."""

@@ -105,14 +105,8 @@ def _relu(
 
 
 def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """Sometimes a public PrimFunc that no Relax function calls.
-
-    Its symbol may be another one than its name in the module, which only Relax functions forbid.
-    """
+    """Sometimes a public PrimFunc that no Relax function calls."""
     if not c.flag():
         return []
     kernel = tensorir.prim_func(c.pick(tensorir.TEMPLATES), (c.pick((2, 3)), 4), DEFAULT_DTYPE)
-    if not c.flag(0.4):
-        return [module.add("tir_entry", kernel, public=True)]
-    symbol = module.unique("exported_entry")
-    return [module.add("tir_entry", kernel.with_attr("global_symbol", symbol))]
+    return [module.add("tir_entry", kernel, public=True)]
