@@ -97,6 +97,8 @@ class Sought:
     """Whether the module has it, asked fast: it may be more than the pass changes."""
     ops: tuple[str, ...] = ()
     """The operators to make modules of that have it, as in the table of operators."""
+    chains: tuple[tuple[str, ...], ...] = ()
+    """Some of them in a row, each on the result of the one before."""
     traits: tuple[Trait, ...] = ()
     """The traits of modules that have it."""
 

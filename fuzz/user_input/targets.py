@@ -57,7 +57,7 @@ def targets(
 def _sought(name: str) -> Named:
     """What a pass of TVM looks for: as its contract says, or as its code names it."""
     sought = catalogue[name].looks_for
-    named = Named() if sought is None else Named(sought.ops, traits=sought.traits)
+    named = Named() if sought is None else Named(sought.ops, sought.chains, sought.traits)
     return named if named.usable else names_of(parse(name))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import tvm
 import tvm_ffi
 from tvm import relax
@@ -24,6 +26,11 @@ SLOW = frozenset(f"relax.{op}" for op in ("exp", "erf", "tanh", "nn.softmax"))
 
 def _several_matmuls(mod: tvm.IRModule) -> bool:
     return len(calls_of(mod, "relax.matmul")) > 1
+
+
+def _parallel_matmuls(mod: tvm.IRModule) -> bool:
+    operands = Counter(call.args[0] for call in calls_of(mod, "relax.matmul"))
+    return any(count > 1 for count in operands.values())
 
 
 def _filtered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -68,7 +75,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AdjustMatmulOrder",
         stages=OPERATORS,
-        looks_for=Sought(_several_matmuls, ("matmul",)),
+        looks_for=Sought(_several_matmuls, ("matmul",), (("matmul", "matmul"),)),
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         cost=0.5,
@@ -99,11 +106,12 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="CombineParallelMatmul",
         variants=one_of(
             "CombineParallelMatmul()",
+            "CombineParallelMatmul()",
             "CombineParallelMatmul(check=lambda x, rhs, bias, bindings: len(rhs) > 2)",
             NOTHING_COMBINED,
         ),
         stages=OPERATORS,
-        looks_for=Sought(_several_matmuls, ("matmul",)),
+        looks_for=Sought(_parallel_matmuls, ("matmul",)),
         post=_filtered,
         exemptions=(MORE_TO_REWRITE,),
         cost=0.3,

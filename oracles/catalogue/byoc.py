@@ -22,7 +22,7 @@ from ..inspect import (
 from ..passcall import PassCall
 from ..reference.merge_composite_functions import merge_composite_functions
 from .common import DEAD_CODE, argument, kind, named_functions, spelled, without_dataflow
-from .tensorir import IMPORTS, signature, spell
+from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
@@ -233,15 +233,24 @@ FIRST_MATCHED = (
 )
 
 
+def _kernel(name: str) -> str | None:
+    """What the PrimFunc of this name probably computes, as `ELEMENTWISE` names it."""
+    name = "tir_sum" if name.startswith("add") else name
+    return next((each for each in ELEMENTWISE if name.startswith(each)), None)
+
+
 def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     """A library that offers an elementwise kernel, of a shape that the module calls with."""
-    found = dict.fromkeys(signature(func) for _, func in prim_funcs(mod))
+    named = {(gvar.name_hint, signature(func)): None for gvar, func in prim_funcs(mod)}
     # A pattern is what loops do ("Invalid pattern function"): one without dimensions has none.
-    shapes = [item for item in found if item is not None and item[0]]
-    if not shapes:
+    found = [(name, each) for name, each in named if each is not None and each[0]]
+    if not found:
         return None
-    shape, dtype = c.pick(shapes)
-    pattern = spell(c.pick(["tir_add_one", "tir_square"]), str(shape), dtype)
+    known = [(kernel, each) for name, each in found if (kernel := _kernel(name)) is not None]
+    kernel, (shape, dtype) = c.pick(known or [("tir_add_one", found[0][1])])
+    if c.flag(0.2):
+        kernel, (_, (shape, dtype)) = c.pick(["tir_add_one", "tir_square"]), c.pick(found)
+    pattern = spell(kernel, str(shape), dtype)
     code = c.pick([FIRST_MATCHED, NOTHING_MATCHED])
     return PassCall(f"SplitCallTIRByPattern([{pattern}], lambda matches: {code})", imports=IMPORTS)
 

@@ -61,16 +61,18 @@ def _is_accepted(call: PassCall) -> bool:
 
 def any_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
     """Calls of one of these operators, which modules with the traits have."""
-    return Sought(lambda mod: not ops_used(mod).isdisjoint(ops), _bare(ops), tuple(traits))
+    return Sought(
+        lambda mod: not ops_used(mod).isdisjoint(ops), _bare(sorted(ops)), traits=tuple(traits)
+    )
 
 
 def all_of(*ops: str) -> Sought:
-    """Calls of each of these operators."""
-    return Sought(lambda mod: ops_used(mod).issuperset(ops), _bare(ops))
+    """Calls of each of these operators, which a pass rewrites where one follows the other."""
+    return Sought(lambda mod: ops_used(mod).issuperset(ops), _bare(ops), (_bare(ops),))
 
 
 def _bare(ops: Collection[str]) -> tuple[str, ...]:
-    return tuple(op.removeprefix("relax.") for op in sorted(ops))
+    return tuple(op.removeprefix("relax.") for op in ops)
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
