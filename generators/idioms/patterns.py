@@ -371,8 +371,8 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "scan(compare(X, Y))",
         ),
         "DispatchSampling": (
-            "multinomial_from_uniform(X)",
-            "multinomial_from_uniform(nn.softmax(X))",
+            "multinomial_from_uniform()",
+            "astype(multinomial_from_uniform())",
         ),
         "an operator along an axis that another one moves": (
             "softmax(permute_dims(X))",
