@@ -165,7 +165,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
-        looks_for=any_of("relax.hint_on_device", traits=[Trait.VDEVICES]),
+        looks_for=any_of("relax.hint_on_device", "relax.to_vdevice", traits=[Trait.VDEVICES]),
         post=_hints_realized,
         reference=Reference(_documented_devices, unique=True),
         rejections=(
