@@ -3,7 +3,8 @@
 From the first block on, and for good: what a campaign learns of a pass (`focus`) shows which
 operators it changes, and not which situations of them nobody thought of.
 
-What a block is made of depends on the targets, the seed and the number of the block alone.
+What a block is made of depends on the targets, the seed, the number of the block, and on how many
+modules each pass had changed long before it.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """
     backend = c.pick(BACKENDS)
     inner = c.below(6)
-    workspace = {"WorkspaceSize": c.pick((64, 256))} if c.flag(0.4) else {}
+    workspace = {"WorkspaceSize": c.pick((64, 256))} if c.flag(0.5) else {}
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     x = s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
     if inner == 5:
