@@ -171,7 +171,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.RECURSION, 3, functions.recursive),
     (Trait.HELPERS, 16, functions.helpers),
     (Trait.PRIMITIVE, 20, functions.primitive),
-    (Trait.CODEGEN, 6, functions.codegen),
+    (Trait.CODEGEN, 8, functions.codegen),
     (Trait.DIFFERENTIABLE, 16, functions.differentiable),
     (Trait.NUM_INPUT, 20, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),

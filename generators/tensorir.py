@@ -95,6 +95,17 @@ def _to_float(a: te.Tensor) -> list[te.Tensor]:
     return [te.compute(a.shape, lambda *i: a(*i).astype("float32"), name="to_float")]
 
 
+def _prepacked(a: te.Tensor, weight: te.Tensor) -> list[te.Tensor]:
+    """A step that brings a weight into another layout, marked as MetaSchedule marks it."""
+    packed = te.compute(
+        list(weight.shape)[::-1],
+        lambda *i: weight(*reversed(i)),
+        name="packed",
+        attrs={"meta_schedule.layout_rewrite_preproc": tirx.IntImm("bool", 1)},
+    )
+    return [te.compute(a.shape, lambda *i: a(*i) + packed(*reversed(i)), name="prepacked")]
+
+
 def _scaled(a: te.Tensor, factor: tirx.Var) -> list[te.Tensor]:
     return [te.compute(a.shape, lambda *i: a(*i) * factor.astype(a.dtype), name="scaled")]
 
@@ -146,6 +157,7 @@ TEMPLATES = (
     Template("tir_less_its_sum", _less_its_sum, output_shapes=lambda s: [s, s[:-1]]),
     Template("tir_both_ways", _both_ways, inputs=2, output_shapes=lambda s: [s, s]),
     Template("tir_to_float", _to_float, output_dtype="float32"),
+    Template("tir_prepacked", _prepacked, inputs=2, static=True),
     SCALED,
     REPEATED,
 )

@@ -10,6 +10,7 @@ import tvm
 
 from ..generators.choices import Choices
 from ..generators.stages import Stage
+from ..generators.traits import Trait
 from .passcall import PassCall
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
@@ -88,6 +89,20 @@ class Reference:
     post-condition, wherever the reference gives one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a pass works on, and most modules do not have."""
+
+    has: Callable[[tvm.IRModule], bool]
+    """Whether the module has it, asked fast: it may be more than the pass changes."""
+    ops: tuple[str, ...] = ()
+    """The operators to make modules of that have it, as in the table of operators."""
+    chains: tuple[tuple[str, ...], ...] = ()
+    """Some of them in a row, each on the result of the one before."""
+    traits: tuple[Trait, ...] = ()
+    """The traits of modules that have it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassContract:
     """What a pass promises. The defaults are the strict contract of an unknown pass."""
@@ -99,6 +114,9 @@ class PassContract:
     """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(Stage)
     requires: Requires = lambda mod: None
+    looks_for: Sought | None = None
+    """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only
+    sometimes: unlike `requires`, this takes no promise back. None: nearly every module has it."""
     relation: Relation = Relation.SAME
     post: Post = lambda before, after, call: None
     reference: Reference | None = None

@@ -266,6 +266,12 @@ def comparable(mod: tvm.IRModule) -> tvm.IRModule:
     return mod.without_attr(OPAQUE) if attrs is not None and OPAQUE in attrs else mod
 
 
+def compiled(mod: tvm.IRModule) -> int:
+    """How many modules of compiled code are attached."""
+    attrs = mod.attrs
+    return len(attrs[OPAQUE]) if attrs is not None and OPAQUE in attrs else 0
+
+
 def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Violation | None:
     """The first place where two modules differ; None where they are equal.
 

@@ -302,6 +302,8 @@ class PassRuns:
             return False
         if same_functions(after, self.mod) and self.intact:
             return False
+        if keys.compiled(after) != keys.compiled(self.mod):
+            return True
         return self.direct.mark != self.given.mark
 
     def rejected(self, error: Exception) -> bool:

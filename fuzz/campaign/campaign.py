@@ -216,7 +216,7 @@ class _Campaign:
     def _plan(self, number: int, guide: Guide) -> Plan:
         """What the modules of a block are made of."""
         seed, operators = self._config.seed, self._operators
-        return plan(self._config.targets, seed, number, operators) or Plan(
+        return plan(self._config.targets, seed, number, operators, guide.changed) or Plan(
             focus.focus(guide.surest, seed, number, operators),
             forced=(),
             disabled=schedule.disabled(seed, number),

@@ -3,12 +3,13 @@
 From the first block on, and for good: what a campaign learns of a pass (`focus`) shows which
 operators it changes, and not which situations of them nobody thought of.
 
-What a block is made of depends on the targets, the seed and the number of the block alone.
+What a block is made of depends on the targets, the seed, the number of the block, and on how many
+modules each pass had changed long before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -20,6 +21,8 @@ from .draw import entropy
 
 SHARE = 0.75
 """Of the blocks that a pass gets, where it names something; the others are as for any pass."""
+ENOUGH = 5
+"""A pass that has changed so many modules gets half the blocks of one that has changed none."""
 CHOSEN = (1, 2, 2, 3, 4)
 """How many of the operators a block takes."""
 WEIGHT = 2
@@ -61,17 +64,27 @@ class Plan:
 
 
 def plan(
-    targets: Sequence[Target], seed: int, number: int, operators: Collection[str]
+    targets: Sequence[Target],
+    seed: int,
+    number: int,
+    operators: Collection[str],
+    changed: Mapping[str, int] = {},
 ) -> Plan | None:
     """The plan of a block that is made of what one of the passes names; None: it is not.
 
+    As many blocks are as there are passes that name something. Those that have changed few modules
+    get most of them.
+
     Args:
         operators: all that work on the installed TVM.
+        changed: by label of a target: in how many checks it has changed a module.
     """
     random = Random(entropy("named", seed, number))
-    names = random.choice(targets).named
-    if not names.usable or random.random() >= SHARE:
+    usable = [target for target in targets if target.named.usable]
+    if not random.choice(targets).named.usable or random.random() >= SHARE:
         return None
+    weights = [1 / (ENOUGH + changed.get(target.label, 0)) for target in usable]
+    names = random.choices(usable, weights)[0].named
     chosen, ops = _operators(names, operators, random)
     needed = {need for op in chosen if (need := table[op].needs) is not None}
     if not all(table[op].legalizes for op in chosen):

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+import tvm
+
 from ...compat import availability
 from ...generators.stages import Stage
 from ...generators.traits import Trait
@@ -49,6 +51,10 @@ PIPELINE = 0.004
 CONTEXTS = 0.05
 """The share of the checks of TVM's passes that are made under an option of the PassContext. Those
 that a pass is known to read are among its variants; the others must change nothing."""
+
+ELSEWHERE = 0.1
+"""The chance that a pass is checked on a module that has nothing of what it looks for, which it
+must leave as it is."""
 
 SPENT = {2: 0.3, 3: 1.5, 4: 0.15}
 """By tier: milliseconds that a check spends on each of its oracles, on average.
@@ -179,6 +185,12 @@ def oracles(random: Random) -> tuple[str, ...]:
 def share(oracle: Oracle) -> float:
     """The share of the checks that are sampled for an oracle above tier 1."""
     return min(1.0, SPENT[oracle.tier] / oracle.cost)
+
+
+def worthwhile(contract: PassContract, mod: tvm.IRModule, random: Random) -> bool:
+    """Whether the pass is checked here: the module has what it looks for, or by chance."""
+    anyway = random.random() < ELSEWHERE
+    return anyway or contract.looks_for is None or contract.looks_for.has(mod)
 
 
 def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str]:

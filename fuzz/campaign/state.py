@@ -19,7 +19,7 @@ from ..process.targets import PassStats
 from . import plateau
 from .focus import Learned, horizon
 
-FORMAT = 2
+FORMAT = 3
 """Of the JSON; another one is refused."""
 
 FAULTS = 100
@@ -45,6 +45,8 @@ class Guide:
     """By pass: the operators that matter to it."""
     yields: Mapping[str, float] = field(default_factory=dict)
     """By item of the schedule: the yield of its checks, see `plateau`."""
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """By item of the schedule: the checks in which the pass changed the module."""
 
 
 @dataclass(slots=True)
@@ -104,7 +106,8 @@ class State:
         self.seconds = seconds
         if horizon(2 * self.blocks) == self.blocks:
             yields = plateau.yields(self.stats, self.ended)
-            self.guides[self.blocks] = Guide(self.learned.surest(), yields)
+            changed = {item: done.changed for item, done in self.stats.items()}
+            self.guides[self.blocks] = Guide(self.learned.surest(), yields, changed)
         for past in [each for each in self.guides if each < horizon(self.blocks)]:
             del self.guides[past]
 

@@ -1,4 +1,4 @@
-"""What to say of a pass of the user's that changed no module: little of it was tested."""
+"""What to say of a pass that changed no module: little of it was tested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Unchanged:
 
     @property
     def sentence(self) -> str:
-        """For people, with what the pass looks for."""
+        """For people, with what a pass of the user's looks for."""
+        if self.target.call is None or self.target.call.factory is None:
+            return f"{self.name} changed nothing in {self.checks} checks: little of it was tested."
         named = self.target.named
         names = [*named.ops, *map(str, named.traits)]
         parts = [
@@ -50,13 +52,12 @@ class Unchanged:
 
 
 def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iterator[Unchanged]:
-    """The passes of the user's that changed nothing in enough checks.
+    """The passes that changed nothing in enough checks.
 
     Args:
         stats: by item of the schedule.
     """
     for target in targets:
         done = stats.get(target.label, PassStats())
-        own = target.call is not None and target.call.factory is not None
-        if own and done.checks >= AT_LEAST and not done.changed:
+        if done.checks >= AT_LEAST and not done.changed:
             yield Unchanged(target.name, done.checks, target)

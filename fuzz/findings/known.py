@@ -156,13 +156,17 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of what was checked of a pass shows nothing but a known bug."""
+    """How much of what was checked of a pass shows something, and something new."""
 
     checks: int
     known: int
     """Reports of knowns; a check ends with its first, mostly."""
     avoided: int
     """Modules that were left out because of the trigger of a known."""
+    changed: int = 0
+    """Checks in which the pass changed the module."""
+    inapplicable: int = 0
+    """Modules that it did not apply to, or that have nothing of what it looks for."""
 
 
 def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
@@ -176,6 +180,8 @@ def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
             stats.checks,
             sum(n for each, n in finished.ended.get(name, {}).items() if each in known),
             stats.avoided,
+            stats.changed,
+            stats.inapplicable,
         )
         for name, stats in finished.stats.items()
     }

@@ -284,6 +284,8 @@ class _Run:
             return _Prepared(pipeline=item.name, sampled=sampled)
         self._journal.position(origin.index, origin.stage, ordinal, item.name)
         if item.kind is Kind.PASS:
+            if not schedule.worthwhile(self._contracts[item.name], mod, random):
+                return None
             call = self._call(item.name, mod, random)
             if call is None:
                 return None

@@ -87,7 +87,8 @@ class PassStats:
 
     checks: int = 0
     inapplicable: int = 0
-    """Modules that the contract's `requires` or `variants` rejected: no check."""
+    """Modules that the contract's `requires` or `variants` rejected, or that have nothing that the
+    pass looks for: no check."""
     violations: int = 0
     seconds: float = 0.0
     avoided: int = 0

@@ -43,8 +43,7 @@ def targets(
                 "name it as path/to/file.py:factory"
             )
         off = availability.current().passes
-        names = {name: names_of(parse(name)) for name in catalogue if name not in off}
-        return tuple(Target(name, named=each) for name, each in names.items())
+        return tuple(Target(name, named=_sought(name)) for name in catalogue if name not in off)
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own).items():
         if named.setdefault(target.name, target) != target:
@@ -53,6 +52,13 @@ def targets(
                 "run them one after the other"
             )
     return tuple(named.values())
+
+
+def _sought(name: str) -> Named:
+    """What a pass of TVM looks for: as its contract says, or as its code names it."""
+    sought = catalogue[name].looks_for
+    named = Named() if sought is None else Named(sought.ops, sought.chains, sought.traits)
+    return named if named.usable else names_of(parse(name))
 
 
 def by_spelling(

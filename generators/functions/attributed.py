@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm import relax
@@ -62,21 +63,24 @@ def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside.
 
-    The composite is a local function, a function of the module, or there is none.
+    The composite is a local function, a function of the module, or there is none. Some need memory
+    to work in, as cutlass annotates its functions.
     """
     backend = c.pick(BACKENDS)
     inner = c.below(6)
+    workspace = {"WorkspaceSize": c.pick((64, 256))} if c.flag(0.5) else {}
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     x = s.fresh(Choices(b""), (2, 3), DEFAULT_DTYPE)
     if inner == 5:
         s.emit(relax_op.nn.relu(x.expr))
     else:
-        relu = _relu(c, module, x.expr.ty, f"{backend}.relu", nested=inner == 3)
+        named = {"Composite": f"{backend}.relu", **workspace}
+        relu = _relu(c, module, x.expr.ty, named, nested=inner == 3)
         s.dataflow(False)
         callee = module.add("composite", relu) if inner == 4 else s.bind(relu)
         for _ in range(1 + c.flag(0.3)):
             s.bind(relax.Call(callee, [x.expr]))
-    attrs: dict[str, Any] = {"Codegen": backend}
+    attrs: dict[str, Any] = {"Codegen": backend, **workspace}
     if inner == 5 and c.flag():  # a primitive function calls kernels alone, once ops are legalized
         attrs["Primitive"] = True
     func = finish(c, s, s.values[-1].expr, attrs)
@@ -84,7 +88,7 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 
 
 def _relu(
-    c: Choices, module: ModuleScope, ty: relax.Type, name: str, *, nested: bool
+    c: Choices, module: ModuleScope, ty: relax.Type, attrs: Mapping[str, Any], *, nested: bool
 ) -> relax.Function:
     """A Composite function of one operator, or of a Composite function that has it."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
@@ -92,12 +96,12 @@ def _relu(
     s.params = [param]
     if nested:
         s.dataflow(False)
-        inner = _relu(c, module, ty, name, nested=False)
+        inner = _relu(c, module, ty, attrs, nested=False)
         result = s.bind(relax.Call(s.bind(inner), [param]))
     else:
         s.dataflow(True)
         result = s.emit(relax_op.nn.relu(param), export=True).expr
-    return finish(c, s, result, {"Composite": name})
+    return finish(c, s, result, attrs)
 
 
 def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

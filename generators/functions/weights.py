@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 
 from tvm import relax
 
+from ...compat import availability
 from ...compat.ops import relax_op
 from ..choices import Choices
+from ..idioms.building import Builder
+from ..idioms.groups import GROUPS
+from ..idioms.pattern import Pattern, parse, restricted
+from ..idioms.patterns import PATTERNS
+from ..ops import table
 from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
 from ..traits import Trait
 from .general import finish, tuple_param
@@ -15,14 +22,45 @@ from .general import finish, tuple_param
 
 def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function that Gradient takes: one dataflow block, float parameters, a scalar result."""
+    pattern = c.part(8)
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
-    x = s.fresh(Choices(b""), (c.pick((2, 3)), 3), DEFAULT_DTYPE)
-    s.dataflow(True)
+    shape = (c.pick((2, 3)), 3)
+    if Trait.TUPLES in module.traits and c.flag(0.3):
+        both = s.param(relax.TupleType([relax.TensorType(shape, DEFAULT_DTYPE)] * 2), "params")
+        s.dataflow(True)
+        x = s.emit(relax.TupleGetItem(both, c.below(2)))
+    else:
+        x = s.fresh(Choices(b""), shape, DEFAULT_DTYPE)
+        s.dataflow(True)
     for _ in range(1 + c.below(4)):
         step = c.pick(_DIFFERENTIABLE)
         x = s.emit(step(s, x.expr, s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape).expr))
+    if pattern.flag(0.6):
+        Builder(pattern, s).emit(pattern.pick(_patterns()))
+        floats = [value for value in s.values if value.dtype == DEFAULT_DTYPE]
+        x = floats[-1]
     loss = s.emit(c.pick((relax_op.sum, relax_op.mean))(x.expr), export=True)
-    return [module.add("loss", finish(c, s, loss.expr), public=True)]
+    result = loss.expr
+    if c.flag(0.2):
+        other = s.emit(relax_op.negative(x.expr), export=True)
+        result = relax.Tuple([loss.expr, other.expr])
+    return [module.add("loss", finish(c, s, result), public=True)]
+
+
+def _patterns() -> Sequence[Pattern]:
+    """What Gradient takes, of operators of the installed TVM that are all of floats."""
+    return _known_patterns(frozenset(availability.current().ops))
+
+
+@functools.cache
+def _known_patterns(without: frozenset[str]) -> Sequence[Pattern]:
+    ops = [name for name in table if name not in without and name not in _OF_INTEGERS]
+    found = (restricted(parse(text, GROUPS), ops) for text in PATTERNS["Gradient"])
+    return [pattern for pattern in found if pattern is not None]
+
+
+_OF_INTEGERS = {"take", "nn.nll_loss", "nn.cross_entropy_with_logits"}
+"""Operators whose operands may be parameters of integers, which Gradient does not take."""
 
 
 _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ...] = (
@@ -37,8 +75,22 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
     lambda s, x, y: relax_op.nn.softmax(x),
     lambda s, x, y: relax_op.cumsum(x, axis=0),
     lambda s, x, y: relax_op.matmul(x, s.fresh(Choices(b""), (3, 3), DEFAULT_DTYPE).expr),
+    lambda s, x, y: _field(s, relax.Tuple([x, y]), 0),
+    lambda s, x, y: _field(s, _field(s, relax.Tuple([y, relax.Tuple([y, x])]), 1), 1),
+    lambda s, x, y: _halves_changed(s, relax_op.concat([x, y], 0)),
 )
 """Steps that keep the type of the first operand, all with a registered gradient."""
+
+
+def _field(s: Scope, pair: relax.Expr, at: int) -> relax.Expr:
+    return relax.TupleGetItem(pair if isinstance(pair, relax.Var) else s.bind(pair), at)
+
+
+def _halves_changed(s: Scope, both: relax.Expr) -> relax.Expr:
+    """The difference of two halves: each field of a tuple has an adjoint."""
+    halves = s.bind(relax_op.split(s.emit(both).expr, 2, 0))
+    first, second = (s.emit(relax.TupleGetItem(halves, at)).expr for at in (0, 1))
+    return relax_op.subtract(first, second)
 
 
 def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

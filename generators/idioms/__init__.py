@@ -6,6 +6,7 @@ Most are patterns over the records of operators; a few are code.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -60,8 +61,9 @@ def usable(traits: frozenset[Trait]) -> Sequence[Idiom]:
     return _usable(traits & _RELEVANT, frozenset(off.ops), frozenset(off.idioms))
 
 
-RARITY = 40
-"""One idiom in so many is a certain one of those that are code."""
+ALIKE = 10
+"""The patterns of one pass are repeated up to so many, and so is an idiom that is code: a pass that
+looks for one pattern gets modules of it as well as one that looks for many."""
 
 _RELEVANT = frozenset({Trait.NO_LEGALIZE, *(op.needs for op in table.values() if op.needs)})
 
@@ -71,10 +73,13 @@ def _usable(
     traits: frozenset[Trait], no_ops: frozenset[str], no_idioms: frozenset[str]
 ) -> tuple[Idiom, ...]:
     suited = {name for name, op in table.items() if name not in no_ops and suits(op, traits)}
-    made = [(idiom.name, restricted(idiom.pattern, suited)) for idiom in IDIOMS if not idiom.code]
-    found = [Idiom(name, pattern) for name, pattern in made if pattern is not None]
+    made = {idiom.name: restricted(idiom.pattern, suited) for idiom in IDIOMS if not idiom.code}
+    found = {name: Idiom(name, pattern) for name, pattern in made.items() if pattern is not None}
     codes = [idiom for idiom in IDIOMS if idiom.code and idiom.name not in no_idioms]
-    return (*found, *codes * max(1, len(found) // RARITY))
+    groups = [[found[text] for text in texts if text in found] for texts in PATTERNS.values()]
+    groups += [[idiom] for idiom in codes]
+    repeated = [group * (ALIKE // len(group) - 1) for group in groups if group]
+    return (*found.values(), *codes, *itertools.chain(*repeated))
 
 
 def suits(op: Op, traits: frozenset[Trait]) -> bool:

@@ -370,6 +370,10 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "order(permute_dims(X))",
             "scan(compare(X, Y))",
         ),
+        "DispatchSampling": (
+            "multinomial_from_uniform()",
+            "astype(multinomial_from_uniform())",
+        ),
         "an operator along an axis that another one moves": (
             "softmax(permute_dims(X))",
             "reduction(permute_dims(X))",

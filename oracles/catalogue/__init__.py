@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ...generators.near import did_you_mean
+from ...generators.ops import table
 from ..contract import PassContract
 from ..passcall import PassCall, public_passes
 from . import (
@@ -59,7 +60,8 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
     """The contracts by the names of their passes.
 
     Raises:
-        ValueError: two contracts bear the same name, or a contract names a pass inside without one.
+        ValueError: two contracts bear the same name, or a contract names a pass inside without one,
+            or an operator that the table does not have.
     """
     named: dict[str, PassContract] = {}
     for contract in contracts:
@@ -73,6 +75,9 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
                     f"Contract of {contract.name!r}: no contract of {name!r}, which it has inside"
                     f"{did_you_mean(name, named)}"
                 )
+        sought = () if contract.looks_for is None else contract.looks_for.ops
+        if unknown := sorted(set(sought).difference(table)):
+            raise ValueError(f"Contract of {contract.name!r}: it looks for unknown {unknown}")
     return named
 
 

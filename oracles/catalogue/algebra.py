@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import tvm
 import tvm_ffi
 from tvm import relax
 
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Relation
+from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
-from .common import REWRITING, one_of
+from .common import REWRITING, all_of, any_of, one_of
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""
 
 NOTHING_COMBINED = "CombineParallelMatmul(check=lambda *_: False)"
+
+
+SLOW = frozenset(f"relax.{op}" for op in ("exp", "erf", "tanh", "nn.softmax"))
+"""The operators that have a fast counterpart."""
+
+
+def _several_matmuls(mod: tvm.IRModule) -> bool:
+    return len(calls_of(mod, "relax.matmul")) > 1
+
+
+def _parallel_matmuls(mod: tvm.IRModule) -> bool:
+    operands = Counter(call.args[0] for call in calls_of(mod, "relax.matmul"))
+    return any(count > 1 for count in operands.values())
 
 
 def _filtered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -31,7 +46,7 @@ def _concatenations(mod: tvm.IRModule) -> int:
 
 def _made_fast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: expensive non-linear functions become their fast counterparts."""
-    slow = ops_used(after) & {"relax.exp", "relax.erf", "relax.tanh", "relax.nn.softmax"}
+    slow = ops_used(after) & SLOW
     return f"{min(slow)} is left" if slow else None
 
 
@@ -60,6 +75,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AdjustMatmulOrder",
         stages=OPERATORS,
+        looks_for=Sought(_several_matmuls, ("matmul",), (("matmul", "matmul"),)),
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         cost=0.5,
@@ -67,6 +83,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ExpandMatmulOfSum",
         stages=OPERATORS,
+        looks_for=all_of("relax.add", "relax.matmul"),
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         cost=0.3,
@@ -75,22 +92,26 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="ReorderPermuteDimsAfterConcat",
         stages=OPERATORS,
         inside=REWRITING,
+        looks_for=all_of("relax.permute_dims", "relax.concat"),
         cost=0.3,
     ),
     PassContract(
         name="ReorderTakeAfterMatmul",
         stages=OPERATORS,
         inside=REWRITING,
+        looks_for=all_of("relax.take", "relax.matmul"),
         cost=0.3,
     ),
     PassContract(
         name="CombineParallelMatmul",
         variants=one_of(
             "CombineParallelMatmul()",
+            "CombineParallelMatmul()",
             "CombineParallelMatmul(check=lambda x, rhs, bias, bindings: len(rhs) > 2)",
             NOTHING_COMBINED,
         ),
         stages=OPERATORS,
+        looks_for=Sought(_parallel_matmuls, ("matmul",)),
         post=_filtered,
         exemptions=(MORE_TO_REWRITE,),
         cost=0.3,
@@ -98,6 +119,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RemoveRedundantReshape",
         stages=OPERATORS,
+        looks_for=any_of("relax.reshape"),
         post=_no_redundant_reshape,
         inside=REWRITING,
         cost=0.3,
@@ -105,12 +127,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FoldBatchnormToConv2D",
         stages=OPERATORS,
+        looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm"),
         inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
         name="FastMathTransform",
         stages=OPERATORS,
+        looks_for=any_of(*SLOW),
         relation=Relation.LOOSE,
         post=_made_fast,
         cost=0.5,

@@ -7,7 +7,8 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Reference
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Reference, Sought
 from ..inspect import (
     attr,
     calls_of,
@@ -21,7 +22,7 @@ from ..inspect import (
 from ..passcall import PassCall
 from ..reference.merge_composite_functions import merge_composite_functions
 from .common import DEAD_CODE, argument, kind, named_functions, spelled, without_dataflow
-from .tensorir import IMPORTS, signature, spell
+from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
@@ -232,15 +233,24 @@ FIRST_MATCHED = (
 )
 
 
+def _kernel(name: str) -> str | None:
+    """What the PrimFunc of this name probably computes, as `ELEMENTWISE` names it."""
+    name = "tir_sum" if name.startswith("add") else name
+    return next((each for each in ELEMENTWISE if name.startswith(each)), None)
+
+
 def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     """A library that offers an elementwise kernel, of a shape that the module calls with."""
-    found = dict.fromkeys(signature(func) for _, func in prim_funcs(mod))
+    named = {(gvar.name_hint, signature(func)): None for gvar, func in prim_funcs(mod)}
     # A pattern is what loops do ("Invalid pattern function"): one without dimensions has none.
-    shapes = [item for item in found if item is not None and item[0]]
-    if not shapes:
+    found = [(name, each) for name, each in named if each is not None and each[0]]
+    if not found:
         return None
-    shape, dtype = c.pick(shapes)
-    pattern = spell(c.pick(["tir_add_one", "tir_square"]), str(shape), dtype)
+    known = [(kernel, each) for name, each in found if (kernel := _kernel(name)) is not None]
+    kernel, (shape, dtype) = c.pick(known or [("tir_add_one", found[0][1])])
+    if c.flag(0.2):
+        kernel, (_, (shape, dtype)) = c.pick(["tir_add_one", "tir_square"]), c.pick(found)
+    pattern = spell(kernel, str(shape), dtype)
     code = c.pick([FIRST_MATCHED, NOTHING_MATCHED])
     return PassCall(f"SplitCallTIRByPattern([{pattern}], lambda matches: {code})", imports=IMPORTS)
 
@@ -290,6 +300,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="MergeCompositeFunctions",
         stages=HIGH_LEVEL,
         requires=_without_composites,
+        looks_for=Sought(
+            lambda mod: _without_composites(mod) is None,
+            traits=(Trait.COMPOSITE, Trait.FUNCTION_CALLS),
+        ),
         post=_merged,
         reference=Reference(_merged_composites, unique=False),
         exemptions=(
@@ -313,6 +327,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_run_codegen,
         stages=HIGH_LEVEL,
         requires=_without_codegens,
+        looks_for=Sought(lambda mod: _without_codegens(mod) is None, traits=(Trait.CODEGEN,)),
         post=_compiled,
         exemptions=(
             Exemption(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Collection
 from typing import Any
 
 import tvm
@@ -11,8 +12,9 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, Variants
-from ..inspect import has_dataflow, op_name, relax_functions
+from ...generators.traits import Trait
+from ..contract import Exemption, Sought, Variants
+from ..inspect import has_dataflow, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
 PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSED)
@@ -55,6 +57,22 @@ def _is_accepted(call: PassCall) -> bool:
     except Exception:  # of no concern here: the probe reports what cannot be built
         return True
     return True
+
+
+def any_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
+    """Calls of one of these operators, which modules with the traits have."""
+    return Sought(
+        lambda mod: not ops_used(mod).isdisjoint(ops), _bare(sorted(ops)), traits=tuple(traits)
+    )
+
+
+def all_of(*ops: str) -> Sought:
+    """Calls of each of these operators, which a pass rewrites where one follows the other."""
+    return Sought(lambda mod: ops_used(mod).issuperset(ops), _bare(ops), (_bare(ops),))
+
+
+def _bare(ops: Collection[str]) -> tuple[str, ...]:
+    return tuple(op.removeprefix("relax.") for op in ops)
 
 
 def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:

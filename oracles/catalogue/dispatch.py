@@ -12,11 +12,12 @@ from tvm.ir import GlobalVar
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Reference, Rejection
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Post, Reference, Rejection, Sought
 from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .common import DEAD_CODE, one_of
+from .common import DEAD_CODE, any_of, one_of
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -111,13 +112,18 @@ def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
     return None
 
 
+def _has_layout_rewrites(mod: tvm.IRModule) -> bool:
+    marked = "meta_schedule.layout_rewrite_preproc"
+    return any(
+        marked in block.annotations
+        for _, func in prim_funcs(mod)
+        for block in nodes(func.body, ir.SBlock)
+    )
+
+
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: the layout rewrites become PrimFuncs of their own."""
-    marked = "meta_schedule.layout_rewrite_preproc"
-    for _, func in prim_funcs(after):
-        if any(marked in block.annotations for block in nodes(func.body, ir.SBlock)):
-            return "a block marked as layout rewrite is left"
-    return None
+    return "a block marked as layout rewrite is left" if _has_layout_rewrites(after) else None
 
 
 def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -159,6 +165,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
+        looks_for=any_of("relax.hint_on_device", "relax.to_vdevice", traits=[Trait.VDEVICES]),
         post=_hints_realized,
         reference=Reference(_documented_devices, unique=True),
         rejections=(
@@ -186,6 +193,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_update_vdevice,
         no_variants="it has no vdevice to update",
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=Sought(
+            lambda mod: bool(mod.global_infos.get("vdevice")), traits=(Trait.VDEVICES,)
+        ),
         post=_vdevice_updated,
         exemptions=(
             Exemption("attributes", "replaces a device", "docstring: 'Update virtual device.'"),
@@ -202,6 +212,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "relax.backend.DispatchSortScan(index_bits=64)",
         ),
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=any_of(*SORT_AND_SCAN),
         post=_dispatched(*SORT_AND_SCAN),
         rejections=(UNKNOWN_SHAPE,),
         cost=1.0,
@@ -210,6 +221,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="DispatchSampling",
         variants=one_of("relax.backend.DispatchSampling()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=any_of("relax.multinomial_from_uniform"),
         post=_dispatched("relax.multinomial_from_uniform"),
         rejections=(
             UNKNOWN_SHAPE,
@@ -231,6 +243,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="SplitLayoutRewritePreproc",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
+        looks_for=Sought(_has_layout_rewrites, traits=(Trait.CALL_TIR,)),
         post=_split,
         exemptions=(DEAD_CODE,),
         inside=("DeadCodeElimination",),

@@ -23,7 +23,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
-from .common import DEAD_CODE, spelled
+from .common import DEAD_CODE, all_of, spelled
 
 MAX_DEPTH = "relax.FuseOps.max_depth"
 MAX_FUSED_OPS = 256
@@ -172,6 +172,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FuseTransposeMatmul",
         stages=(Stage.RAW,),
+        looks_for=all_of("relax.permute_dims", "relax.matmul"),
         ops_alike=True,
         cost=1.0,
     ),

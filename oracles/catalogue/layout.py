@@ -8,11 +8,12 @@ import tvm
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Sought
 from ..inspect import attr, ops_used, prim_funcs
 from ..passcall import PassCall
-from .common import REWRITING
-from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
+from .common import REWRITING, any_of
+from .tensorir import ELEMENTWISE, IMPORTS, inputs, signature, spell
 
 # Desired layouts of data, weight and (as a third one) output; the first is the usual one.
 LAYOUTS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -59,6 +60,10 @@ TRANSFORMS: dict[int, tuple[tuple[str, str], ...]] = {
         ("lambda i, j, k: (i, k, j)", "({0}, {2}, {1})"),
         ("lambda i, j, k: (i, j // 4, k, j % 4)", "({0}, ({1} + 3) // 4, {2}, 4)"),
     ),
+    4: (
+        ("lambda i, j, k, l: (i, k, l, j)", "({0}, {2}, {3}, {1})"),
+        ("lambda i, j, k, l: (i, j // 4, k, l, j % 4)", "({0}, ({1} + 3) // 4, {2}, {3}, 4)"),
+    ),
 }
 
 
@@ -70,10 +75,12 @@ def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     name = c.pick(sorted(replaceable))
     shape, dtype = replaceable[name]
     transform, altered = c.pick(TRANSFORMS[len(shape)])
-    transforms = f"{name!r}: [{transform}, {transform}]"
+    kernel = name.removeprefix("relax.")
+    each = ", ".join([transform] * (inputs(kernel) + 1))
+    transforms = f"{name!r}: [{each}]"
     if c.flag(0.2):
         altered, transforms = str(shape), ""
-    made = spell(name.removeprefix("relax."), altered.format(*shape), dtype)
+    made = spell(kernel, altered.format(*shape), dtype)
     return PassCall(
         f"AlterOpImpl({{{name!r}: {made}.without_attr('global_symbol')}}, {{{transforms}}})",
         imports=IMPORTS,
@@ -98,6 +105,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="ConvertLayout",
         variants=_convert_layout,
         stages=(Stage.RAW,),
+        looks_for=any_of(*LAYOUTS),
         cost=0.6,
     ),
     PassContract(
@@ -105,6 +113,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_alter_op_impl,
         no_variants="it has no PrimFunc whose operator_name and shape allow another implementation",
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=Sought(lambda mod: any(_replaceable(mod)), traits=(Trait.CALL_TIR,)),
         exemptions=(
             Exemption(
                 "idempotent",
@@ -117,6 +126,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="OptimizeLayoutTransform",
         stages=(Stage.RAW, Stage.LEGALIZED),
+        looks_for=any_of("relax.layout_transform"),
         inside=REWRITING,
         cost=0.3,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import prod
 from typing import Any
 
@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Rejection, Variants
+from ..contract import Exemption, PassContract, Post, Rejection, Sought, Variants
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import (
@@ -33,7 +33,7 @@ from ..inspect import (
 from ..passcall import PassCall
 from ..tensorir import SMALL, sanitize, translate
 from ..values.inputs import Kind, drawn
-from .common import DEAD_CODE, argument, named_functions, spelled
+from .common import DEAD_CODE, any_of, argument, named_functions, spelled
 
 APPLY = "relax.transform.apply_legalize_ops"
 
@@ -44,6 +44,14 @@ CUSTOM = {
     "relax.square": "lambda bb, call: relax.op.multiply(call.args[0], call.args[0])",
 }
 """Legalizations of a user's own, as the docstring's example gives them."""
+
+
+def _has_legalizable(mod: tvm.IRModule) -> bool:
+    return any(has_op_attr(op, "FLegalize") for op in ops_used(mod))
+
+
+def _has_no_op_pattern(mod: tvm.IRModule) -> bool:
+    return any(attr(func, "op_pattern") is None for _, func in prim_funcs(mod))
 
 
 def _legalize_ops(c: Choices, mod: tvm.IRModule) -> PassCall:
@@ -128,10 +136,16 @@ def _annotated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
     return None
 
 
-def _decompose(name: str) -> Variants:
+DECOMPOSED = ("relax.nn.batch_norm", "relax.tensor_to_shape")
+DECOMPOSED_FOR_TRAINING = (*DECOMPOSED, "relax.nn.layer_norm")
+
+
+def _decompose(name: str, ops: Collection[str]) -> Variants:
     def variants(c: Choices, mod: tvm.IRModule) -> PassCall:
-        functions = [function for function, _ in named_functions(mod)]
-        return PassCall(spelled(name, func_name=c.pick([None, *functions])))
+        functions = dict(named_functions(mod))
+        having = [each for each, func in functions.items() if not ops_used(func).isdisjoint(ops)]
+        chosen = having if having and c.flag(0.7) else [*functions]
+        return PassCall(spelled(name, func_name=c.pick([None, *chosen])))
 
     return variants
 
@@ -228,6 +242,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="LegalizeOps",
         variants=_legalize_ops,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
+        looks_for=Sought(_has_legalizable),
         post=_legalized,
         lowers=True,
         rejections=(
@@ -243,14 +258,16 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AnnotateTIROpPattern",
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.ANNOTATED, Stage.TIR_FUSED),
+        looks_for=Sought(_has_no_op_pattern),
         post=_annotated,
         cost=0.2,
     ),
     PassContract(
         name="DecomposeOpsForInference",
-        variants=_decompose("DecomposeOpsForInference"),
+        variants=_decompose("DecomposeOpsForInference", DECOMPOSED),
         stages=(Stage.RAW,),
-        post=_decomposed("relax.nn.batch_norm", "relax.tensor_to_shape"),
+        looks_for=any_of(*DECOMPOSED),
+        post=_decomposed(*DECOMPOSED),
         exemptions=(
             Exemption(
                 "values",
@@ -263,9 +280,10 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="DecomposeOpsForTraining",
-        variants=_decompose("DecomposeOpsForTraining"),
+        variants=_decompose("DecomposeOpsForTraining", DECOMPOSED_FOR_TRAINING),
         stages=(Stage.RAW,),
-        post=_decomposed("relax.nn.batch_norm", "relax.nn.layer_norm", "relax.tensor_to_shape"),
+        looks_for=any_of(*DECOMPOSED_FOR_TRAINING),
+        post=_decomposed(*DECOMPOSED_FOR_TRAINING),
         exemptions=(
             Exemption(
                 "values",

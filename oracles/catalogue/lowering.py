@@ -10,7 +10,8 @@ from tvm import relax, tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Reference, Rejection, Relation
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
 from ..inspect import (
     attr,
     bindings_of,
@@ -138,6 +139,10 @@ def _outside_of_shapes(root: Any, *kinds: type[Any]) -> list[Any]:
     return found
 
 
+def _has_arithmetic(mod: tvm.IRModule) -> bool:
+    return any(_outside_of_shapes(func.body, *ARITHMETIC) for _, func in relax_functions(mod))
+
+
 def _prim_values_computed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: in place of each expression there is a call to the PrimFunc that computes it."""
     for _, func in relax_functions(after):
@@ -229,6 +234,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ComputePrimValue",
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
+        looks_for=Sought(_has_arithmetic, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
         cost=0.1,
     ),

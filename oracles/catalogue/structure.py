@@ -9,7 +9,8 @@ import tvm
 from tvm import relax
 
 from ...generators.stages import Stage
-from ..contract import PassContract
+from ...generators.traits import Trait
+from ..contract import PassContract, Sought
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
 from .common import CLEANUP
@@ -77,6 +78,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LambdaLift",
         stages=EVERY_FORM,
+        looks_for=Sought(lambda mod: bool(local_functions(mod)), traits=(Trait.CLOSURES,)),
         post=_lifted,
         cost=0.2,
     ),

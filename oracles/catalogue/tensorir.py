@@ -1,4 +1,4 @@
-"""TensorIR functions that contracts can spell: elementwise ones, of one static input."""
+"""TensorIR functions that contracts can spell: elementwise ones, of inputs of one static shape."""
 
 from __future__ import annotations
 
@@ -13,15 +13,26 @@ ELEMENTWISE = {
     "tir_add_one": f"a(*i) + {_ONE}",
     "tir_square": "a(*i) * a(*i)",
     "tir_two_steps": f"(a(*i) + {_ONE}) * (a(*i) + {_ONE})",
+    "tir_sum": "a(*i) + b(*i)",
+    "tir_to_float": "a(*i).astype('float32')",
 }
 """What the elementwise PrimFuncs of generated modules compute, by name."""
 
 
+def inputs(name: str) -> int:
+    """How many inputs the PrimFunc of that name has."""
+    return 2 if "b(" in ELEMENTWISE[name] else 1
+
+
 def spell(name: str, shape: str, dtype: str) -> str:
     """An expression for the PrimFunc of that name over tensors of that shape (itself a text)."""
+    names = "ab"[: inputs(name)]
     computed = f"te.compute(a.shape, lambda *i: {ELEMENTWISE[name]})"
-    placeholder = f"te.placeholder({shape}, {dtype!r}, name='A')"
-    return f"(lambda a: te.create_prim_func([a, {computed}]))({placeholder})"
+    given = ", ".join(
+        f"te.placeholder({shape}, {dtype!r}, name={each.upper()!r})" for each in names
+    )
+    taken = ", ".join(names)
+    return f"(lambda {taken}: te.create_prim_func([{taken}, {computed}]))({given})"
 
 
 def signature(func: tvm.tirx.PrimFunc) -> tuple[tuple[int, ...], str] | None:

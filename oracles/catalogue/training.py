@@ -9,7 +9,8 @@ from tvm.ir import Op
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Rejection, Relation, Sought
 from ..inspect import blocks_of, calls_of, complete, global_vars, local_functions, nodes, op_name
 from ..passcall import PassCall
 from .common import argument, named_functions, positional, spelled
@@ -190,6 +191,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         no_variants="no function is one dataflow block with floats as parameters "
         "and a float scalar as result",
         stages=(Stage.RAW,),
+        looks_for=Sought(
+            lambda mod: any(_targets(func) for _, func in named_functions(mod)),
+            traits=(Trait.DIFFERENTIABLE,),
+        ),
         relation=Relation.ADJOINT,
         post=_adjoint_added,
         exemptions=(

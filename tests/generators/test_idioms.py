@@ -21,7 +21,7 @@ from relaxfuzz.generators.traits import Trait
 
 PLAIN = frozenset({Trait.NO_LEGALIZE, Trait.UNIT_DIMS, Trait.CONSTANTS, Trait.VDEVICES})
 RICH = frozenset(Trait)
-PATTERNS = [each for each in idioms.usable(PLAIN) if each.code is None]
+PATTERNS = [each for each in dict.fromkeys(idioms.usable(PLAIN)) if each.code is None]
 DRAWS = 400
 
 Links = Callable[[], list[Link]]

@@ -41,6 +41,19 @@ def test_the_other_passes_of_a_campaign_keep_their_share() -> None:
     assert abs(len(made) / 300 - SHARE / 5) < 0.06
 
 
+def test_who_changed_few_modules_gets_most_blocks() -> None:
+    lost = Target("lost", named=Named(("cumsum",)))
+    other = Target("other", named=Named(("topk",)))
+
+    def share(changed: dict[str, int]) -> float:
+        made = [plan([lost, other], 1, number, table, changed) for number in range(100)]
+        found = ["cumsum" in each.ops for each in made if each is not None]
+        return sum(found) / len(found)
+
+    assert 0.3 < share({}) < 0.7
+    assert share({"other": 1000}) > 0.9
+
+
 def test_who_names_nothing_gets_modules_of_everything() -> None:
     assert all(plan([Target("own", OWN)], 1, number, table) is None for number in range(20))
 
@@ -85,4 +98,5 @@ def test_a_pass_that_changes_nothing_is_told() -> None:
     assert found.event["not_made"] == ["relax.softmax"]
     for stats in (PassStats(checks=AT_LEAST - 1), PassStats(checks=90, changed=1), PassStats()):
         assert not list(unchanged([lost], {"own()": stats}))
-    assert not list(unchanged([Target("FuseOps")], {"FuseOps": PassStats(checks=90)}))
+    (other,) = unchanged([Target("FuseOps")], {"FuseOps": PassStats(checks=90)})
+    assert other.sentence == "FuseOps changed nothing in 90 checks: little of it was tested."

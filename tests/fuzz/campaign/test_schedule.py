@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+import tvm
 
 from relaxfuzz.fuzz.campaign import schedule
 from relaxfuzz.fuzz.campaign.schedule import Item, Kind
@@ -13,7 +14,7 @@ from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles import contexts
-from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.contract import PassContract, Sought
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tiers import ORACLES
 
@@ -100,6 +101,16 @@ def test_a_share_of_the_checks_of_tvms_passes_is_under_an_option() -> None:
 
     own = (PassCall("Mine()", factory="mine:Mine"),)
     assert all(schedule.in_context(own, Random(seed)) is own for seed in range(100))
+
+
+def test_passes_are_checked_mostly_where_there_is_what_they_look_for() -> None:
+    mod = tvm.IRModule()
+    random = Random(1)
+    for has, share in ((True, 1.0), (False, schedule.ELSEWHERE)):
+        sought = PassContract(name="p", looks_for=Sought(lambda mod, has=has: has))
+        done = [schedule.worthwhile(sought, mod, random) for _ in range(1000)]
+        assert sum(done) / 1000 == pytest.approx(share, abs=0.04)
+    assert schedule.worthwhile(PassContract(name="p"), mod, random)
 
 
 def test_blocks_cover_all_modules() -> None:

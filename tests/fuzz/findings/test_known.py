@@ -197,12 +197,18 @@ def test_shares() -> None:
         seconds=1,
         modules=10,
         checks=10,
-        stats={"FuseOps": PassStats(checks=8, avoided=2), "FuseTIR": PassStats(checks=2)},
+        stats={
+            "FuseOps": PassStats(checks=8, avoided=2, changed=5),
+            "FuseTIR": PassStats(checks=2, inapplicable=1),
+        },
         occurrences={},
         ended={"FuseOps": {crash: 3, ("crash", "FuseOps", ("b",), ""): 1}},
         stopped=False,
     )
-    assert shares(finished, {crash}) == {"FuseOps": Share(8, 3, 2), "FuseTIR": Share(2, 0, 0)}
+    assert shares(finished, {crash}) == {
+        "FuseOps": Share(8, 3, 2, changed=5),
+        "FuseTIR": Share(2, 0, 0, inapplicable=1),
+    }
 
 
 def test_triggers_are_those_of_the_pass(tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""What contracts say that passes look for: modules of it have it, and nothing else is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tvm
+from tvm import te
+
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.campaign.named import plan
+from relaxfuzz.fuzz.process.targets import Named, Target
+from relaxfuzz.generators import tensorir as templates
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.modules import ir_modules
+from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles.catalogue import by_name, catalogue, tensorir
+from relaxfuzz.oracles.contract import Sought
+from relaxfuzz.oracles.keys import compiled
+from relaxfuzz.oracles.pass_runs import PassRuns, attempt, digest
+from relaxfuzz.oracles.passcall import PassCall
+
+SOUGHT = {
+    name: contract.looks_for
+    for name, contract in catalogue.items()
+    if contract.looks_for is not None
+}
+MADE = [name for name, sought in SOUGHT.items() if sought.ops or sought.traits]
+MODULES = 40
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[tvm.IRModule]:
+    strategy = ir_modules(max_functions=2, max_bindings=8)
+    return [example(strategy, 17, index) for index in range(MODULES)]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_modules_made_of_it_have_it(name: str) -> None:
+    sought = SOUGHT[name]
+    target = Target(name, named=Named(sought.ops, sought.chains, sought.traits))
+    plans = [made for number in range(40) if (made := plan([target], 1, number, table))]
+    for number, made in enumerate(plans):
+        strategy = ir_modules(without=made.disabled, force=made.forced, ops=ops(made.ops))
+        if sought.has(example(strategy, 1, number)):
+            return
+    pytest.fail(f"none of {len(plans)} modules has what {name} looks for")
+
+
+def ops(names: tuple[str, ...]) -> list[str | list[str]] | None:
+    return [name.split(" > ") if " > " in name else name for name in names] or None
+
+
+ALONE = [name for name in SOUGHT if catalogue[name].variants is None and not catalogue[name].inside]
+"""Those that do nothing besides: who cleans up inside changes many modules."""
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_hardly_any_module_without_it_is_changed(name: str, modules: list[tvm.IRModule]) -> None:
+    others = [
+        mod
+        for mod in modules
+        if not SOUGHT[name].has(mod) and catalogue[name].requires(mod) is None
+    ]
+    outcomes = [attempt(PassCall(f"{name}()").run, mod).mod for mod in others]
+    changed = [
+        after is not None and digest(after) != digest(mod)
+        for mod, after in zip(others, outcomes, strict=True)
+    ]
+    # Passes rebuild what they walk over, and infer some types anew.
+    assert sum(changed) <= 0.1 * MODULES
+
+
+def test_unknown_operators_are_refused() -> None:
+    contract = replace(catalogue["LambdaLift"], looks_for=Sought(lambda mod: True, ("no_op",)))
+    with pytest.raises(ValueError, match=r"'LambdaLift'.*no_op"):
+        by_name([contract])
+
+
+@pytest.mark.parametrize("name", tensorir.ELEMENTWISE)
+def test_what_is_spelled_is_what_modules_call(name: str) -> None:
+    template = next(each for each in templates.TEMPLATES if each.name == name)
+    made = templates.prim_func(template, (2, 3), "float32")
+    spelled = eval(tensorir.spell(name, "(2, 3)", "float32"), {"te": te, "tvm": tvm})
+    spelled = templates.private(spelled)
+    assert len(spelled.params) == tensorir.inputs(name) + 1
+    if name != "tir_two_steps":  # which is spelled as one step
+        tvm.ir.assert_structural_equal(spelled, made)
+
+
+def test_attached_code_is_a_change() -> None:
+    mod = example(ir_modules(only=[]), 1, 0)
+    contract = catalogue["AttachExternModules"]
+    call = contract.choose(Choices(b""), mod)
+    assert call is not None
+    runs = PassRuns(mod, (call,), contract, alone=True)
+    assert runs.direct.mod is not None
+    assert compiled(runs.direct.mod) == 1
+    assert runs.changed
