@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ from .values import (
 )
 
 DEFAULT_DTYPE = "float32"
+DIVISORS = (1, 1, 1, 2, 2, 10)
+"""What the numbers of constant floats are multiples of: mostly exact, also in sums and products."""
+_STRIDES = (1, 0, 2, 3)
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
 
 
@@ -204,9 +208,9 @@ class Scope:
         if self._found and self._found.intersection(_variables(shape)):
             fill = relax_op.zeros if c.flag() else relax_op.ones
             return self.emit(fill(relax.ShapeExpr(list(shape)), dtype))
-        if self.has(Trait.CONSTANTS) and c.flag(0.3):
+        if self.has(Trait.CONSTANTS) and c.flag(0.3 if len(shape) else 0.7):
             static = [d for d in shape if isinstance(d, int)]
-            if len(static) == len(shape) and np.prod(static) <= 256:
+            if len(static) == len(shape) and math.prod(static) <= 256:
                 return self.constant(c, static, dtype)
         vdevice = self.device if self.device is not None and c.flag() else None
         ty = relax.TensorType(self.shape_expr(c, shape), dtype, vdevice)
@@ -215,24 +219,27 @@ class Scope:
     def constant(
         self, c: Choices, shape: Sequence[int], dtype: str, *, low: int = -3, high: int = 3
     ) -> Value:
-        """A constant with small integer values in [low, high], exactly representable.
+        """A constant with small values in [low, high]: whole numbers, and fractions in floats.
 
         Where the trait is on, equal constants are one node, as tied weights are. Without elements
         it is a parameter instead: TVM cannot load such a constant from JSON.
         """
-        size = int(np.prod(shape, dtype="int64"))
+        size = math.prod(shape)
         if size == 0:
             return self._param(relax.TensorType(list(shape), dtype), tuple(shape))
         if dtype == "bool":
             low, high = 0, 1
         elif dtype.startswith("uint"):
             low, high = max(low, 0), max(high, 0)
-        first, stride = c.below(high - low + 1), c.pick((1, 0, 2, 3))
-        key = (tuple(shape), dtype, low, high, first, stride)
+        # One decision: what is constant is seldom more than one number.
+        nature, stride = divmod(c.below(256), 4)
+        divisor = DIVISORS[nature % len(DIVISORS)] if low < high and "float" in dtype else 1
+        first, stride = c.below((high - low) * divisor + 1), _STRIDES[stride]
+        key = (tuple(shape), dtype, low, high, divisor, first, stride)
         expr = self.module.constants.get(key) if self.has(Trait.SHARED_CONSTANTS) else None
         if expr is None:
-            values = low + (first + stride * np.arange(size)) % (high - low + 1)
-            data = values.astype(np.dtype(dtype)).reshape(tuple(shape))
+            steps = (first + stride * np.arange(size)) % ((high - low) * divisor + 1)
+            data = (low + steps / divisor).astype(np.dtype(dtype)).reshape(tuple(shape))
             expr = self.module.constants[key] = relax.const(data, dtype)
         return Value(expr, tuple(shape), dtype, len(shape))
 
