@@ -25,7 +25,7 @@ from .scope import ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 86
+HEADER = 88
 SPECIAL = 120
 FUNCTION_HEADER = 24
 BINDING = 24

@@ -376,6 +376,10 @@ class Scope:
 
     # Blocks
 
+    def bound(self) -> Sequence[relax.Binding]:
+        """The bindings of the current block so far."""
+        return self._bindings
+
     @property
     def in_dataflow(self) -> bool:
         """Whether what is bound next stands in a dataflow block."""

@@ -40,6 +40,8 @@ what is looked for."""
 
 SITUATIONS = (
     *corners.TRAITS,
+    Trait.REPEATED_CALLS,
+    Trait.VARIED_CALLS,
     Trait.ZERO_SIZE,
     Trait.UNIT_DIMS,
     Trait.SYMBOLIC_SHAPES,
