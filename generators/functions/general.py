@@ -11,17 +11,23 @@ from .. import bindings
 from ..bindings import Callee
 from ..choices import Choices
 from ..ops.record import Op
-from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope
+from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope, near
 from ..traits import Trait
 from ..values import Dim
 
 OBSERVED, MOST_RESULTS = 0.2, 8
 """How often a function returns all that it computes: then nothing wrong on the way stays hidden."""
 
+LONGEST = 64
+"""The largest of the sizes that are near the numbers of a module."""
+
 
 def scope(c: Choices, module: ModuleScope) -> Scope:
     """A scope with a palette of dims and dtypes of its own; symbolic variables are fresh ones."""
     sizes: list[Dim] = [c.pick((2, 3, 4)), c.pick((3, 4, 8))]
+    for _ in range(2 if module.numbers else 0):
+        size = int(near(module.numbers, c.below(256)))
+        sizes.append(size if 1 <= size <= LONGEST else 2)
     if Trait.UNIT_DIMS in module.traits:
         sizes.append(1)
     if Trait.ZERO_SIZE in module.traits:
