@@ -269,13 +269,16 @@ def swaps_parameters() -> tvm.transform.Pass:
 
 def renames_parameters() -> tvm.transform.Pass:
     def change(func: relax.Function) -> relax.Function:
-        new = {p: type(p)(f"renamed_{at}", p.ty) for at, p in enumerate(func.params)}
         if any(str(p.name).startswith("renamed_") for p in func.params):
             return func
-        body = relax.analysis.bind(new, func.body)
-        return _rebuilt(func, params=[*new.values()], body=body)
+        params = [relax.Var(f"renamed_{at}", p.ty) for at, p in enumerate(func.params)]
+        aliases = [relax.VarBinding(*pair) for pair in zip(func.params, params, strict=True)]
+        body = relax.SeqExpr([relax.BindingBlock(aliases), *func.body.blocks], func.body.body)
+        return _rebuilt(func, params=params, body=body)
 
-    return _pass("RenamesParameters", lambda mod: _with_main(mod, change))
+    return _pass(
+        "RenamesParameters", lambda mod: relax.transform.Normalize()(_with_main(mod, change))
+    )
 
 
 def forgets_the_result_type() -> tvm.transform.Pass:
