@@ -53,6 +53,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "matchcast": (Trait.MATCH_CAST,),
     "constant": (Trait.CONSTANTS,),
     "genericconst": (Trait.CONSTANTS,),
+    "isconst": (Trait.CONSTANTS,),
+    "istuple": (Trait.TUPLES,),
+    "istuplegetitem": (Trait.TUPLES,),
+    "iscalltir": (Trait.CALL_TIR,),
+    "iscalldpspacked": (Trait.CALL_DPS_PACKED,),
     "shapeexpr": (Trait.SYMBOLIC_SHAPES,),
     "shapetype": (Trait.SYMBOLIC_SHAPES,),
     "primfunc": (Trait.CALL_TIR,),
@@ -73,7 +78,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "systemlibprefix": (Trait.SYSTEM_LIB_PREFIX,),
 }
 """By a name without underscores in lower case: of a class of nodes, of a method that visits it
-(`visit_if_`), of an operator that is no record, of an attribute."""
+(`visit_if_`), of a function that makes it or a pattern of it, of an operator that is no record, of
+an attribute."""
 
 _ATTRS = object()
 """The attributes of some call."""
@@ -161,7 +167,9 @@ class _Reader:
             # TVM does not show the Python function of a pass that a decorator made of it.
             self._seen[id(thing)] = thing
             self.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
-        elif isinstance(thing, type) and not self._is_own_class(thing):
+        elif isinstance(thing, FunctionType) or (
+            isinstance(thing, type) and not self._is_own_class(thing)
+        ):
             self._traits.update(dict.fromkeys(TRAITS.get(_letters(name), ())))
         self.read(thing)
 
