@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 
 import numpy as np
 from tvm import relax
 
 from .choices import Choices
 from .ops import batching
-from .ops.record import FLOATS, SIGNED, Op
+from .ops.record import FLOATS, Op
 from .ops.variation import Variation, accepted
 from .scope import Scope
 from .traits import Trait
@@ -20,8 +21,12 @@ BYTES = 4
 """What the decisions about one call take."""
 OFTEN = 0.4
 """The share of the calls that are changed where the module has the trait."""
-UNIFORM = (0.0, 1.0, -1.0, 100.0)
-"""Values of uniform constants: neutral, absorbing, and one that is out of most bounds."""
+UNIFORM = (
+    *(0.0, 1.0, -1.0, 100.0, 2.0, 0.5, 3.0, 2.5),
+    *(-2.0, -1.5, 0.1, math.nan, math.inf, -math.inf, 1e4, 1e-4),
+)
+"""Values of uniform constants: neutral, absorbing, out of most bounds; fractions next to the whole
+numbers that passes look for; special ones."""
 LARGEST = 256
 """Elements of a constant."""
 
@@ -77,6 +82,15 @@ def _uniform(c: Choices, operands: dict[int, Value]) -> tuple[int, relax.Expr] |
     if not places:
         return None
     at, shape, dtype = c.pick(places)
-    value = c.pick(UNIFORM) if dtype in (*FLOATS, *SIGNED) else abs(c.pick(UNIFORM))
-    data = np.full(() if c.flag(0.3) else shape, value)
+    data = np.full(() if c.flag(0.3) else shape, c.pick(_uniform_values(dtype)))
     return at, relax.const(data.astype(np.dtype(dtype)), dtype)
+
+
+@functools.cache
+def _uniform_values(dtype: str) -> tuple[float, ...]:
+    """Those that a dtype holds, though perhaps not exactly."""
+    if np.dtype(dtype).kind not in "iub":
+        return UNIFORM
+    with np.errstate(invalid="ignore"):
+        held = np.array(UNIFORM).astype(np.dtype(dtype))
+    return tuple(x for x, y in zip(UNIFORM, held, strict=True) if x == y)

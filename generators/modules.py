@@ -25,7 +25,7 @@ from .scope import ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
-HEADER = 86
+HEADER = 88
 SPECIAL = 120
 FUNCTION_HEADER = 24
 BINDING = 24
@@ -42,6 +42,7 @@ def ir_modules(
     without: Collection[Trait | str] = (),
     only: Collection[Trait | str] | None = None,
     ops: Collection[str | Sequence[str]] | None = None,
+    numbers: Sequence[float] = (),
     max_functions: int = 4,
     max_bindings: int = 14,
 ) -> st.SearchStrategy[tvm.IRModule]:
@@ -58,6 +59,8 @@ def ir_modules(
         ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table. Several in
             a row, ("matmul", "add", "nn.relu"), work each on the result of the one before; some of
             these chains end early.
+        numbers: sizes and constants are often one of these, or next to one: what is compared with
+            them somewhere.
         max_functions: bound on the Relax functions of free form; special ones (recursive,
             Composite, Codegen, Primitive) come on top.
         max_bindings: bound on the draws for bindings in one function; some draws give two or
@@ -96,7 +99,7 @@ def ir_modules(
         st.binary(min_size=SPECIAL, max_size=SPECIAL),
         st.lists(function, min_size=1, max_size=max_functions),
     )
-    modules = _modules(draws, to, forced, banned, chosen)
+    modules = _modules(draws, to, forced, banned, chosen, tuple(numbers))
     return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)
 
 
@@ -108,13 +111,18 @@ def _modules(
     force: frozenset[Trait],
     without: frozenset[Trait],
     ops: Sequence[Op],
+    numbers: Sequence[float],
 ) -> tvm.IRModule | None:
-    mod = build(draw(draws), force, without, ops)
+    mod = build(draw(draws), force, without, ops, numbers)
     return mod if to is Stage.RAW else _advanced(mod, to)
 
 
 def build(
-    draws: Draws, force: frozenset[Trait], without: frozenset[Trait], ops: Sequence[Op]
+    draws: Draws,
+    force: frozenset[Trait],
+    without: frozenset[Trait],
+    ops: Sequence[Op],
+    numbers: Sequence[float] = (),
 ) -> tvm.IRModule:
     """The module that these draws stand for."""
     header, special, bodies = draws
@@ -125,7 +133,7 @@ def build(
         if (c.flag(CHANCE[trait]) or trait in force) and trait not in without
     )
     traits -= {t for t, needs in IMPLIES.items() if not traits.issuperset(needs)}
-    module = ModuleScope(traits)
+    module = ModuleScope(traits, numbers=numbers)
     attrs: dict[str, object] = {}
     if Trait.SYSTEM_LIB_PREFIX in traits:
         attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))

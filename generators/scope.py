@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +26,19 @@ from .values import (
 )
 
 DEFAULT_DTYPE = "float32"
+DIVISORS = (1, 1, 1, 2, 2, 10)
+"""What the numbers of constant floats are multiples of: mostly exact, also in sums and products."""
+_STRIDES = (1, 0, 2, 3)
+LARGEST = 4096
+"""Elements of a tensor of more than two axes, before operators make it larger."""
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
+
+
+def near(numbers: Sequence[float], which: int) -> float:
+    """One of the numbers, what is next to it, or twice as much."""
+    way, at = divmod(which, len(numbers))
+    number = numbers[at]
+    return number + (0, number, 0.5, -0.5, 1, -1)[way % 6]
 
 
 def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
@@ -56,6 +69,8 @@ class ModuleScope:
     bindings: int = 0
     """How many bindings there are so far; numbers the variables."""
 
+    numbers: Sequence[float] = ()
+    """Sizes and constants are often near these."""
     naming: Mapping[str, str] = field(default_factory=dict)
     """Other names to give, by the plain ones."""
     one_name: bool = False
@@ -204,42 +219,74 @@ class Scope:
         if self._found and self._found.intersection(_variables(shape)):
             fill = relax_op.zeros if c.flag() else relax_op.ones
             return self.emit(fill(relax.ShapeExpr(list(shape)), dtype))
-        if self.has(Trait.CONSTANTS) and c.flag(0.3):
+        if self.has(Trait.CONSTANTS) and c.flag(0.3 if len(shape) else 0.7):
             static = [d for d in shape if isinstance(d, int)]
-            if len(static) == len(shape) and np.prod(static) <= 256:
+            if len(static) == len(shape) and math.prod(static) <= 256:
                 return self.constant(c, static, dtype)
         vdevice = self.device if self.device is not None and c.flag() else None
         ty = relax.TensorType(self.shape_expr(c, shape), dtype, vdevice)
         return self._param(ty, tuple(shape))
 
     def constant(
-        self, c: Choices, shape: Sequence[int], dtype: str, *, low: int = -3, high: int = 3
+        self,
+        c: Choices,
+        shape: Sequence[int],
+        dtype: str,
+        *,
+        low: int | None = None,
+        high: int | None = None,
     ) -> Value:
-        """A constant with small integer values in [low, high], exactly representable.
+        """A constant with small values: whole numbers, and fractions in floats.
+
+        They are in [low, high], from -3 to 3 where nothing is said. Without bounds they may be near
+        the numbers that the module is to have.
 
         Where the trait is on, equal constants are one node, as tied weights are. Without elements
         it is a parameter instead: TVM cannot load such a constant from JSON.
         """
-        size = int(np.prod(shape, dtype="int64"))
+        size = math.prod(shape)
         if size == 0:
             return self._param(relax.TensorType(list(shape), dtype), tuple(shape))
+        numbers = self.module.numbers if low is None and high is None and dtype != "bool" else ()
+        low, high = -3 if low is None else low, 3 if high is None else high
         if dtype == "bool":
             low, high = 0, 1
         elif dtype.startswith("uint"):
             low, high = max(low, 0), max(high, 0)
-        first, stride = c.below(high - low + 1), c.pick((1, 0, 2, 3))
-        key = (tuple(shape), dtype, low, high, first, stride)
+        choice = c.below(65_536)  # in one: many a call has few bytes left for its constants
+        if numbers and choice % 2:
+            return self._near(choice // 2, shape, dtype, numbers)
+        choice, stride = divmod(choice // 2, len(_STRIDES))
+        choice, nature = divmod(choice, len(DIVISORS))
+        divisor = DIVISORS[nature] if low < high and "float" in dtype else 1
+        first, stride = choice % ((high - low) * divisor + 1), _STRIDES[stride]
+        key = (tuple(shape), dtype, low, high, divisor, first, stride)
         expr = self.module.constants.get(key) if self.has(Trait.SHARED_CONSTANTS) else None
         if expr is None:
-            values = low + (first + stride * np.arange(size)) % (high - low + 1)
-            data = values.astype(np.dtype(dtype)).reshape(tuple(shape))
+            steps = (first + stride * np.arange(size)) % ((high - low) * divisor + 1)
+            data = (low + steps / divisor).astype(np.dtype(dtype)).reshape(tuple(shape))
             expr = self.module.constants[key] = relax.const(data, dtype)
         return Value(expr, tuple(shape), dtype, len(shape))
+
+    def _near(
+        self, which: int, shape: Sequence[int], dtype: str, numbers: Sequence[float]
+    ) -> Value:
+        """A constant of one value everywhere."""
+        value = near(numbers, which)
+        if "float" not in dtype:
+            bounds = np.iinfo(dtype)
+            value = min(max(int(value), int(bounds.min)), int(bounds.max))
+        with np.errstate(over="ignore"):
+            data = np.full(tuple(shape), value).astype(np.dtype(dtype))
+        return Value(relax.const(data, dtype), tuple(shape), dtype, len(shape))
 
     def shape(self, c: Choices, ndim: int, *, static: bool = False) -> tuple[Dim, ...]:
         """A shape from the function's palette: small dims, sometimes 1, 0 or symbolic."""
         dims = [d for d in self.dims if isinstance(d, int)] if static else self.dims
-        return tuple(c.pick(dims) for _ in range(ndim))
+        shape = [c.pick(dims) for _ in range(ndim)]
+        while len(shape) > 2 and math.prod(d for d in shape if isinstance(d, int)) > LARGEST:
+            shape[shape.index(max(d for d in shape if isinstance(d, int)))] = 2
+        return tuple(shape)
 
     def shape_expr(self, c: Choices, dims: Sequence[Dim]) -> relax.ShapeExpr:
         """A ShapeExpr of these dims.
@@ -368,6 +415,10 @@ class Scope:
             self.tuples.append(var)
 
     # Blocks
+
+    def bound(self) -> Sequence[relax.Binding]:
+        """The bindings of the current block so far."""
+        return self._bindings
 
     @property
     def in_dataflow(self) -> bool:

@@ -57,6 +57,8 @@ class Trait(enum.StrEnum):
     CALL_DPS_PACKED = "call-dps-packed"
     CALL_PACKED = "call-packed"
     IDIOMS = "idioms"
+    REPEATED_CALLS = "repeated-calls"
+    VARIED_CALLS = "varied-calls"
     EQUAL_OPERANDS = "equal-operands"
     UNIFORM_CONSTANTS = "uniform-constants"
 
@@ -106,6 +108,8 @@ CHANCE: Mapping[Trait, float] = {
     Trait.CALL_DPS_PACKED: 0.12,
     Trait.CALL_PACKED: 0.2,
     Trait.IDIOMS: 0.7,
+    Trait.REPEATED_CALLS: 0.2,
+    Trait.VARIED_CALLS: 0.05,
     Trait.EQUAL_OPERANDS: 0.1,
     Trait.UNIFORM_CONSTANTS: 0.1,
 }

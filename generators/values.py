@@ -41,7 +41,8 @@ class Value:
 
 def dims_of(shape: relax.ShapeExpr | relax.ShapeType) -> tuple[Dim, ...]:
     """The dims of a ShapeExpr, or of a type that knows them, constants as Python ints."""
-    return tuple(int(d) if isinstance(d, tirx.IntImm) else d for d in shape.values)
+    values = shape.values[:]  # a list, which is quicker to go through
+    return tuple([int(d) if isinstance(d, tirx.IntImm) else d for d in values])
 
 
 def value_of(expr: relax.Expr) -> Value | None:

@@ -204,6 +204,7 @@ class _Campaign:
                 disabled=made_of.disabled,
                 ops=made_of.ops,
                 forced=made_of.forced,
+                numbers=made_of.numbers,
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,
@@ -305,7 +306,13 @@ class _Campaign:
         elif self._tally.is_new(identity(violation), place.item):
             part = block.part
             origin = Origin(
-                part.seed, place.index, place.stage, part.disabled, part.ops, part.forced
+                part.seed,
+                place.index,
+                place.stage,
+                part.disabled,
+                part.ops,
+                part.forced,
+                part.numbers,
             )
             try:
                 module = ask(self._executor, Regenerate(origin), limits=self._config.limits)

@@ -60,6 +60,7 @@ class Found:
             disabled=tuple(map(str, self.origin.disabled)),
             ops=self.origin.ops,
             forced=tuple(map(str, self.origin.forced)),
+            numbers=self.origin.numbers,
             exempt=exempt,
         )
 

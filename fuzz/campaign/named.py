@@ -40,9 +40,13 @@ SPECIAL = 0.3
 LEFT_OUT = 0.45
 """The chance that a block leaves out any other trait: small modules are quick, and show more of
 what is looked for."""
+NEAR_NUMBERS = 0.6
+"""The chance that sizes and constants of a block are near the numbers in the code of the pass."""
 
 SITUATIONS = (
     *corners.TRAITS,
+    Trait.REPEATED_CALLS,
+    Trait.VARIED_CALLS,
     Trait.ZERO_SIZE,
     Trait.UNIT_DIMS,
     Trait.SYMBOLIC_SHAPES,
@@ -61,6 +65,8 @@ class Plan:
     """Operators and chains ("matmul > add"), the more frequent ones several times; none: all."""
     forced: tuple[Trait, ...]
     disabled: tuple[Trait, ...]
+    numbers: tuple[float, ...] = ()
+    """Numbers that sizes and constants are near."""
 
 
 def plan(
@@ -93,7 +99,8 @@ def plan(
     forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
     kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
     disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
-    return Plan(ops, tuple(each for each in Trait if each in forced), tuple(disabled))
+    numbers = names.numbers if random.random() < NEAR_NUMBERS else ()
+    return Plan(ops, tuple(each for each in Trait if each in forced), tuple(disabled), numbers)
 
 
 def _operators(

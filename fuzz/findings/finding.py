@@ -55,6 +55,8 @@ class Finding:
     """The operators that it was generated from; none: all."""
     forced: tuple[str, ...] = ()
     """Traits that it was to have."""
+    numbers: tuple[float, ...] = ()
+    """Numbers that its sizes and constants were to be near."""
     exempt: tuple[str, ...] = ()
     """Promises that the pass does not make, as its author declared."""
     versions: Mapping[str, str]

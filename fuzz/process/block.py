@@ -101,6 +101,8 @@ class Block(Job[BlockResult]):
     """The operators to generate the modules from, chains as "matmul > add"; empty: all."""
     forced: tuple[Trait, ...] = ()
     """The traits that all of the modules have."""
+    numbers: tuple[float, ...] = ()
+    """Numbers that sizes and constants are near."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
     yields: Mapping[str, float] = field(default_factory=dict)
@@ -139,7 +141,9 @@ def regenerated(origin: Origin) -> tvm.IRModule:
 
 def _modules(planned: Block | Origin) -> SearchStrategy[tvm.IRModule]:
     ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in planned.ops]
-    return ir_modules(without=planned.disabled, force=planned.forced, ops=ops or None)
+    return ir_modules(
+        without=planned.disabled, force=planned.forced, ops=ops or None, numbers=planned.numbers
+    )
 
 
 def run_block(job: Block, context: Context[BlockResult]) -> None:
@@ -227,7 +231,7 @@ class _Run:
         random = Random(entropy("order", self._job.seed, index, stage))
         here = [item for item in self._items if item.at(stage, self._checked)]
         job = self._job
-        origin = Origin(job.seed, index, stage, job.disabled, job.ops, job.forced)
+        origin = Origin(job.seed, index, stage, job.disabled, job.ops, job.forced, job.numbers)
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway

@@ -24,6 +24,8 @@ class Named:
     """Those that the classes of nodes and the attributes of functions stand for."""
     unknown: tuple[str, ...] = ()
     """Names of operators that generated modules do not have."""
+    numbers: tuple[float, ...] = ()
+    """Numbers in its code but -1, 0 and 1, which are everywhere: sizes, exponents, bounds."""
 
     @property
     def usable(self) -> bool:
@@ -79,6 +81,8 @@ class Origin:
     """The operators to generate it from, chains as "matmul > add"; empty: all."""
     forced: tuple[Trait, ...] = ()
     """The traits that it was to have."""
+    numbers: tuple[float, ...] = ()
+    """Numbers that sizes and constants are to be near."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the code of a pass names: operators, patterns, classes of nodes, attributes.
+"""What the code of a pass names: operators, patterns, classes of nodes, attributes, numbers.
 
 A pass that looks for one operator of two hundred leaves nearly all modules as they are. Its code
 says what it looks for, before the first module is made: in the constants and names of its functions
@@ -16,6 +16,7 @@ import difflib
 import dis
 import functools
 import inspect
+import math
 import sys
 import sysconfig
 from collections import defaultdict
@@ -42,6 +43,8 @@ LONGEST = 5
 """Operators of a chain: what is longer is a list of operators, and no pattern."""
 PATHS = 8
 """Chains of one pattern."""
+NUMBERS = 8
+"""Of the numbers in the code, the first ones."""
 
 TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "if": (Trait.IF,),
@@ -50,6 +53,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "matchcast": (Trait.MATCH_CAST,),
     "constant": (Trait.CONSTANTS,),
     "genericconst": (Trait.CONSTANTS,),
+    "isconst": (Trait.CONSTANTS,),
+    "istuple": (Trait.TUPLES,),
+    "istuplegetitem": (Trait.TUPLES,),
+    "iscalltir": (Trait.CALL_TIR,),
+    "iscalldpspacked": (Trait.CALL_DPS_PACKED,),
     "shapeexpr": (Trait.SYMBOLIC_SHAPES,),
     "shapetype": (Trait.SYMBOLIC_SHAPES,),
     "primfunc": (Trait.CALL_TIR,),
@@ -70,7 +78,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "systemlibprefix": (Trait.SYSTEM_LIB_PREFIX,),
 }
 """By a name without underscores in lower case: of a class of nodes, of a method that visits it
-(`visit_if_`), of an operator that is no record, of an attribute."""
+(`visit_if_`), of a function that makes it or a pattern of it, of an operator that is no record, of
+an attribute."""
 
 _ATTRS = object()
 """The attributes of some call."""
@@ -126,6 +135,7 @@ class _Reader:
         self._traits: dict[Trait, None] = {}
         self._attributes: dict[str, None] = {}
         self._unknown: dict[str, None] = {}
+        self._numbers: dict[float, None] = {}
         self._depth = 0
 
     def named(self) -> Named:
@@ -141,7 +151,13 @@ class _Reader:
                 op for each in self._attributes for op in _by_attribute().get(each, ())
             )
         )
-        return Named(tuple(ops), tuple(self._chains), tuple(self._traits), tuple(self._unknown))
+        return Named(
+            tuple(ops),
+            tuple(self._chains),
+            tuple(self._traits),
+            tuple(self._unknown),
+            tuple(self._numbers)[:NUMBERS],
+        )
 
     def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:
         """Read an object that code refers to by a name among these."""
@@ -151,7 +167,9 @@ class _Reader:
             # TVM does not show the Python function of a pass that a decorator made of it.
             self._seen[id(thing)] = thing
             self.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
-        elif isinstance(thing, type) and not self._is_own_class(thing):
+        elif isinstance(thing, FunctionType) or (
+            isinstance(thing, type) and not self._is_own_class(thing)
+        ):
             self._traits.update(dict.fromkeys(TRAITS.get(_letters(name), ())))
         self.read(thing)
 
@@ -164,6 +182,8 @@ class _Reader:
         match thing:
             case str():
                 self._text(thing)
+            case int() | float() if math.isfinite(thing) and thing not in (-1, 0, 1):
+                self._numbers[thing] = None
             case tvm.ir.Op():
                 self._text(str(thing.name))
             case dpl.DFPattern():
@@ -261,7 +281,7 @@ class _Reader:
                 self._name(argument, at, names)
             elif operation.startswith("STORE_") and isinstance(argument, str | tuple):
                 at = self._store(operation, argument, at, local)
-            elif operation.startswith("LOAD_CONST"):
+            elif operation.startswith(("LOAD_CONST", "LOAD_SMALL_INT")):
                 at, constant = None, argument
                 if isinstance(argument, CodeType):
                     self.code(argument, names, local)

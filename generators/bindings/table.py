@@ -14,6 +14,7 @@ from .externs import call_dps_packed, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callees, Kind, Ops
 from .numbers import number
+from .repeats import repeat
 from .shapes import shape_value
 from .values import alias, get_item, make_tuple, match_cast, operator, tuple_operand
 from .wider import any_value
@@ -53,6 +54,7 @@ KINDS = (
     Kind(alias, Trait.ALIASES),
     Kind(make_tuple, Trait.TUPLES),
     Kind(get_item, Trait.TUPLES, weight=2),
+    Kind(repeat, Trait.REPEATED_CALLS, weight=4),
     Kind(tuple_operand, Trait.TUPLES),
     Kind(match_cast, Trait.MATCH_CAST, weight=2),
     Kind(shape_value, Trait.SHAPE_VALUES, weight=6),
@@ -76,7 +78,8 @@ KINDS = (
 LINKS = tuple(
     kind
     for kind in KINDS
-    if kind.emit not in (idiom, make_tuple, get_item, results, impure_call, function_value, number)
+    if kind.emit
+    not in (idiom, repeat, make_tuple, get_item, results, impure_call, function_value, number)
 )
 """What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""
 

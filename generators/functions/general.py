@@ -11,14 +11,23 @@ from .. import bindings
 from ..bindings import Callee
 from ..choices import Choices
 from ..ops.record import Op
-from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope
+from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope, near
 from ..traits import Trait
 from ..values import Dim
+
+OBSERVED, MOST_RESULTS = 0.2, 8
+"""How often a function returns all that it computes: then nothing wrong on the way stays hidden."""
+
+LONGEST = 64
+"""The largest of the sizes that are near the numbers of a module."""
 
 
 def scope(c: Choices, module: ModuleScope) -> Scope:
     """A scope with a palette of dims and dtypes of its own; symbolic variables are fresh ones."""
     sizes: list[Dim] = [c.pick((2, 3, 4)), c.pick((3, 4, 8))]
+    for _ in range(2 if module.numbers else 0):
+        size = int(near(module.numbers, c.below(256)))
+        sizes.append(size if 1 <= size <= LONGEST else 2)
     if Trait.UNIT_DIMS in module.traits:
         sizes.append(1)
     if Trait.ZERO_SIZE in module.traits:
@@ -46,6 +55,7 @@ def general(
     if s.has(Trait.TUPLES) and c.flag(0.3):
         tuple_param(c, s)
     dataflow = not (s.has(Trait.NON_DATAFLOW) and c.flag(0.3))
+    observed = c.flag(OBSERVED)
     kinds = bindings.kinds(s)
     for number, data in enumerate(body):
         choices = Choices(data)
@@ -55,10 +65,10 @@ def general(
         s.dataflow(dataflow and kind.dataflow)
         s.device = choices.pick([None, *module.vdevices])
         # Decided in any case: what follows must not change where a later binding is removed.
-        s.exporting = choices.flag(0.2) or number == len(body) - 1
+        s.exporting = choices.flag(0.2) or number == len(body) - 1 or observed
         kind.emit(choices, s, ops, callees)
     s.close()
-    return finish(c, s, _result(c, s))
+    return finish(c, s, _everything(c, s) if observed else _result(c, s))
 
 
 def tuple_param(c: Choices, s: Scope) -> relax.Var:
@@ -74,6 +84,14 @@ def tuple_param(c: Choices, s: Scope) -> relax.Var:
     var = s.param(relax.TupleType(fields), "params")
     s.tuples.append(var)
     return var
+
+
+def _everything(c: Choices, s: Scope) -> relax.Expr:
+    """All tensors that the function computes, or the last ones where they are many."""
+    params = set(s.params)
+    values = [v.expr for v in s.values if isinstance(v.expr, relax.Var) and v.expr not in params]
+    fields = values[-MOST_RESULTS:] or [s.tensor(c).expr]
+    return fields[0] if len(fields) == 1 else relax.Tuple(fields)
 
 
 def _result(c: Choices, s: Scope) -> relax.Expr:

@@ -97,6 +97,10 @@ _SOURCES = {
 """Where the operand comes from that a letter stands for; see `pattern.py`."""
 
 
+_SCALARS = (1, 0, 2, -1, None)
+"""None: any, such as a fraction next to a number that a pass looks for."""
+
+
 class Misfit(Exception):
     """The operand at hand is not what the record asks for."""
 
@@ -390,9 +394,10 @@ class Builder:
         if len(static) < len(shape) or 0 in static or dtype == "bfloat16":
             return s.fresh(c, shape, dtype)
         if source == "scalar":
-            value = c.pick((1, 0, 2, -1) if not dtype.startswith("u") else (1, 0, 2))
-            return s.constant(c, static, dtype, low=value, high=value)
-        if source == "constant":
+            value = c.pick(_SCALARS)
+            if value is not None and (value >= 0 or not dtype.startswith("u")):
+                return s.constant(c, static, dtype, low=value, high=value)
+        if source in ("constant", "scalar"):
             return s.constant(c, static, dtype)
         if source is None:
             for each in reversed(s.values):

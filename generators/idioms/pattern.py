@@ -9,7 +9,7 @@ are one value. Its letter says where it comes from:
 | W, V, U | a fresh parameter, or a constant |
 | B | the same, in the shape of a bias of the operands before it |
 | C, D, E, F | a constant |
-| S, T | a scalar, 0 and 1 among them |
+| S, T | a scalar, mostly 0, 1, 2 or -1 |
 | any other | any value |
 
 `Y = split(X); concat(Y[0], Y[1])` gives a name to a result, and takes fields of a tuple.

@@ -101,10 +101,11 @@ def _build_astype(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=CASTS, complete=False)
     to = c.pick(CASTS)
     if to in INTEGERS and (x.dtype is None or x.dtype in (*FLOATS, *BRAIN)):
-        # NaN and what does not fit have no defined integer: keep the operand where all hold it.
+        # NaN and what does not fit have no defined integer, so that operands are kept where all
+        # dtypes hold them; but small ones are there anyway, and a cast meets what made them.
         if x.dtype is None:
             to = "float32"
-        else:
+        elif c.flag():
             x = s.emit(_clip(x.expr, -100 if to in SIGNED and c.flag() else 0, 100))
     return relax_op.astype(x.expr, to)
 

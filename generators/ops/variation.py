@@ -23,10 +23,20 @@ from ..scope import Scope
 from ..traits import Trait
 from ..values import Dim, dims_of, same_dim
 
-__all__ = ["BYTES", "DTYPES", "KINDS", "RARE", "Variation", "Variations", "accepted", "varied"]
+__all__ = [
+    "BYTES",
+    "DTYPES",
+    "KINDS",
+    "OFTEN",
+    "RARE",
+    "Variation",
+    "Variations",
+    "accepted",
+    "varied",
+]
 
-RARE = 0.05
-"""The share of calls that are varied."""
+RARE, OFTEN = 0.05, 0.4
+"""The share of calls that are varied, without the trait for it and with it."""
 
 BYTES = 4
 """What the decisions about one variation take."""
@@ -97,7 +107,8 @@ Variations = Callable[[Scope, relax.Call], Iterator[Variation]]
 def varied(
     c: Choices, s: Scope, call: relax.Expr, without: Collection[Variations] = ()
 ) -> relax.Expr:
-    """The call, or rarely one that differs from it in one thing.
+    """The call, or one that differs from it in one thing: rarely, often where the module has the
+    trait for it.
 
     Args:
         c: `BYTES` bytes of decisions.
@@ -105,7 +116,7 @@ def varied(
         call: as a record builds it; what is no call stays as it is.
         without: kinds of variations not to try.
     """
-    if not c.flag(RARE) or not isinstance(call, relax.Call):
+    if not c.flag(OFTEN if s.has(Trait.VARIED_CALLS) else RARE) or not isinstance(call, relax.Call):
         return call
     kinds = [kind for kind in KINDS if kind not in without and any(True for _ in kind(s, call))]
     if not kinds:

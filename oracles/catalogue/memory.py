@@ -25,6 +25,15 @@ KILLS = frozenset(("relax.memory.kill_tensor", "relax.memory.kill_storage", "rel
 VIEWS = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
 
 
+def planned(mod: tvm.IRModule, call: PassCall | None = None) -> bool:
+    """What a variable holds ends where the module says: by a kill, or as its storage is used again.
+
+    A later use of the variable, which is right everywhere else, reads something else.
+    """
+    ends = {*KILLS, STORAGE}
+    return any(op_name(each) in ends for _, func in relax_functions(mod) for each in calls_of(func))
+
+
 @dataclass(slots=True)
 class _Flow:
     """Follows a function in the order of execution: what is killed, what shares a storage."""

@@ -45,7 +45,10 @@ def functions(runs: PassRuns) -> Violation | None:
 
 
 def signature(runs: PassRuns) -> Violation | None:
-    """Public functions keep the types of parameters and results; more may be known of a result."""
+    """Public functions keep the names and types of parameters and the types of results.
+
+    More may be known of a result.
+    """
     after = _result(runs)
     if after is None or runs.contract.relation not in SAME_SIGNATURE:
         return None
@@ -117,9 +120,19 @@ def _signature(old: Any, new: Any) -> str | None:
     if isinstance(old, tirx.PrimFunc):
         same = len(old.params) == len(new.params)
         return None if same else "a public PrimFunc has another number of parameters"
-    if not isinstance(old, relax.Function) or tvm_ffi.structural_equal(
-        _type(old), _type(new), map_free_vars=True
-    ):
+    if not isinstance(old, relax.Function):
+        return None
+    return _types(old, new) or _names(old, new)
+
+
+def _names(old: relax.Function, new: relax.Function) -> str | None:
+    """Who calls a function from outside, or binds its parameters, does so by their names."""
+    same = [str(param.name) for param in old.params] == [str(param.name) for param in new.params]
+    return None if same else "a parameter of a public function has another name"
+
+
+def _types(old: relax.Function, new: relax.Function) -> str | None:
+    if tvm_ffi.structural_equal(_type(old), _type(new), map_free_vars=True):
         return None
     if len(old.params) != len(new.params):
         return "a public function has another number of parameters"
@@ -305,6 +318,9 @@ def _brief_signature(case: Case, violation: Violation) -> Iterator[str]:
     title = violation.title
     if "number of parameters" in title:
         verdict = f"assert len(before.params) == len(after.params), {title!r}"
+    elif "another name" in title:
+        names = ("[str(p) for p in after.params]", "[str(p) for p in before.params]")
+        verdict = f"assert {' == '.join(names)}, {title!r}"
     elif "parameter" in title:
         types = (f"relax.TupleType([p.ty for p in {side}.params])" for side in ("after", "before"))
         verdict = f"tvm.ir.assert_structural_equal({', '.join(types)}, map_free_vars=True)"
@@ -360,8 +376,11 @@ SIGNATURE = Oracle(
     name="signature",
     tier=1,
     looks_at=Aspect.RESULT | Aspect.TYPES,
-    promise="Functions with external linkage are called with the same types after a pass.",
-    source=LINKAGE + "the callers of an exported function know its signature",
+    promise="Functions with external linkage are called with the same names and types after a "
+    "pass.",
+    source=LINKAGE + "the callers of an exported function know its signature; "
+    "VirtualMachine.set_input: 'kwargs: Named arguments to the function'; "
+    "BindParams: 'The map from parameter or parameter name to constant tensors'",
     check=signature,
     snippet=_PUBLIC
     + """\
@@ -372,6 +391,8 @@ for name, func in before.items():
         continue
     params = [relax.FuncType([p.ty for p in f.params], relax.AnyType()) for f in (func, new)]
     tvm.ir.assert_structural_equal(*params, map_free_vars=True)
+    names = [[str(p) for p in f.params] for f in (func, new)]
+    assert names[0] == names[1], f"{name}: parameters {names[0]} are called {names[1]}"
     assert new.is_pure or not func.is_pure, f"{name} becomes impure"
     known = relax.analysis.type_base_check(func.ret_ty, new.ret_ty)
     assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"

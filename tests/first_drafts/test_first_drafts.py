@@ -16,8 +16,10 @@ from tvm.script import relax as R
 
 from relaxfuzz import evaluate
 from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.checkers import flaw
+from relaxfuzz.oracles.violation import Case
 from tests.first_drafts import SPECIMENS, Specimen
 
 BY_NAME = {specimen.name: specimen for specimen in SPECIMENS}
@@ -339,6 +341,21 @@ def test_attributes() -> None:
     assert flaw(after) is None
     assert "num_input" in mod["main"].attrs
     assert "num_input" not in after["main"].attrs
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_where_lifetimes_are_planned_a_later_use_is_no_wrong_value(killed: bool) -> None:
+    def body(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
+        product = b.emit(op.multiply(x, x))
+        power = b.emit(op.power(product, const(2.5)))
+        if killed:
+            b.emit(op.memory.kill_tensor(product))
+        return power
+
+    # What it makes of the power does not matter: a pass may use the product again, later on.
+    call = PassCall("strength_reduce_power()", factory=BY_NAME["strength_reduce_power"].target)
+    case = Case(module(body, tensor(2), dataflow=False), (call,))
+    assert bool(check(case, oracles=["evaluated"])) is not killed
 
 
 def test_the_input_is_updated() -> None:

@@ -267,6 +267,20 @@ def swaps_parameters() -> tvm.transform.Pass:
     return _pass("SwapsParameters", lambda mod: _with_main(mod, change))
 
 
+def renames_parameters() -> tvm.transform.Pass:
+    def change(func: relax.Function) -> relax.Function:
+        if any(str(p.name).startswith("renamed_") for p in func.params):
+            return func
+        params = [relax.Var(f"renamed_{at}", p.ty) for at, p in enumerate(func.params)]
+        aliases = [relax.VarBinding(*pair) for pair in zip(func.params, params, strict=True)]
+        body = relax.SeqExpr([relax.BindingBlock(aliases), *func.body.blocks], func.body.body)
+        return _rebuilt(func, params=params, body=body)
+
+    return _pass(
+        "RenamesParameters", lambda mod: relax.transform.Normalize()(_with_main(mod, change))
+    )
+
+
 def forgets_the_result_type() -> tvm.transform.Pass:
     def change(func: relax.Function) -> relax.Function:
         less = relax.TensorType(dtype="float32", ndim=2)
@@ -334,7 +348,7 @@ FAULTS: dict[str, tuple[Callable[[], tvm.transform.Pass], ...]] = {
     "repeatable": (remembers_modules,),
     "sequential": (is_skipped_in_sequential,),
     "functions": (renames_main, publishes_a_function),
-    "signature": (swaps_parameters, forgets_the_result_type),
+    "signature": (swaps_parameters, renames_parameters, forgets_the_result_type),
     "attributes": (drops_module_attributes, drops_function_attributes),
     "postcondition": (),
     "reference": (),

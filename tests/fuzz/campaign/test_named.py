@@ -88,6 +88,19 @@ def test_operators_stand_on_special_operands(trait: Trait) -> None:
     assert sum(shown in text for text in texts) >= 5
 
 
+def test_sizes_and_constants_are_near_numbers_of_the_pass() -> None:
+    target = replace(SOFTMAX, named=replace(SOFTMAX.named, numbers=(16, 2.5)))
+    made = [each for number in range(40) if (each := plan([target], 1, number, table))]
+    assert {each.numbers for each in made} == {(), (16, 2.5)}
+    modules = ir_modules(ops=["add"], only=[], force=[Trait.CONSTANTS], numbers=(16, 2.5))
+    text = "".join(example(modules, 1, index).script() for index in range(60))
+    assert all(f"({size}, " in text for size in (15, 16, 17, 32))
+    assert all(f"R.const({value}, " in text for value in ("2.5", "16.0", "32.0"))
+    origin = Origin(1, 2, Stage.RAW, ops=("add",), numbers=(16,))
+    assert regenerated(origin).script() == regenerated(origin).script()
+    assert regenerated(origin).script() != regenerated(replace(origin, numbers=())).script()
+
+
 def test_a_pass_that_changes_nothing_is_told() -> None:
     lost = Target("own", OWN, named=Named(("abs",), (), (Trait.IF,), ("relax.softmax",)))
     (found,) = unchanged([lost], {"own()": PassStats(checks=AT_LEAST)})

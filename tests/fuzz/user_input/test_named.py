@@ -57,6 +57,24 @@ def test_without_an_operator_its_attribute_is_what_a_pass_looks_for() -> None:
     assert "nn.relu" not in of("keep_dims").ops
 
 
+def test_patterns_of_nodes_stand_for_traits() -> None:
+    def matches():  # type: ignore[no-untyped-def]
+        from tvm.relax.dpl import is_const
+
+        return is_op("relax.add")(wildcard(), is_const())
+
+    assert names_in(matches).traits == (Trait.CONSTANTS,)
+
+
+def test_numbers_in_the_code_and_in_what_it_refers_to() -> None:
+    def splits(call):  # type: ignore[no-untyped-def]
+        size = call.args[0].ty.shape[0]
+        return int(size) > 16 and call.attrs.alpha == 2.5 and call.attrs.axis == 1
+
+    assert names_in(splits).numbers == (16, 2.5)
+    assert names_in(splits, {"LIMIT": 128}).numbers == (16, 2.5)
+
+
 def test_names_that_no_module_has() -> None:
     assert of("misspell").unknown == ("relax.softmax", "relax.ccl.allreduce")
 

@@ -16,7 +16,7 @@ from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table, variation
 from relaxfuzz.generators.ops.record import Op
-from relaxfuzz.generators.ops.variation import BYTES, KINDS, RARE, accepted, varied
+from relaxfuzz.generators.ops.variation import BYTES, KINDS, OFTEN, accepted, varied
 from relaxfuzz.generators.scope import ModuleScope, Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
@@ -53,14 +53,14 @@ def module(
     return tvm.IRModule({relax.GlobalVar("main"): func}, global_infos=infos)
 
 
-def test_some_five_percent_are_varied() -> None:
+def test_the_share_that_the_trait_asks_for_is_varied() -> None:
     op = table["add"]
     changed = 0
     for first in range(256):
         base = sample(op, 0)
         call = varied(Choices(bytes([first, 1, 0, 7])), base.scope, base.call)
         changed += call is not base.call
-    assert abs(changed / 256 - RARE) < 0.01
+    assert abs(changed / 256 - OFTEN) < 0.01
 
 
 @pytest.mark.parametrize("op", table.values(), ids=table.keys())
@@ -132,7 +132,7 @@ def test_other_kinds_of_numbers_have_no_result(name: str, arity: int) -> None:
 
 def test_modules_of_many_variations_are_well_formed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is rare elsewhere is in more than half of the calls; functions with it are called."""
-    monkeypatch.setattr(variation, "RARE", 0.6)
+    monkeypatch.setattr(variation, "OFTEN", 0.6)
     seen: set[type] = set()
 
     @given(ir_modules(force=[Trait.INCOMPLETE_TYPES, Trait.FUNCTION_CALLS, Trait.DTYPES]))

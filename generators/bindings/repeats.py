@@ -1,0 +1,76 @@
+"""Calls that are nearly those before them: a pass that merges equal ones must tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from ...compat.ops import relax_op
+from ..choices import Choices
+from ..ops import table
+from ..ops.variation import TRIES, Variation, Variations, accepted, attributes
+from ..scope import Scope
+from ..values import Value, value_of
+from .kind import ARITHMETIC, Callees, Ops
+from .values import operator
+
+
+def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A pure call of the current block again: as it was, or with one thing changed."""
+    candidates = [each for each in reversed(s.bound()) if _repeatable(each)]
+    if not candidates:
+        operator(c, s, ops, callees)
+        return
+    binding = c.pick(candidates)
+    change, first, combined = c.pick(_CHANGES), c.below(256), c.flag()
+    call = binding.value
+    variations = list(change(s, call))
+    start = first % max(len(variations), 1)
+    for variation in (variations[start:] + variations[:start])[:TRIES]:
+        found = accepted(s, binding.value, variation)
+        if found is not None:
+            call = found[0]
+            if tvm_ffi.structural_equal(call.ty, binding.var.ty):
+                break  # what has another type is not taken for the same
+    one, other = value_of(binding.var), value_of(s.bind(call))
+    if combined and _alike(one, other):
+        s.emit(relax_op.subtract(binding.var, s.values[-1].expr))
+
+
+def _repeatable(binding: relax.Binding) -> bool:
+    call = getattr(binding, "value", None)
+    if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
+        return False
+    op = table.get(str(call.op.name).removeprefix("relax."))
+    return op is not None and op.pure and attributes not in op.deadly
+
+
+def _alike(one: Value | None, other: Value | None) -> bool:
+    """Tensors of numbers and of one type."""
+    if one is None or other is None or one.dtype not in ARITHMETIC:
+        return False
+    return bool(tvm_ffi.structural_equal(one.expr.ty, other.expr.ty))
+
+
+def _unchanged(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    yield from ()
+
+
+def _operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Another value of the same type in place of an operand."""
+    for at, arg in enumerate(call.args):
+        for value in reversed(s.values):
+            if not value.expr.same_as(arg) and tvm_ffi.structural_equal(value.expr.ty, arg.ty):
+                yield Variation({(at,): value.expr})
+
+
+def _swapped(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Two operands in each other's place."""
+    for at in range(1, len(call.args)):
+        yield Variation({(at - 1,): call.args[at], (at,): call.args[at - 1]})
+
+
+_CHANGES: tuple[Variations, ...] = (_unchanged, attributes, _operands, _swapped, attributes)
