@@ -202,7 +202,7 @@ DIFFERENCES = (
     Difference(
         "log_add_exp",
         lambda call: True,
-        "the exponentials leave the range of the floats, though the logarithm of their sum is inside",
+        "the exponentials leave the range of the floats, though their sum's logarithm is inside",
         ("boundary",),
     ),
     Difference(
