@@ -355,8 +355,8 @@ OPS = (
     moving(
         "index_tensor",
         _build_index_tensor,
+        # Negative indices count from the end, as documented: "as if one had written it in NumPy".
         lambda args, attrs: args[0][tuple(args[1])],
-        undefined=undefined.negative_index,
     ),
     Op(
         name="scatter_elements",

@@ -25,6 +25,8 @@ SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
     """Stable in both directions, as TVM's CPU kernels sort; the documentation leaves it open."""
+    if x.ndim == 0:
+        return np.zeros((), "int64")
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
@@ -36,8 +38,10 @@ def _build_sort(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _sort(args: Sequence[Any], attrs: Any) -> Any:
-    axis = int(attrs.axis)
-    ascending = np.sort(args[0], axis=axis)
+    x, axis = args[0], int(attrs.axis)
+    if x.ndim == 0:
+        return x
+    ascending = np.sort(x, axis=axis)
     return np.flip(ascending, axis) if attrs.descending else ascending
 
 
@@ -70,8 +74,10 @@ def _build_topk(c: Choices, s: Scope) -> relax.Expr:
 
 def _topk(args: Sequence[Any], attrs: Any) -> Any:
     x, axis, k = args[0], int(attrs.axis), int(attrs.k)
+    size = x.shape[axis]
     order = _order(x, axis, bool(attrs.largest))
-    order = order.take(range(k if k > 0 else x.shape[axis]), axis)
+    # As the type says, no more than there are.
+    order = order.take(range(min(k, size) if k > 0 else size), axis)
     values, indices = np.take_along_axis(x, order, axis), order.astype(str(attrs.dtype))
     return {"both": (values, indices), "values": values, "indices": indices}[str(attrs.ret_type)]
 

@@ -203,13 +203,11 @@ def _limit(tensor: Any) -> float:
     return 0.9 * float(np.log(float(ml_dtypes.finfo(tensor.dtype).max)))
 
 
-def exp_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """The exponentials may leave the range of the floats, though their logarithm is inside."""
-    return any(bool((np.abs(x.astype("float64")) > _limit(x)).any()) for x in args)
-
-
 def softplus_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """As above; beyond the threshold there is no exponential."""
+    """The exponential may leave the range of the floats, though its logarithm is inside.
+
+    Beyond the threshold there is no exponential.
+    """
     scaled = args[0].astype("float64") * float(getattr(attrs, "beta", 1.0))
     threshold = float(getattr(attrs, "threshold", np.inf))
     return bool(((scaled > _limit(args[0])) & (scaled <= threshold)).any())

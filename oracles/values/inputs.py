@@ -80,10 +80,10 @@ class _Drawing:
         if isinstance(ty, relax.ShapeType):
             if ty.values is None:
                 return tuple(self._any_size() for _ in range(max(ty.ndim, 0)))
-            return tuple(map(self._size, ty.values))
+            return tuple(map(self._extent, ty.values))
         if isinstance(ty, relax.TensorType):
             if isinstance(ty.shape, relax.ShapeExpr):
-                shape = tuple(map(self._size, ty.shape.values))
+                shape = tuple(map(self._extent, ty.shape.values))
             else:
                 shape = tuple(self._any_size() for _ in range(2 if ty.ndim < 0 else ty.ndim))
             dtype = dtype_of(str(ty.dtype) if ty.dtype is not None else "float32")
@@ -98,6 +98,12 @@ class _Drawing:
         if self._kind is Kind.BOUNDARY:
             return 1
         return int(self._rng.choice(SIZES))
+
+    def _extent(self, dim: Any) -> int:
+        size = self._size(dim)
+        if size < 0:  # type inference may give such a shape to a result, and a parameter may bear it
+            raise Unsupported(f"dimension {dim} is negative")
+        return size
 
     def _size(self, dim: Any) -> int:
         if isinstance(dim, tirx.IntImm):
@@ -114,10 +120,7 @@ class _Drawing:
         a, b = self._size(dim.a), self._size(dim.b)
         if combine in _DIVISIONS and b == 0:
             raise Unsupported(f"dimension {dim} divides by zero")
-        size = combine(a, b)
-        if size < 0:
-            raise Unsupported(f"dimension {dim} is negative")
-        return size
+        return combine(a, b)
 
     # Numbers
 

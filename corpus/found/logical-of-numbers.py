@@ -1,0 +1,32 @@
+# logical_and of float32: Expected boolean argument
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def bind(var, value):
+    set_type(value, type_of(var))
+    return relax.VarBinding(var, value)
+
+x = relax.Var("x", R.Tensor((2,), "float32"))
+gv = relax.Var("gv", R.Tensor((2,), "float32"))
+main = relax.Function(
+    [x],
+    relax.SeqExpr([relax.BindingBlock([bind(gv, relax.op.logical_and(x, x))])], gv),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+if __name__ == "__main__":
+    LegalizeOps()(mod)
