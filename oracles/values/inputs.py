@@ -101,7 +101,9 @@ class _Drawing:
 
     def _extent(self, dim: Any) -> int:
         size = self._size(dim)
-        if size < 0:  # type inference may give such a shape to a result, and a parameter may bear it
+        if (
+            size < 0
+        ):  # type inference may give such a shape to a result, and a parameter may bear it
             raise Unsupported(f"dimension {dim} is negative")
         return size
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -110,3 +111,10 @@ def test_what_cannot_be_drawn_is_named() -> None:
 
 def test_functions_of_the_module_are_well_formed() -> None:
     assert tvm.relax.analysis.check_well_formed(Module)
+
+
+def test_no_tensor_has_a_negative_extent() -> None:
+    x = relax.Var("x", relax.TensorType((-1, 2), "float32"))
+    func = relax.Function([x], relax.SeqExpr([], x), x.ty)
+    with pytest.raises(Unsupported, match="dimension .* is negative"):
+        drawn(func, Kind.WHOLE, 0, {})
