@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax, tirx
 from tvm.ir import PrimType
@@ -353,7 +354,8 @@ def _others(value: Any, schema: Any) -> list[Any]:
     if isinstance(value, float):
         return [v for v in (0.0, 1.0, -1.0, 0.5) if v != value]
     if isinstance(value, tirx.IntImm):
-        return [tirx.IntImm(str(value.ty.dtype), v) for v in _others(int(value.value), _INT)]
+        dtype = str(value.ty.dtype)
+        return [tirx.IntImm(dtype, v) for v in _others(int(value.value), _INT) if _holds(dtype, v)]
     if isinstance(value, tirx.FloatImm):
         return [tirx.FloatImm(str(value.ty.dtype), v) for v in _others(float(value.value), _INT)]
     if schema["type"] == "DataType":
@@ -366,6 +368,14 @@ def _others(value: Any, schema: Any) -> list[Any]:
             found += [[*entries[:at], other, *entries[at + 1 :]] for other in others]
         return found + [[*entries, other] for other in (*entries[-1:], *_INTEGERS)]
     return []
+
+
+def _holds(dtype: str, value: int) -> bool:
+    """Whether the number is one of an integer dtype."""
+    if dtype == "bool":
+        return value in (0, 1)
+    bounds = np.iinfo(dtype)
+    return bool(bounds.min <= value <= bounds.max)
 
 
 _INT = {"type": "int"}
