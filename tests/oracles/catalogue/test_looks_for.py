@@ -40,7 +40,7 @@ def modules() -> list[tvm.IRModule]:
 def test_modules_made_of_it_have_it(name: str) -> None:
     sought = SOUGHT[name]
     target = Target(name, named=Named(sought.ops, sought.chains, sought.traits))
-    plans = [made for number in range(40) if (made := plan([target], 1, number, table))]
+    plans = [made for number in range(120) if (made := plan([target], 1, number, table))]
     for number, made in enumerate(plans):
         strategy = ir_modules(without=made.disabled, force=made.forced, ops=ops(made.ops))
         if sought.has(example(strategy, 1, number)):
