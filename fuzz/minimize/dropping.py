@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -202,8 +203,9 @@ def small_constant(ty: Any) -> Any:
     ):
         return None
     extents = [int(dim) for dim in dims]
-    if not 0 < np.prod(extents) <= LARGEST_CONSTANT:
-        return None  # TVM cannot read back a constant without elements
+    # Type inference accepts negative extents; TVM cannot read back a constant without elements.
+    if any(extent <= 0 for extent in extents) or math.prod(extents) > LARGEST_CONSTANT:
+        return None
     dtype = str(ty.dtype)
     make = np.zeros if "int" in dtype else np.ones
     return relax.const(make(extents), dtype)

@@ -67,7 +67,7 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         size *= dim
     if size > ELEMENTS:
         raise TooLarge(f"a buffer of {size} elements")
-    if size < 0:
+    if any(dim < 0 for dim in shape):
         raise Undefined(f"a buffer of shape {shape}")
     return np.full(shape, _poison(np.dtype(dtype)), dtype)
 

@@ -116,5 +116,5 @@ def test_functions_of_the_module_are_well_formed() -> None:
 def test_no_tensor_has_a_negative_extent() -> None:
     x = relax.Var("x", relax.TensorType((-1, 2), "float32"))
     func = relax.Function([x], relax.SeqExpr([], x), x.ty)
-    with pytest.raises(Unsupported, match="dimension .* is negative"):
+    with pytest.raises(Unsupported, match=r"dimension .* is negative"):
         drawn(func, Kind.WHOLE, 0, {})
