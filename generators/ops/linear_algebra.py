@@ -104,7 +104,7 @@ OPS = (
         dtypes=DTYPES,
         nonfinite=True,
         batching=batching.matmul,
-        undefined=undefined.sum_overflow,
+        undefined=undefined.accumulation,
     ),
     Op(
         name="einsum",

@@ -393,6 +393,10 @@ CONTRADICTIONS = (
         r"type mismatch|cannot be broadcasted|must have the same",
         "the message names the types that contradict each other for the bound extents",
     ),
+    Rejection(
+        r"\A(?:In )?ir\.Op\(",
+        "type inference of an operator names the operator, and its operands that do not fit",
+    ),
 )
 
 LAZY = (Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.IMPERATIVE)

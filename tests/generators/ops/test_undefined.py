@@ -125,3 +125,10 @@ def test_a_large_result_may_have_overflowed() -> None:
     assert op.is_undefined(args, (ints(0), ints((1 << 15) + 1)))
     assert op.is_undefined(args, ints(np.iinfo("int64").min, dtype="int64"))
     assert not op.is_undefined(args, ints(-128, dtype="int8"))
+
+
+def test_a_product_in_a_dtype_that_does_not_hold_the_operands_is_undefined() -> None:
+    operands = (floats(1.0), floats(-1.0))
+    attrs = SimpleNamespace()
+    assert table["matmul"].is_undefined(operands, ints(1, dtype="uint32"), attrs)
+    assert not table["matmul"].is_undefined(operands, floats(-1, dtype="float64"), attrs)

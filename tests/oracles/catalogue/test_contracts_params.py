@@ -11,7 +11,10 @@ from tvm.script import relax as R
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.pass_runs import attempt
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 
 @I.ir_module
@@ -239,3 +242,15 @@ def test_the_arguments_fit_the_module(name: str) -> None:
         call = contract.choose(Choices(source.randbytes(16)), Weighted)
         assert call is not None
         assert contract.post(Weighted, call.run(Weighted), call) is None
+
+
+def test_bound_extents_that_no_operator_takes_are_refused() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 2, 2), "float32"), y: R.Tensor((2, 2, 2), "float32")):
+            return R.matmul(x, y)
+
+    call = PassCall("BindSymbolicVars({'n': 4}, 'main')")
+    assert isinstance(attempt(call.run, Module).error, ValueError)
+    assert check(Case(Module, (call,))) == []
