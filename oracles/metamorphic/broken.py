@@ -1,7 +1,7 @@
 """Modules that break one rule of well-formedness, made from modules that keep them all.
 
-Constructors of TVM refuse some of them. Its JSON form does not, so an edit is one of the graph of
-nodes.
+Constructors of TVM refuse some of these modules; loading JSON does not. So the edits change the
+graph of nodes that is saved.
 """
 
 from __future__ import annotations
@@ -38,10 +38,16 @@ class Rule:
     """One for each place of the module at which the rule can be broken."""
 
 
-def _blocks(graph: Graph, kind: str) -> Iterator[tuple[int, list[int]]]:
-    """Blocks of a class, with their bindings."""
-    for block in graph.of(kind):
+def _blocks(graph: Graph, *classes: str) -> Iterator[tuple[int, list[int]]]:
+    """Blocks of these classes, with their bindings."""
+    for block in graph.of(*classes):
         yield block, graph.items(block, "bindings")
+
+
+def _bindings(graph: Graph, seq: int) -> list[int]:
+    """The bindings of a SeqExpr, without those of what it contains."""
+    blocks = graph.items(seq, "blocks")
+    return [binding for block in blocks for binding in graph.items(block, "bindings")]
 
 
 def _bound(graph: Graph) -> dict[int, int]:
@@ -114,23 +120,19 @@ def _undefined(graph: Graph) -> Iterator[Edit]:
 
 
 def _early(graph: Graph) -> Iterator[Edit]:
-    for kind in ("BindingBlock", "DataflowBlock"):
-        for block, bindings in _blocks(graph, kind):
-            for at, (first, second) in enumerate(itertools.pairwise(bindings)):
-                value = graph.get(second, "value")
-                if graph.is_a(value, "Call") and graph.get(first, "var") in graph.items(
-                    value, "args"
-                ):
-                    order = [*bindings[:at], second, first, *bindings[at + 2 :]]
-                    yield partial(graph.set_items, block, "bindings", order)
+    for block, bindings in _blocks(graph, "BindingBlock", "DataflowBlock"):
+        for at, (first, second) in enumerate(itertools.pairwise(bindings)):
+            value = graph.get(second, "value")
+            operands = graph.items(value, "args") if graph.is_a(value, "Call") else []
+            if graph.get(first, "var") in operands:
+                order = [*bindings[:at], second, first, *bindings[at + 2 :]]
+                yield partial(graph.set_items, block, "bindings", order)
 
 
 def _twice(graph: Graph) -> Iterator[Edit]:
-    for kind in ("BindingBlock", "DataflowBlock"):
-        for block, bindings in _blocks(graph, kind):
-            for binding in bindings:
-                more = [*bindings, binding]
-                yield partial(graph.set_items, block, "bindings", more)
+    for block, bindings in _blocks(graph, "BindingBlock", "DataflowBlock"):
+        for binding in bindings:
+            yield partial(graph.set_items, block, "bindings", [*bindings, binding])
 
 
 def _as_kind(graph: Graph, block: int, kind: str) -> Edit:
@@ -148,26 +150,22 @@ def _dataflow_var_outside(graph: Graph) -> Iterator[Edit]:
 
 def _dataflow_var_returned(graph: Graph) -> Iterator[Edit]:
     for seq in graph.of("SeqExpr"):
-        for block in graph.items(seq, "blocks"):
-            for binding in graph.items(block, "bindings"):
-                var = graph.get(binding, "var")
-                if graph.is_a(var, "DataflowVar"):
-                    yield partial(graph.set, seq, "body", var)
+        for binding in _bindings(graph, seq):
+            var = graph.get(binding, "var")
+            if graph.is_a(var, "DataflowVar"):
+                yield partial(graph.set, seq, "body", var)
 
 
 def _out_of_branch(graph: Graph) -> Iterator[Edit]:
     for func in graph.of("Function"):
         seq = graph.get(func, "body")
-        for block in graph.items(seq, "blocks"):
-            for binding in graph.items(block, "bindings"):
-                value = graph.get(binding, "value")
-                if graph.is_a(value, "If"):
-                    branch = graph.get(value, "true_branch")
-                    for inner in graph.items(branch, "blocks"):
-                        for hidden in graph.items(inner, "bindings"):
-                            var = graph.get(hidden, "var")
-                            if var != graph.get(branch, "body"):
-                                yield partial(graph.set, seq, "body", var)
+        values = [graph.get(binding, "value") for binding in _bindings(graph, seq)]
+        branches = [graph.get(v, "true_branch") for v in values if graph.is_a(v, "If")]
+        for branch in branches:
+            for binding in _bindings(graph, branch):
+                var = graph.get(binding, "var")
+                if var != graph.get(branch, "body"):
+                    yield partial(graph.set, seq, "body", var)
 
 
 def _bound_seq(graph: Graph) -> Iterator[Edit]:
@@ -226,11 +224,9 @@ def _impure_in_dataflow(graph: Graph) -> Iterator[Edit]:
 
 def _impure_in_pure(graph: Graph) -> Iterator[Edit]:
     for func in graph.of("Function"):
-        blocks = graph.items(func, "body", "blocks")
-        bindings = [binding for block in blocks for binding in graph.items(block, "bindings")]
-        if not graph.nodes[func]["data"]["is_pure"] and any(
-            _is_impure(graph, graph.get(binding, "value")) for binding in bindings
-        ):
+        bindings = _bindings(graph, graph.get(func, "body"))
+        impure = any(_is_impure(graph, graph.get(binding, "value")) for binding in bindings)
+        if impure and not graph.nodes[func]["data"]["is_pure"]:
             yield partial(graph.set, func, "is_pure", True)
 
 
