@@ -191,10 +191,12 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
 
 
 def _advanced(mod: tvm.IRModule, to: Stage) -> tvm.IRModule | None:
+    """The module at the stage; None where a bug of a pass on the way stops it or breaks it."""
     try:
-        return advance(mod, to)
+        made = advance(mod, to)
     except Exception:
         return None
+    return made if relax.analysis.check_well_formed(made) else None
 
 
 def _traits(argument: str, names: Collection[Trait | str]) -> frozenset[Trait]:

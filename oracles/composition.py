@@ -11,7 +11,7 @@ import tvm
 from . import keys, pipelines
 from .catalogue import catalogue
 from .catalogue import contract_of as contract_of_tvms
-from .catalogue.memory import planned
+from .catalogue.memory import killed
 from .contract import Exemption, PassContract
 from .oracle import Halves
 from .pass_runs import Given, Outcome, PassRuns, given
@@ -26,10 +26,9 @@ BLAMED = "Sequential"
 UNKNOWN = (
     Exemption(
         "values",
-        "what is rewritten may use a variable after the last use that memory was planned for",
-        "docstrings of KillAfterLastUse ('Drop all tensor/storage objects after last use') and "
-        "StaticPlanBlockMemory ('The pass will reuse allocated memory')",
-        planned,
+        "what is rewritten may use a variable after what was its last use, and so after its kill",
+        "docstring of KillAfterLastUse: 'Drop all tensor/storage objects after last use'",
+        killed,
     ),
 )
 """What a pass need not promise of which nothing is known."""

@@ -25,13 +25,9 @@ KILLS = frozenset(("relax.memory.kill_tensor", "relax.memory.kill_storage", "rel
 VIEWS = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
 
 
-def planned(mod: tvm.IRModule, call: PassCall | None = None) -> bool:
-    """What a variable holds ends where the module says: by a kill, or as its storage is used again.
-
-    A later use of the variable, which is right everywhere else, reads something else.
-    """
-    ends = {*KILLS, STORAGE}
-    return any(op_name(each) in ends for _, func in relax_functions(mod) for each in calls_of(func))
+def killed(mod: tvm.IRModule, call: PassCall | None = None) -> bool:
+    """What a variable holds ends at a kill: a later use, right everywhere else, has no meaning."""
+    return any(op_name(each) in KILLS for _, f in relax_functions(mod) for each in calls_of(f))
 
 
 @dataclass(slots=True)

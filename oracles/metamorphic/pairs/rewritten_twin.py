@@ -89,7 +89,11 @@ class _Detours(Rewriter):
             start = (relax.DataflowVar if dataflow else relax.Var)(f"{name}_value", ty)
             self.write(relax.VarBinding(start, value))
         site = Site(value, ty, dataflow, emit, add)
-        self.write(relax.VarBinding(binding.var, self.inferred(place.rewrite.rewrite(site, start))))
+        made = self.inferred(place.rewrite.rewrite(site, start))
+        if ty.is_base_of(made.ty):
+            self.write(relax.VarBinding(binding.var, made))
+        else:  # type inference forgets dimensions of enclosing functions
+            self.write(relax.MatchCast(binding.var, emit(made), ty))
 
     def _choice(self, binding: relax.VarBinding, site: Site) -> Place | None:
         op = op_name(binding.value) or type(binding.value).__name__

@@ -35,7 +35,7 @@ from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
-from relaxfuzz.generators.stages import STEPS, Stage, advance, step
+from relaxfuzz.generators.stages import STEPS, Stage, step
 from relaxfuzz.oracles.inspect import calls_of, nodes
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -402,9 +402,8 @@ def test_buffers_become_plain(mod: tvm.IRModule) -> None:
 
 @pytest.fixture(scope="module")
 def generated() -> list[tvm.IRModule]:
-    raw = [example(ir_modules(), 29, index) for index in range(3)]
     stages = (Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN)
-    return [advance(mod, stage) for mod in raw for stage in stages]
+    return [example(ir_modules(stage=s), 29, index) for index in range(3) for s in stages]
 
 
 @pytest.mark.parametrize("reduction", ALL, ids=lambda reduction: reduction.__name__)

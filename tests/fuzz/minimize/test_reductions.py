@@ -82,7 +82,7 @@ MODULES = 8
 @pytest.fixture(scope="module")
 def mods() -> list[tvm.IRModule]:
     return [
-        advance(example(ir_modules(), 11, index), STAGES[index % len(STAGES)])
+        example(ir_modules(stage=STAGES[index % len(STAGES)]), 11, index)
         for index in range(MODULES)
     ]
 

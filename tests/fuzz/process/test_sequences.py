@@ -39,7 +39,7 @@ def draw(mod: tvm.IRModule, index: int) -> tuple[PassCall, ...]:
 @pytest.fixture(scope="module")
 def drawn() -> list[Drawn]:
     modules = ir_modules(force=[Trait.CLOSURES])
-    mods = [example(modules, 3, index) for index in range(24)]
+    mods = [example(modules, 3, index) for index in range(48)]
     return [(mod, draw(mod, index)) for index, mod in enumerate(mods)]
 
 

@@ -41,7 +41,7 @@ MODULES = ir_modules(
 )
 
 
-SEED = 3
+SEED = 2
 """With it both bugs are met before Hypothesis begins to shrink."""
 
 
