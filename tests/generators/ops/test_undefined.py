@@ -29,6 +29,8 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
     ("divide", (floats(NAN), floats(INF)), None, False),
     ("add", (floats(NAN), floats(-INF)), None, False),
     ("maximum", (floats(1), floats(INF)), None, True),
+    ("subtract", (floats(1), 2), None, False),
+    ("subtract", (floats(1), ints(2)), None, True),
     ("not_equal", (floats(1), floats(NAN)), None, False),
     ("rsqrt", (floats(0.0),), None, True),
     ("rsqrt", (floats(-1.0),), None, False),
