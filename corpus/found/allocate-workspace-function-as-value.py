@@ -1,13 +1,12 @@
 # AllocateWorkspace: an external function with a workspace that is bound to a variable and passed on is refused
 
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, make_node
+from tvm import relax
+from tvm.ir import DictAttrs
 from tvm.relax.transform import AllocateWorkspace
-from tvm.script import relax as R, tirx as T
+from tvm.script import relax as R
 
 FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
 set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
 type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
@@ -15,16 +14,7 @@ def bind(var, value):
     set_type(value, type_of(var))
     return relax.VarBinding(var, value)
 
-shape = relax.ShapeExpr([2, 2])
-ty = TensorType(
-    make_node(
-        "relax.expr.ShapeExpr",
-        ty=type_of(shape),
-        values=[T.int64(2), T.int64(2)],
-        span=None,
-    ),
-    "float32",
-)
+ty = R.Tensor((2, 2), "float32")
 ty_1 = FuncType([ty], R.Tensor((2, 2), "float32"))
 f_gv = tvm.ir.GlobalVar("f")
 x = relax.Var("x", ty_1)

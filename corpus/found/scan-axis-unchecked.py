@@ -1,12 +1,11 @@
 # DispatchSortScan: cumprod of a vector along the axis 1, whose type is inferred, raises an IndexError
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 from tvm.ir import DictAttrs, Op, make_node
-from tvm.script import relax as R, tirx as T
+from tvm.script import relax as R
 
 FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
 set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
 type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
@@ -18,15 +17,8 @@ def op(name, args, kind=None, /, **attrs):
     attrs = kind and make_node("relax.attrs." + kind, **attrs)
     return relax.Call(Op.get("relax." + name), args, attrs)
 
-shape = relax.ShapeExpr([2])
-ty = TensorType(
-    make_node("relax.expr.ShapeExpr", ty=type_of(shape), values=[T.int64(2)], span=None),
-    "float32",
-)
-ty_1 = TensorType(
-    make_node("relax.expr.ShapeExpr", ty=type_of(shape), values=[T.int64(2)], span=None),
-    "float32",
-)
+ty = R.Tensor((2,), "float32")
+ty_1 = R.Tensor((2,), "float32")
 main_gv = typed(tvm.ir.GlobalVar("main"), FuncType([ty], ty_1))
 x = relax.Var("x", ty)
 gv = relax.Var("gv", ty_1)

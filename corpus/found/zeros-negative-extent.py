@@ -1,12 +1,11 @@
 # FoldConstant: zeros of the shape (-1,), whose type is inferred, raises std::bad_alloc
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import FoldConstant
-from tvm.script import tirx as T
+from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
 set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
 type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
@@ -19,10 +18,7 @@ def op(name, args, kind=None, /, **attrs):
     return relax.Call(Op.get("relax." + name), args, attrs)
 
 shape = relax.ShapeExpr([-1])
-gv = relax.Var("gv", TensorType(
-    make_node("relax.expr.ShapeExpr", ty=type_of(shape), values=[T.int64(-1)], span=None),
-    "int64",
-))
+gv = relax.Var("gv", R.Tensor((-1,), "int64"))
 main = relax.Function(
     [],
     relax.SeqExpr(
