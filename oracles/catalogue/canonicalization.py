@@ -34,8 +34,8 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
             elif (
                 isinstance(value, relax.TupleGetItem)
                 and isinstance(known := values.get(value.tuple_value), relax.Tuple)
-                # What an output is bound to is put into its uses unless it is a constant.
-                and not isinstance(known.fields[value.index], ir.GenericConst)
+                # What an output is bound to goes into its uses unless it is a constant or function.
+                and not isinstance(known.fields[value.index], ir.GenericConst | tvm.ir.GlobalVar)
                 and _used(func, var)
             ):
                 return "a use of a TupleGetItem of a Tuple bound in the same function is left"

@@ -14,7 +14,7 @@ from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Post, Reference, Rejection, Sought
-from ..inspect import attr, calls_of, nodes, ops_used, prim_funcs, relax_functions
+from ..inspect import attr, calls_of, is_public, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
 from .common import DEAD_CODE, any_of, one_of
@@ -122,8 +122,15 @@ def _has_layout_rewrites(mod: tvm.IRModule) -> bool:
 
 
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: the layout rewrites become PrimFuncs of their own."""
-    return "a block marked as layout rewrite is left" if _has_layout_rewrites(after) else None
+    """Docstring: the layout rewrites become PrimFuncs of their own; public ones stay besides."""
+    own = {gvar: func for gvar, func in after.functions_items() if not is_public(func)}
+    left = _has_layout_rewrites(tvm.IRModule(own))
+    return "a block marked as layout rewrite is left" if left else None
+
+
+def _has_public_layout_rewrites(mod: tvm.IRModule, call: PassCall) -> bool:
+    public = {gvar: func for gvar, func in mod.functions_items() if is_public(func)}
+    return _has_layout_rewrites(tvm.IRModule(public))
 
 
 def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -245,7 +252,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         looks_for=Sought(_has_layout_rewrites, traits=(Trait.CALL_TIR,)),
         post=_split,
-        exemptions=(DEAD_CODE,),
+        exemptions=(
+            DEAD_CODE,
+            Exemption(
+                "functions",
+                "the parts of a public PrimFunc are public too",
+                "docstring: 'Split the TIR layout rewrite into multiple TIR functions'",
+                when=_has_public_layout_rewrites,
+            ),
+        ),
         inside=("DeadCodeElimination",),
         cost=0.3,
     ),

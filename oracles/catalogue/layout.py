@@ -9,7 +9,7 @@ import tvm
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Sought
+from ..contract import Exemption, PassContract, Rejection, Sought
 from ..inspect import attr, ops_used, prim_funcs
 from ..passcall import PassCall
 from .common import REWRITING, any_of
@@ -106,6 +106,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_convert_layout,
         stages=(Stage.RAW,),
         looks_for=any_of(*LAYOUTS),
+        rejections=(Rejection("Unsupported initial layout", "the message itself"),),
         cost=0.6,
     ),
     PassContract(

@@ -237,6 +237,13 @@ def _constant(args: relax.Expr) -> bool:
     return len(args.fields) > 0 and all(isinstance(arg, ir.GenericConst) for arg in args.fields)
 
 
+REFUSED_OPERANDS = Rejection(
+    r"layout is not supported\.|lead to negative output shape|not supported for \w+ op"
+    r"|[Oo]nly supports? (?:input dtype|\w+ and)|repeat only accepts",
+    "the message itself, of the function in TOPI that the operator becomes",
+)
+"""Refusals of what type inference accepts."""
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LegalizeOps",
@@ -246,6 +253,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_legalized,
         lowers=True,
         rejections=(
+            REFUSED_OPERANDS,
             Rejection(
                 r"Cannot lower relax\.[\w.]+ in function \S+: ",
                 "a message that names the operator, the function and the reason; this TVM's pass "
@@ -308,6 +316,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_folds_the_undefined,
             ),
         ),
+        rejections=(REFUSED_OPERANDS,),
         inside=("LegalizeOps", "DeadCodeElimination"),
         cost=30.0,
     ),

@@ -348,11 +348,16 @@ def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall
     if not left:
         return None
     outputs = _outputs(before)
+    results = {gvar.name_hint: func.ret_ty for gvar, func in relax_functions(before)}
     used: dict[str, set[int]] = {}
     for _, func in relax_functions(before):
         _collect_used_outputs(func, outputs, used)
-    if any(len(indices) < left.get(name, 0) for name, indices in used.items()):
-        return "an internal function returns a field that no caller uses"
+    for name, indices in used.items():
+        fields = [results[name].fields[index] for index in indices]
+        # The only one that is used becomes the result, which may be a tuple itself.
+        alone = len(fields) == 1 and isinstance(fields[0], relax.TupleType)
+        if (len(fields[0].fields) if alone else len(fields)) < left.get(name, 0):
+            return "an internal function returns a field that no caller uses"
     return None
 
 

@@ -206,7 +206,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         rejections=(
             Rejection(
-                r"[Nn]ow (only support|does not support)|is not supported yet|FPrimalGradient",
+                r"[Nn]ow (only support|does not support)|only support NCHW|is not supported yet|"
+                r"FPrimalGradient",
                 "the message itself",
             ),
             Rejection(

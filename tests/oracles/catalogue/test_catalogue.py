@@ -294,6 +294,17 @@ def marked() -> Sample:
     return schedule.mod, schedule.mod, PassCall("SplitLayoutRewritePreproc()")
 
 
+def test_a_public_layout_rewrite_stays_beside_its_parts() -> None:
+    mod, _, call = marked()
+    copy = mod["main"].with_attr("global_symbol", "copy")
+    public = tvm.IRModule({"copy": copy})
+    assert catalogue[call.name].post(public, public, call) is None
+    when = next(e.when for e in catalogue[call.name].exemptions if e.oracle == "functions")
+    assert when is not None
+    assert when(public, call)
+    assert not when(mod, call)
+
+
 FAULTS: dict[str, Callable[[], Sample]] = {
     "AllocateWorkspace": at(Stage.RAW, Workspace),
     "AnnotateTIROpPattern": at(Stage.LEGALIZED),

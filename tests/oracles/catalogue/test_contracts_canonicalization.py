@@ -107,3 +107,21 @@ def test_sorting_keeps_the_bindings() -> None:
         assert message == "a DataflowBlock has not the bindings it had"
         assert contract.post(Chains, PassCall("ToNonDataflow()").run(Chains), call) is not None
     assert contract.requires(Untidy) == "no dataflow block"
+
+
+@I.ir_module
+class FunctionInTuple:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return x
+
+    @R.function(private=True)
+    def given() -> R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32"), True):
+        alone = (FunctionInTuple.main,)
+        return alone[0]
+
+
+def test_a_function_that_is_an_element_of_a_tuple_may_stay_one() -> None:
+    """Like a constant, it is put into uses of dataflow variables only."""
+    call = PassCall("CanonicalizeBindings()")
+    assert catalogue[call.name].post(FunctionInTuple, call.run(FunctionInTuple), call) is None

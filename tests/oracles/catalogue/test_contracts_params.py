@@ -171,6 +171,30 @@ def test_an_output_that_dead_code_used_may_stay() -> None:
     assert catalogue[call.name].post(DeadUse, call.run(DeadUse), call) is None
 
 
+@I.ir_module
+class Nested:
+    """The second output, which is a pair, is the only one that is used."""
+
+    @R.function(private=True)
+    def inner(x: R.Tensor((2,), "float32")) -> R.Tuple(
+        R.Tensor((2,), "float32"),
+        R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")),
+    ):
+        return (x, (x, x))
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tuple(
+        R.Tensor((2,), "float32"), R.Tensor((2,), "float32")
+    ):
+        both = Nested.inner(x)
+        return both[1]
+
+
+def test_the_only_output_that_is_used_may_be_a_tuple() -> None:
+    call = PassCall("RemoveUnusedOutputs()")
+    assert catalogue[call.name].post(Nested, call.run(Nested), call) is None
+
+
 def test_a_transform_that_returns_other_weights_is_noticed() -> None:
     call = PassCall("LiftTransformParams()")
     good = call.run(Weighted)

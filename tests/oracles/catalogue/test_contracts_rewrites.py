@@ -131,6 +131,47 @@ def test_a_public_prim_func_may_become_code_that_defines_its_symbol() -> None:
     assert violation.title == "a public PrimFunc is lost or renamed"
 
 
+@I.ir_module
+class Given:
+    """A function for an external codegen that is a value."""
+
+    @R.function
+    def main() -> R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32"), True):
+        return Given.outside
+
+    @R.function
+    def outside(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Codegen": "dnnl"})
+        return x
+
+
+def test_a_function_with_a_codegen_may_be_a_value() -> None:
+    """Docstring: compiled is what is called; nothing is said of those who take it as a value."""
+    assert catalogue[GENERATE.name].post(Given, GENERATE.run(Given), GENERATE) is None
+
+
+REFUSED = {
+    "LegalizeOps()": lambda x: relax.op.image.resize2d(x, (2, 2), layout="CNWH"),
+    "FoldConstant()": lambda x: relax.op.nn.conv2d(x, x, dilation=4),
+    "Gradient('main')": lambda x: relax.op.sum(relax.op.nn.conv2d(x, x, data_layout="NHWC")),
+    "ConvertLayout({})": lambda x: relax.op.nn.max_pool2d(x, out_layout="CNWH2c"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_refusal_in_words_is_right(text: str) -> None:
+    x = relax.Var("x", relax.TensorType((2, 2, 2, 2), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            result = builder.emit_output(REFUSED[text](x))
+        builder.emit_func_output(result)
+    call = PassCall(text)
+    with pytest.raises(Exception, match=r"layout|negative output shape"):
+        call.run(builder.get())
+    assert check(Case(builder.get(), (call,)), oracles=["crash"]) == []
+
+
 def codeless() -> tvm.transform.Pass:
     """Splits, but names a library that nobody gives."""
 

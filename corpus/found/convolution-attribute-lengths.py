@@ -1,0 +1,54 @@
+# LegalizeOps: conv2d with three strides, whose type is inferred, raises an AssertionError
+
+import tvm
+from tvm import relax
+from tvm.ir import DictAttrs, Op, make_node
+from tvm.relax.transform import LegalizeOps
+from tvm.script import relax as R
+
+set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
+type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+
+def typed(expr, ty):
+    set_type(expr, ty)
+    return expr
+
+def op(name, args, kind=None, /, **attrs):
+    attrs = kind and make_node("relax.attrs." + kind, **attrs)
+    return relax.Call(Op.get("relax." + name), args, attrs)
+
+x = relax.Var("x", R.Tensor((2, 2, 2, 2), "float32"))
+gv = relax.Var("gv", R.Tensor((2, 2, 1, 1), "float32"))
+main = relax.Function(
+    [x],
+    relax.SeqExpr(
+        [relax.BindingBlock([relax.VarBinding(gv, typed(
+            op(
+                "nn.conv2d",
+                [x, x],
+                "Conv2DAttrs",
+                strides=[1, 1, 1],
+                padding=[0, 0, 0, 0],
+                dilation=[1, 1],
+                groups=1,
+                data_layout="NCHW",
+                kernel_layout="OIHW",
+                out_layout="NCHW",
+                out_dtype=None,
+            ),
+            R.Tensor((2, 2, 1, 1), "float32"),
+        ))])],
+        gv,
+    ),
+    type_of(gv),
+    True,
+    DictAttrs({"global_symbol": "main"}),
+)
+set_type(main.body, type_of(gv))
+
+mod = tvm.IRModule({"main": main})
+for var, func in mod.functions.items():
+    set_type(var, type_of(func))
+
+if __name__ == "__main__":
+    LegalizeOps()(mod)
