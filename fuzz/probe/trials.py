@@ -6,7 +6,7 @@ An exception or the death of a *pass* of TVM is no failure of a trial: campaigns
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -27,6 +27,7 @@ from ...generators.traits import IMPLIES, Trait
 from ...oracles import pipelines
 from ...oracles.catalogue import catalogue
 from ...oracles.check import OF_PIPELINES, ORACLES, check
+from ...oracles.contract import PassContract
 from ...oracles.passcall import PassCall, public_passes
 from ...oracles.violation import Case
 from ..campaign.draw import entropy, example
@@ -260,20 +261,45 @@ def _pass(name: str, job: Try, step: Step) -> None:
     if not usable:
         raise Drift(f"no module reaches its stages: {', '.join(contract.stages)}")
     random = Random(entropy(_SEED, name))
-    checked = 0
-    for stage, mod in _at_stages(job.samples):
-        if stage not in usable or contract.requires(mod) is not None:
+    for modules in (_at_stages(job.samples), _with_what_is_sought(contract, job)):
+        at_home = (mod for stage, mod in modules if stage in usable)
+        if _applied(contract, at_home, random, step):
+            return
+
+
+def _applied(
+    contract: PassContract, modules: Iterable[tvm.IRModule], random: Random, step: Step
+) -> bool:
+    """Build the calls of the pass for the modules, and check some; whether there was a call."""
+    built, checked = False, 0
+    for mod in modules:
+        if contract.requires(mod) is not None:
             continue
         draws = VARIANTS if checked < CHECKS else 1
         chosen = (contract.choose(Choices(random.randbytes(BYTES)), mod) for _ in range(draws))
         calls = list(dict.fromkeys(call for call in chosen if call is not None))
         for call in calls:
             call.build()
+            built = True
         if calls and checked < CHECKS:
             step(RUN)
             check(Case(mod, (calls[0],)), contract=contract)
             step("pass")
             checked += 1
+    return built
+
+
+def _with_what_is_sought(contract: PassContract, job: Try) -> Iterator[tuple[Stage, tvm.IRModule]]:
+    """Modules at all stages that have what the pass looks for, where no sample has it."""
+    if contract.looks_for is None:
+        return
+    traits = [each for each in contract.looks_for.traits if each not in job.availability.traits]
+    strategy = ir_modules(force=traits, max_functions=2, max_bindings=6)
+    for number in range(SAMPLES):
+        try:
+            yield from _way(example(strategy, entropy(_SEED, contract.name), number))
+        except Stopped:
+            continue
 
 
 TRIALS: Mapping[str, Callable[[str, Try, Step], None]] = {
