@@ -181,7 +181,7 @@ def _step(name: str, job: Try, step: Step) -> None:
 def _walk(name: str, job: Try, step: Step) -> None:
     """A sample passes through the stages; the failure names the step at which it ends."""
     step(RUN)
-    for _ in _way(int(name)):
+    for _ in _way(_sample(int(name))):
         pass
 
 
@@ -189,8 +189,7 @@ class Stopped(Exception):
     """A step of the way to a stage raises, or gives an ill-formed module."""
 
 
-def _way(sample: int) -> Iterator[tuple[Stage, tvm.IRModule]]:
-    mod = _sample(sample)
+def _way(mod: tvm.IRModule) -> Iterator[tuple[Stage, tvm.IRModule]]:
     for stage in Stage:
         for name in stages.steps(stage):
             try:
@@ -214,7 +213,7 @@ def _at_stages(samples: tuple[int, ...]) -> list[tuple[Stage, tvm.IRModule]]:
     """The samples at all stages that they reach, the first stage first."""
     found = []
     for sample in samples:
-        way = _way(sample)
+        way = _way(_sample(sample))
         try:
             found += list(way)
         except Stopped:
