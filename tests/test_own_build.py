@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.findings.store import Store
 
 pytestmark = pytest.mark.session
 
-FAULTY = "CanonicalizeBindings"
+FAULTY = "ToNonDataflow"
 
 FAULT = f"""
 _of_tvm = {FAULTY}
