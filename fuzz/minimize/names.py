@@ -11,7 +11,7 @@ from typing import Any
 import tvm
 
 from ...oracles.metamorphic.graph import Graph
-from ...oracles.metamorphic.twins import SHAPE, unshared
+from ...oracles.metamorphic.twins import unshared
 from .reduction import Edit, runs
 from .shapes import symbols
 
@@ -175,7 +175,7 @@ def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
     uses: Counter[int] = Counter()
 
     def count(index: int) -> int:
-        uses[index] += graph.nodes[index]["type"] == SHAPE
+        uses[index] += graph.is_a(index, "ShapeExpr")
         return index
 
     graph.replace_uses(count)

@@ -6,7 +6,7 @@ import ast
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ...compat import ir
@@ -112,25 +112,21 @@ def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
     return None
 
 
-def _has_layout_rewrites(mod: tvm.IRModule) -> bool:
+def _layout_rewriters(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
+    """The PrimFuncs with a block that is marked as layout rewrite."""
     marked = "meta_schedule.layout_rewrite_preproc"
-    return any(
-        marked in block.annotations
+    return [
+        func
         for _, func in prim_funcs(mod)
-        for block in nodes(func.body, ir.SBlock)
-    )
+        if any(marked in block.annotations for block in nodes(func.body, ir.SBlock))
+    ]
 
 
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: the layout rewrites become PrimFuncs of their own; public ones stay besides."""
-    own = {gvar: func for gvar, func in after.functions_items() if not is_public(func)}
-    left = _has_layout_rewrites(tvm.IRModule(own))
-    return "a block marked as layout rewrite is left" if left else None
-
-
-def _has_public_layout_rewrites(mod: tvm.IRModule, call: PassCall) -> bool:
-    public = {gvar: func for gvar, func in mod.functions_items() if is_public(func)}
-    return _has_layout_rewrites(tvm.IRModule(public))
+    if all(map(is_public, _layout_rewriters(after))):
+        return None
+    return "a block marked as layout rewrite is left"
 
 
 def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -250,7 +246,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="SplitLayoutRewritePreproc",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
-        looks_for=Sought(_has_layout_rewrites, traits=(Trait.CALL_TIR,)),
+        looks_for=Sought(lambda mod: bool(_layout_rewriters(mod)), traits=(Trait.CALL_TIR,)),
         post=_split,
         exemptions=(
             DEAD_CODE,
@@ -258,7 +254,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "functions",
                 "the parts of a public PrimFunc are public too",
                 "docstring: 'Split the TIR layout rewrite into multiple TIR functions'",
-                when=_has_public_layout_rewrites,
+                when=lambda mod, call: any(map(is_public, _layout_rewriters(mod))),
             ),
         ),
         inside=("DeadCodeElimination",),

@@ -15,7 +15,7 @@ from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Relation, Sought
-from ..inspect import attr, bindings_of, calls_of, nodes, op_name, relax_functions
+from ..inspect import attr, bindings_of, calls_of, nodes, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
 ALLOC_TENSOR = "relax.builtin.alloc_tensor"
@@ -27,7 +27,7 @@ VIEWS = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_ze
 
 def killed(mod: tvm.IRModule, call: PassCall | None = None) -> bool:
     """What a variable holds ends at a kill: a later use, right everywhere else, has no meaning."""
-    return any(op_name(each) in KILLS for _, f in relax_functions(mod) for each in calls_of(f))
+    return not KILLS.isdisjoint(ops_used(mod))
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ from .graph import Graph
 
 STRANGER = "relaxfuzz_stranger"
 PREFIX = "renamed_"
-SHAPE = "relax.expr.ShapeExpr"
 
 
 def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRModule | None:
@@ -23,7 +22,7 @@ def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRMo
         only: the nodes of the module's graph to do this with; None: all.
     """
     graph = Graph(mod)
-    shapes = {i for i, node in enumerate(graph.nodes) if node["type"] == SHAPE}
+    shapes = set(graph.of("ShapeExpr"))
     if only is not None:
         shapes &= set(only)
     used: set[int] = set()
@@ -37,8 +36,7 @@ def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRMo
             used.add(index)
             return index
         copied = True
-        node = graph.nodes[index]
-        return graph.add(node["type"], dict(node["data"]))
+        return graph.copy(index)
 
     graph.replace_uses(own)
     return graph.load() if copied else None
@@ -49,12 +47,11 @@ def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
     graph = Graph(mod)
     first: dict[tuple[int, ...], int] = {}
     replace: dict[int, int] = {}
-    for index, node in enumerate(graph.nodes):
-        if node["type"] == SHAPE:
-            dims = [graph.nodes[i] for i in graph.nodes[node["data"]["values"]]["data"]]
-            if all(dim["type"] == "ir.IntImm" for dim in dims):
-                values = tuple(graph.content(dim, "value") for dim in dims)
-                replace[index] = first.setdefault(values, index)
+    for index in graph.of("ShapeExpr"):
+        dims = [graph.nodes[i] for i in graph.items(index, "values")]
+        if all(dim["type"] == "ir.IntImm" for dim in dims):
+            values = tuple(graph.content(dim, "value") for dim in dims)
+            replace[index] = first.setdefault(values, index)
     if all(old == new for old, new in replace.items()):
         return None
     graph.replace_uses(lambda index: replace.get(index, index))

@@ -10,11 +10,13 @@ from tvm import te
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.campaign.named import plan
-from relaxfuzz.fuzz.process.targets import Named, Target
+from relaxfuzz.fuzz.process.block import regenerated
+from relaxfuzz.fuzz.process.targets import Named, Origin, Target
 from relaxfuzz.generators import tensorir as templates
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
+from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.catalogue import by_name, catalogue, tensorir
 from relaxfuzz.oracles.contract import Sought
 from relaxfuzz.oracles.keys import compiled
@@ -42,14 +44,10 @@ def test_modules_made_of_it_have_it(name: str) -> None:
     target = Target(name, named=Named(sought.ops, sought.chains, sought.traits))
     plans = [made for number in range(120) if (made := plan([target], 1, number, table))]
     for number, made in enumerate(plans):
-        strategy = ir_modules(without=made.disabled, force=made.forced, ops=ops(made.ops))
-        if sought.has(example(strategy, 1, number)):
+        made_of = (made.disabled, made.ops, made.forced, made.numbers)
+        if sought.has(regenerated(Origin(1, number, Stage.RAW, *made_of))):
             return
     pytest.fail(f"none of {len(plans)} modules has what {name} looks for")
-
-
-def ops(names: tuple[str, ...]) -> list[str | list[str]] | None:
-    return [name.split(" > ") if " > " in name else name for name in names] or None
 
 
 ALONE = [name for name in SOUGHT if catalogue[name].variants is None and not catalogue[name].inside]
