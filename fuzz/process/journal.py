@@ -21,8 +21,13 @@ from .serialize import plain, typed
 
 # A position is written to the half that is not in use, then the header is switched over to it: a
 # child killed while it writes leaves the position before, never a torn one.
-_HEADER = struct.Struct("<QBBHIIH")  # steps, finished, reason, half, lengths of halves and step
+# Of the header: steps, finished, reason, half, lengths of halves and step; then job, base memory.
+_HEADER = struct.Struct("<QBBHIIH")
 _STEPS = struct.Struct("<Q")
+_JOB = struct.Struct("<q")
+_JOB_AT = 32
+_RSS = struct.Struct("<Q")
+_RSS_AT = 40
 _STEP_AT = 64
 _STEP_MAX = 960
 _POSITION_AT = (1024, 1024 + 31 * 512)
@@ -39,25 +44,32 @@ class Journal:
     In a file of memory (see `memory_file`) it can be read when the zygote is dead, too.
     """
 
-    def __init__(self, file: int = -1, slot: int = 0) -> None:
+    def __init__(self, job: int, file: int = -1, slot: int = 0) -> None:
         """
         Args:
+            job: the id of the job of the child.
             file: descriptor of the file for it; -1: memory without a name.
             slot: its number in the file; the journal that was there is overwritten.
         """
         if file != -1:
             os.ftruncate(file, max(os.fstat(file).st_size, (slot + 1) * _SIZE))
         self._memory = mmap.mmap(file, _SIZE, offset=slot * _SIZE)
-        self._memory[: _HEADER.size] = bytes(_HEADER.size)
+        self._memory[:_STEP_AT] = bytes(_STEP_AT)
+        _JOB.pack_into(self._memory, _JOB_AT, job)
         self._steps = 0
         self._half = 0
         self._lengths = [0, 0]
         self._step = 0
         self._pid = os.getpid()
 
-    def adopt(self) -> None:
-        """Make the calling process the writer."""
+    def adopt(self, rss: int) -> None:
+        """Make the calling process the writer.
+
+        Args:
+            rss: its resident memory now, in bytes.
+        """
         self._pid = os.getpid()
+        _RSS.pack_into(self._memory, _RSS_AT, rss)
 
     def position(
         self,
@@ -123,6 +135,12 @@ class Journal:
         return count
 
     @property
+    def rss(self) -> int | None:
+        """The resident memory of the child before its job, in bytes; None before it has begun."""
+        rss: int = _RSS.unpack_from(self._memory, _RSS_AT)[0]
+        return rss or None
+
+    @property
     def finished(self) -> bool:
         """The child did all of its job."""
         return self._memory[8] == 1
@@ -154,14 +172,16 @@ def memory_file() -> int:
         return os.dup(file.fileno())
 
 
-def last_position(file: int, slot: int) -> Position | None:
-    """The latest position in a journal of a file."""
-    return _position(os.pread(file, _SIZE, slot * _SIZE))
+def last_position(file: int, job: int) -> Position | None:
+    """The latest position of a job, from its journal in a file; None where it has not begun."""
+    for at in range(0, os.fstat(file).st_size, _SIZE):
+        memory = os.pread(file, _SIZE, at)
+        if _JOB.unpack_from(memory, _JOB_AT)[0] == job:
+            return _position(memory)
+    return None
 
 
 def _position(memory: mmap.mmap | bytes) -> Position | None:
-    if len(memory) < _SIZE:
-        return None
     _, _, _, half, *lengths, step_length = _HEADER.unpack_from(memory)
     text = memory[_POSITION_AT[half] : _POSITION_AT[half] + lengths[half]]
     if not text:

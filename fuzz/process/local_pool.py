@@ -75,8 +75,6 @@ class _Entry:
     retries: int = 0
     """A job that is repeated runs alone, so that no other job can kill its zygote."""
     pid: int | None = None
-    slot: int | None = None
-    """Of its journal."""
     killed_at: Position | None = None
     """Where it, or its zygote, was killed last time."""
     kills: int = 0
@@ -253,7 +251,7 @@ class LocalPool:
                 return
             entry = self._entries[reply.id]
             if isinstance(reply, Forked):
-                entry.pid, entry.slot = reply.pid, reply.slot
+                entry.pid = reply.pid
             if isinstance(reply, Ended | Died):
                 entry.running, entry.pid = False, None
             if isinstance(reply, Died) and reply.death is Death.KILLED:
@@ -282,7 +280,6 @@ class LocalPool:
             entry.sink(Ended(died.id))
             return
         entry.retries += 1
-        entry.slot = None
         entry.killed_at = position
         entry.sink(None)
 
@@ -319,11 +316,9 @@ class LocalPool:
             self._broken = f"The zygote did not come up (exit {code}):\n{stderr}"
         if not self._closed and self._broken is None:
             for id in interrupted:
-                slot = self._entries[id].slot
                 position, reason = None, f"the zygote failed (exit {code}):\n{stderr}"
                 if code <= 0:  # else it is the zygote's own fault
-                    if slot is not None:
-                        position = journal.last_position(self._journals, slot)
+                    position = journal.last_position(self._journals, id)
                     reason = f"the zygote ended with {code}"
                 self._repeat(Died(id, Death.PARENT, code, position, reason))
         os.close(self._journals)

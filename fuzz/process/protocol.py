@@ -149,8 +149,6 @@ class Forked:
 
     id: int
     pid: int
-    slot: int
-    """Of its journal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def main(
     context: Context[Any] = Context(submit.id, journal, send)
     try:
         _isolate(submit.limits, zygote, err, to_close)
-        journal.adopt()
+        journal.adopt(psutil.Process().memory_info().rss)
         HANDLERS[type(submit.job)](submit.job, context)
         code, done = 0, True
     except SystemExit as exit:  # raised by a pass: as silent an end as `os._exit`

@@ -148,8 +148,6 @@ class Child:
     read at each look."""
     err: int
     process: psutil.Process
-    rss: int
-    """At the fork."""
     peak: int = 0
     """The largest RSS, known when the process has ended."""
     buffer: bytes = b""
@@ -192,7 +190,9 @@ class Zygote:
         self._reply(Ready(VERSION, os.getpid(), tvm_version()))
         while self._open:
             for key, _ in self._selector.select(WATCH if self._children else None):
-                key.data()
+                # What was served before it may have reaped a child and closed its pipes.
+                if self._selector.get_map().get(key.fd) is key:
+                    key.data()
             self._watch()
         for child in self._children.values():
             _kill(child)
@@ -226,7 +226,7 @@ class Zygote:
     def _fork(self, submit: Submit) -> None:
         used = {child.slot for child in self._children.values()}
         slot = min(set(range(len(used) + 1)) - used)
-        journal, channel = Journal(self._journals, slot), Channel()
+        journal, channel = Journal(submit.id, self._journals, slot), Channel()
         signals, child_signals = os.pipe()
         err, child_err = os.pipe()
         os.set_blocking(child_signals, False)
@@ -240,13 +240,11 @@ class Zygote:
         os.close(child_err)
         for end in (signals, err):
             os.set_blocking(end, False)
-        process = psutil.Process(pid)
-        rss = process.memory_info().rss
-        child = Child(submit, pid, slot, journal, channel, signals, err, process, rss)
+        child = Child(submit, pid, slot, journal, channel, signals, err, psutil.Process(pid))
         self._children[pid] = child
         self._selector.register(signals, selectors.EVENT_READ, lambda: self._signalled(child))
         self._selector.register(err, selectors.EVENT_READ, lambda: self._read_err(child))
-        self._reply(Forked(submit.id, pid, slot))
+        self._reply(Forked(submit.id, pid))
 
     def _signalled(self, child: Child) -> None:
         self._read(child.signals)
@@ -326,7 +324,7 @@ class Zygote:
                 continue
             try:
                 hangs = child.hang.hangs(now, limits.step_seconds)
-                grown = child.process.memory_info().rss - child.rss
+                grown = _growth(child, child.process.memory_info().rss)
             except psutil.Error:  # it has ended, and is reaped next
                 continue
             if hangs:
@@ -360,7 +358,7 @@ def _death(child: Child, code: int, stderr: str) -> Death:
         return Death.OUT_OF_MEMORY
     if child.journal.left_changed:
         return Death.CHANGED
-    if code < 0 and child.peak - child.rss > FULL * child.submit.limits.memory_mb * MEGABYTE:
+    if code < 0 and _growth(child, child.peak) > FULL * child.submit.limits.memory_mb * MEGABYTE:
         return Death.OUT_OF_MEMORY  # the allocator ends a process that gets no more memory
     if code >= 0:
         return Death.EXIT
@@ -369,6 +367,13 @@ def _death(child: Child, code: int, stderr: str) -> Death:
     if "Fatal Python error: Segmentation fault" in stderr:
         return Death.SEGFAULT  # TVM's handler aborts where the heap is broken
     return _DEATHS.get(signal.Signals(-code), Death.SIGNAL)
+
+
+def _growth(child: Child, rss: int) -> int:
+    """By how much its resident memory, `rss`, is more than before its job, in bytes."""
+    # The zygote cannot measure that: a child may be far when the zygote's own turn comes.
+    before = child.journal.rss
+    return 0 if before is None else rss - before
 
 
 def _kill(child: Child) -> None:

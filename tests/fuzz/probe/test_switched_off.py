@@ -161,7 +161,7 @@ def test_every_name_is_one_that_there_is() -> None:
 
 def test_drift_in_a_job_is_no_fault() -> None:
     sent: queue.SimpleQueue[FromChild] = queue.SimpleQueue()
-    context = Context(1, Journal(), sent.put)
+    context = Context(1, Journal(1), sent.put)
     context.fail(Drift("this TVM has no tvm.relax.op.abs"))
     context.fail(ValueError("a defect of relaxfuzz"))
     drift, fault = sent.get(), sent.get()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -14,6 +14,7 @@ from relaxfuzz.fuzz.process import death, executor
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Death, Died, Limits, Position
+from relaxfuzz.fuzz.system.environment import Environment
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
@@ -89,6 +90,47 @@ def test_a_death_is_a_violation(
     assert (violation.oracle, violation.pass_name) == (oracle, name)
     assert title in violation.title
     assert violation.key == key
+
+
+LATE = """
+import os, time
+fork = os.fork
+def fork_and_sleep():
+    if pid := fork():
+        time.sleep(0.3)
+    return pid
+os.fork = fork_and_sleep
+"""
+
+
+@pytest.fixture(scope="module")
+def late_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
+    """A zygote that goes on only after its child has done a lot, as on a busy machine."""
+    folder = tmp_path_factory.mktemp("late")
+    (folder / "sitecustomize.py").write_text(LATE)
+    with LocalPool(2, environment=Environment(path=(folder,))) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize(
+    ("name", "oracles"),
+    [
+        ("nibble", ["out-of-memory"]),
+        ("kill_itself", ["killed"]),
+        ("kill_parent", ["killed-parent"]),
+        ("leave_child", []),
+    ],
+)
+def test_a_zygote_that_is_late_reports_the_same(
+    late_pool: LocalPool,
+    faulty: Callable[[str], PassCall],
+    sums: str,
+    name: str,
+    oracles: list[str],
+) -> None:
+    job = Check(module=sums, calls=(faulty(name),))
+    violations = executor.check(late_pool, job, limits=SMALL)
+    assert [violation.oracle for violation in violations] == oracles
 
 
 def test_a_query_of_a_type_is_not_the_cause_of_a_segfault() -> None:

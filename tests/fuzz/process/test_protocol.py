@@ -148,7 +148,7 @@ REPLIES: list[Reply] = [
     Failed(1, "no such file", POSITION, user_error=True),
     Failed(1, "this TVM has no abs", POSITION, drift=True),
     Ready(VERSION, 4711, "0.27.0"),
-    Forked(1, 4711, 2),
+    Forked(1, 4711),
     Heartbeat(1, POSITION),
     Ended(1),
     Died(1, Death.HANG, -9, POSITION, "last words"),
