@@ -104,6 +104,10 @@ def _build_strided_slice(c: Choices, s: Scope) -> relax.Expr:
 
 def _strided_slice(args: Sequence[Any], attrs: Any) -> Any:
     x, axes, begin, end, *strides = args
+    if attrs.assume_inbound:
+        for axis, bounds in zip(axes, zip(begin, end, strict=True), strict=True):
+            if not all(0 <= bound <= x.shape[axis] for bound in bounds):
+                raise IndexError(f"Expected {bounds} within 0 and {x.shape[axis]}: assume_inbound")
     return _sliced(x, axes, begin, end, strides[0] if strides else (1,) * len(axes))
 
 

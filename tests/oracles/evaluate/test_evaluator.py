@@ -115,6 +115,20 @@ def test_undefined_operands_are_reported() -> None:
         run("divides", one, zero)
 
 
+@pytest.mark.parametrize(("end", "defined"), [(2, True), (3, True), (4, False), (-1, False)])
+def test_a_slice_that_promises_to_be_inside_must_be(end: int, defined: bool) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((3,), "float32"))
+    with builder.function("main", [x]):
+        cut = relax.op.strided_slice(x, [0], [0], [end], assume_inbound=True)
+        builder.emit_func_output(builder.emit(cut))
+    if defined:
+        assert Evaluator(builder.get()).run("main", [np.ones(3, "float32")]).shape == (end,)
+    else:
+        with pytest.raises(Unsupported, match="assume_inbound"):
+            Evaluator(builder.get()).run("main", [np.ones(3, "float32")])
+
+
 @pytest.mark.parametrize(
     ("op", "args", "expected"),
     [
