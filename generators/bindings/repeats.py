@@ -36,8 +36,8 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
             if tvm_ffi.structural_equal(call.ty, binding.var.ty):
                 break  # what has another type is not taken for the same
     one, other = value_of(binding.var), value_of(s.bind(call))
-    if combined and _alike(one, other):
-        s.emit(relax_op.subtract(binding.var, s.values[-1].expr))
+    if combined and one is not None and other is not None and _alike(one, other):
+        s.emit(relax_op.subtract(one.expr, other.expr))
 
 
 def _repeatable(binding: relax.Binding) -> bool:
@@ -48,9 +48,9 @@ def _repeatable(binding: relax.Binding) -> bool:
     return op is not None and op.pure and attributes not in op.deadly
 
 
-def _alike(one: Value | None, other: Value | None) -> bool:
+def _alike(one: Value, other: Value) -> bool:
     """Tensors of numbers and of one type."""
-    if one is None or other is None or one.dtype not in ARITHMETIC:
+    if one.dtype not in ARITHMETIC:
         return False
     return bool(tvm_ffi.structural_equal(one.expr.ty, other.expr.ty))
 
