@@ -35,7 +35,7 @@ def _of(file: str, *passes: tuple[str, Kind, str]) -> tuple[Specimen, ...]:
     )
 
 
-SPECIMENS: tuple[Specimen, ...] = (
+FIRST: tuple[Specimen, ...] = (
     *_of(
         "algebra",
         ("divide_by_reciprocal", "values", "The reciprocal of an integer is 0."),
@@ -100,3 +100,56 @@ SPECIMENS: tuple[Specimen, ...] = (
         ("fold_scale_into_weight", "mutation", "The constant of the input is overwritten."),
     ),
 )
+
+SECOND: tuple[Specimen, ...] = (
+    *_of(
+        "second_values",
+        ("merge_slices", "values", "The outer begin is not in strides of the inner slice."),
+        ("take_range", "values", "Constant indices such as 0, 2, 1, 3 are no range."),
+        ("topk_one_to_max", "values", "topk may be of the smallest elements."),
+        ("merge_triangles", "values", "The larger diagonal counts for triu, for tril the smaller."),
+        ("where_by_mask", "values", "An infinity that is not selected times 0 is NaN."),
+        ("divide_by_shift", "values", "A division truncates -1 / 2 to 0, a shift makes it -1."),
+        ("scale_after_reduction", "values", "The maximum of -2 x is -2 times the minimum of x."),
+        ("drop_unit_factor", "ill-formed", "A tensor of ones may broadcast the other operand."),
+        ("merge_sums", "ill-formed", "Axes of the outer sum count in the reduced tensor."),
+        ("constants_right", "correct", "c + x becomes x + c."),
+        ("merge_widening_casts", "correct", "A cast after a widening cast begins at its operand."),
+    ),
+    *_of(
+        "second_nn",
+        ("PadIntoMaxPool", "values", "A pool pads with the least number, not with 0."),
+        ("LowerAttention", "values", "Without a scale, it is 1 / sqrt(dim), not 1."),
+        ("ResizeByRepeat", "values", "The corners may be aligned."),
+        ("LowerDequantize", "values", "The difference to the zero point overflows in 8 bits."),
+        ("BatchNormToScale", "values", "By default it is in training: of this batch."),
+        ("EinsumToMatmul", "ill-formed", "The result may be transposed, as in ij,jk->ki."),
+        ("UpcastHalf", "crash", "The type of a call may be a tuple, which has no dtype."),
+    ),
+    *_of(
+        "second_structure",
+        ("widen_dataflow", "ill-formed", "An If is no call, and not allowed in a dataflow block."),
+        ("drop_match_casts", "ill-formed", "A match_cast of the same rank may define dimensions."),
+        ("return_directly", "crash", "A function that returns a parameter may have no block."),
+        ("FlattenIf", "crash", "Branches may result in tuples, which where cannot select."),
+        ("unwrap_single_tuples", "interface", "Public functions return something else."),
+        ("forward_tuple_fields", "correct", "(a, b)[1] becomes b."),
+    ),
+    *_of(
+        "second_module",
+        ("merge_kernels", "values", "Kernels of one signature may hold different constants."),
+        ("OutlineForAccelerator", "ill-formed", "A dimension of the result may be in no operand."),
+        ("relu_as_maximum", "ill-formed", "Functions with side effects are declared pure."),
+        ("declare_device", "mutation", "The input gets the global info, too."),
+        ("add_negated_constants", "mutation", "The array is that of the input, not a copy."),
+        ("outline_repeated", "mutation", "A default argument keeps the counts of older modules."),
+        ("power_two_to_square", "crash", "A module may have no main."),
+        ("prefix_kernels", "interface", "Public kernels are renamed, too."),
+        ("subtract_as_add", "interface", "Attributes and global infos of the module are lost."),
+        ("drop_dead_private", "correct", "Private functions that nobody reaches go away."),
+    ),
+)
+"""Written later than the first ones, and without a look at what relaxfuzz does."""
+
+SPECIMENS: tuple[Specimen, ...] = (*FIRST, *SECOND)
+SETS = {"first": FIRST, "second": SECOND}

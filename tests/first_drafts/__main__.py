@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from relaxfuzz.fuzz.process.local_pool import ONE_THREAD
 
-from . import SPECIMENS, Specimen
+from . import SETS, SPECIMENS, Specimen
 
 HEADER = f"{'pass':24} {'kind':10} {'found by':24} {'after':>7} {'rows':>5} {'others':>6}"
 FAILED = 2
@@ -121,9 +121,14 @@ def summary(outcomes: dict[Specimen, Outcome]) -> str:
 
 def main() -> None:
     """Print the table."""
-    known = {specimen.name: specimen for specimen in SPECIMENS}
+    known = {**SETS, **{specimen.name: (specimen,) for specimen in SPECIMENS}}
     parser = argparse.ArgumentParser(prog="python -m tests.first_drafts", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="Only these passes.")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="Only these passes, or sets of them: first, second.",
+    )
     parser.add_argument("--seconds", type=float, default=30.0, help="The budget of each campaign.")
     parser.add_argument("--jobs", type=int, default=1, help="Campaigns at a time.")
     parser.add_argument("--seed", type=int, default=0)
@@ -131,7 +136,8 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in known]:
         parser.error(f"no such passes: {', '.join(unknown)}; known are {', '.join(known)}")
-    chosen = [known[name] for name in dict.fromkeys(options.names)] or list(SPECIMENS)
+    named = (specimen for name in options.names for specimen in known[name])
+    chosen = list(dict.fromkeys(named)) or list(SPECIMENS)
     with tempfile.TemporaryDirectory(prefix="first-drafts-") as temporary:
         folder = (options.out or Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)

@@ -20,55 +20,25 @@ from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.checkers import flaw
 from relaxfuzz.oracles.violation import Case
-from tests.first_drafts import SPECIMENS, Specimen
+from tests.first_drafts import FIRST, SPECIMENS, Specimen
+from tests.first_drafts.modules import (
+    BY_NAME,
+    INTS,
+    X,
+    acted,
+    const,
+    module,
+    of,
+    pass_of,
+    private_calls,
+    tensor,
+)
 
-BY_NAME = {specimen.name: specimen for specimen in SPECIMENS}
 op = relax.op
-
-X = np.array([[0.5, -2.0, 3.0], [1.5, 5.0, -0.25]], "float32")
-INTS = np.array([[1, 5, -7], [9, 3, 2]], "int32")
-
-
-def tensor(*shape: int, dtype: str = "float32") -> relax.TensorType:
-    return relax.TensorType(shape, dtype)
-
-
-def module(
-    body: Callable[..., relax.Expr],
-    *types: relax.Type,
-    dataflow: bool = True,
-    attrs: dict[str, Any] | None = None,
-) -> tvm.IRModule:
-    """A module with the function main; `body` is given the builder and the parameters."""
-    builder = relax.BlockBuilder()
-    params = [relax.Var(f"x{i}", ty) for i, ty in enumerate(types)]
-    with builder.function("main", params, attrs=attrs):
-        if dataflow:
-            with builder.dataflow():
-                result = builder.emit_output(body(builder, *params))
-        else:
-            result = builder.emit(body(builder, *params))
-        builder.emit_func_output(result)
-    return builder.get()
-
-
-def pass_of(name: str) -> tvm.transform.Pass:
-    return PassCall(name, factory=BY_NAME[name].target).build()
-
-
-def acted(name: str, mod: tvm.IRModule) -> tvm.IRModule:
-    """The result, which is another module."""
-    after = pass_of(name)(load_json(save_json(mod)))
-    assert not tvm_ffi.structural_equal(mod, after, map_free_vars=True), "nothing happened"
-    return after
-
-
-def const(value: Any, dtype: str = "float32") -> relax.Expr:
-    return relax.const(np.array(value, dtype), dtype)
 
 
 def test_the_table() -> None:
-    kinds = Counter(specimen.kind for specimen in SPECIMENS)
+    kinds = Counter(specimen.kind for specimen in FIRST)
     assert kinds == {
         **{"values": 12, "ill-formed": 6, "mutation": 4, "crash": 4, "interface": 4},
         "correct": 4,
@@ -89,11 +59,6 @@ def split(b: relax.BlockBuilder, x: relax.Expr, *order: int) -> relax.Expr:
 def softmaxes(b: relax.BlockBuilder, x: relax.Expr, *axes: int) -> relax.Expr:
     first, second = (b.emit(op.nn.softmax(x, axis)) for axis in axes)
     return op.subtract(first, b.emit(op.multiply(second, const(2.0))))
-
-
-def of(build: Callable[[relax.Expr], relax.Expr]) -> Callable[..., relax.Expr]:
-    """A body of one parameter; inner calls are bound to variables."""
-    return lambda b, *xs: build(*xs)
 
 
 STEEP = np.array([[5, 1], [10, 2]], "float32")
@@ -168,24 +133,6 @@ def matmul(x: relax.Expr, dtype: str | None) -> relax.Expr:
 
 def transposed(x: relax.Expr, axes: list[int]) -> relax.Expr:
     return op.permute_dims(op.permute_dims(x, axes), axes)
-
-
-def private_calls(count: int) -> tvm.IRModule:
-    """A module whose main calls a private function so often."""
-    builder = relax.BlockBuilder()
-    x, y = relax.Var("x", tensor(2, 3)), relax.Var("y", tensor(2, 3))
-    with builder.function("f", [x], private=True):
-        with builder.dataflow():
-            result = builder.emit_output(op.exp(x))
-        callee = builder.emit_func_output(result)
-    with builder.function("main", [y]):
-        with builder.dataflow():
-            value: relax.Expr = y
-            for _ in range(count):
-                value = builder.emit(relax.Call(callee, [value]))
-            result = builder.emit_output(value)
-        builder.emit_func_output(result)
-    return builder.get()
 
 
 @I.ir_module
