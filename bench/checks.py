@@ -17,7 +17,7 @@ from relaxfuzz.fuzz.process.block import Block, ModuleDone, StageDone
 from relaxfuzz.fuzz.process.jobs import Context
 from relaxfuzz.fuzz.process.journal import Journal
 from relaxfuzz.fuzz.process.protocol import FromChild, Result
-from relaxfuzz.fuzz.process.targets import Target
+from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.oracles import check as checks
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.pass_runs import PassRuns
@@ -75,7 +75,7 @@ def block_of(seed: int, number: int, start: int, count: int) -> Block:
         start=start,
         count=count,
         targets=tuple(Target(name) for name in catalogue),
-        disabled=schedule.disabled(seed, number),
+        recipe=Recipe(disabled=schedule.disabled(seed, number)),
     )
 
 
@@ -92,7 +92,7 @@ def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | N
     start, end = block.start, block.start + block.count
     while start < end:
         part = dataclasses.replace(block, start=start, count=end - start, checked=dict(checked))
-        journal = Journal()
+        journal = Journal(0)
         begin = time.perf_counter()
         reported, cpu = in_fork(_run, part, journal, prepare)
         into.wall += time.perf_counter() - begin
@@ -120,7 +120,7 @@ def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | N
 
 
 def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> None:
-    journal.adopt()
+    journal.adopt(0)
     prepare(report)
 
     def send(reply: FromChild) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TypeVar
 
 import tvm
@@ -21,7 +22,7 @@ from .idioms.pattern import row
 from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
-from .scope import ModuleScope
+from .scope import DTYPES, ModuleScope
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
@@ -43,6 +44,7 @@ def ir_modules(
     only: Collection[Trait | str] | None = None,
     ops: Collection[str | Sequence[str]] | None = None,
     numbers: Sequence[float] = (),
+    dtypes: Sequence[str] = (),
     max_functions: int = 4,
     max_bindings: int = 14,
 ) -> st.SearchStrategy[tvm.IRModule]:
@@ -61,14 +63,15 @@ def ir_modules(
             these chains end early.
         numbers: sizes and constants are often one of these, or next to one: what is compared with
             them somewhere.
+        dtypes: most functions use one of these ("int64"); none: mostly float32.
         max_functions: bound on the Relax functions of free form; special ones (recursive,
             Composite, Codegen, Primitive) come on top.
         max_bindings: bound on the draws for bindings in one function; some draws give two or
             three bindings.
 
     Raises:
-        InvalidArgument: an unknown trait, stage or operator, or one that the installed TVM does
-            not have; or bounds below 1.
+        InvalidArgument: an unknown trait, stage, operator or dtype, or one that the installed
+            TVM does not have; or bounds below 1.
     """
     forced, banned = _traits("force", force), _traits("without", without)
     forced |= {implied for trait in forced for implied in IMPLIES.get(trait, ())}
@@ -99,7 +102,12 @@ def ir_modules(
         st.binary(min_size=SPECIAL, max_size=SPECIAL),
         st.lists(function, min_size=1, max_size=max_functions),
     )
-    modules = _modules(draws, to, forced, banned, chosen, tuple(numbers))
+    for dtype in dtypes:
+        if dtype not in DTYPES:
+            hint = did_you_mean(dtype, DTYPES) or f". Known: {', '.join(DTYPES)}."
+            raise InvalidArgument(f"Expected dtypes of tensors in dtypes, got {dtype!r}{hint}")
+    shared = partial(ModuleScope, numbers=tuple(numbers), dtypes=tuple(dtypes))
+    modules = _modules(draws, to, forced, banned, chosen, shared)
     return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)
 
 
@@ -111,9 +119,9 @@ def _modules(
     force: frozenset[Trait],
     without: frozenset[Trait],
     ops: Sequence[Op],
-    numbers: Sequence[float],
+    shared: Callable[[frozenset[Trait]], ModuleScope],
 ) -> tvm.IRModule | None:
-    mod = build(draw(draws), force, without, ops, numbers)
+    mod = build(draw(draws), force, without, ops, shared)
     return mod if to is Stage.RAW else _advanced(mod, to)
 
 
@@ -122,9 +130,13 @@ def build(
     force: frozenset[Trait],
     without: frozenset[Trait],
     ops: Sequence[Op],
-    numbers: Sequence[float] = (),
+    shared: Callable[[frozenset[Trait]], ModuleScope] = ModuleScope,
 ) -> tvm.IRModule:
-    """The module that these draws stand for."""
+    """The module that these draws stand for.
+
+    Args:
+        shared: makes what the functions share, given the traits of the module.
+    """
     header, special, bodies = draws
     c = Choices(header)
     traits = frozenset(
@@ -133,7 +145,7 @@ def build(
         if (c.flag(CHANCE[trait]) or trait in force) and trait not in without
     )
     traits -= {t for t, needs in IMPLIES.items() if not traits.issuperset(needs)}
-    module = ModuleScope(traits, numbers=numbers)
+    module = shared(traits)
     attrs: dict[str, object] = {}
     if Trait.SYSTEM_LIB_PREFIX in traits:
         attrs["system_lib_prefix"] = c.pick(("hello_", "lib_"))

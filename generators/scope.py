@@ -71,6 +71,8 @@ class ModuleScope:
 
     numbers: Sequence[float] = ()
     """Sizes and constants are often near these."""
+    dtypes: Sequence[str] = ()
+    """Most functions use one of these; none: any."""
     naming: Mapping[str, str] = field(default_factory=dict)
     """Other names to give, by the plain ones."""
     one_name: bool = False

@@ -31,13 +31,13 @@ from ..process.protocol import (
     Reply,
     Result,
 )
-from ..process.targets import Origin, Target
+from ..process.targets import Origin, Recipe, Target
 from ..user_input.errors import UserError
 from . import focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
-from .named import Plan, plan
+from .named import recipe
 from .state import Guide, State
 
 AHEAD = 2
@@ -194,17 +194,13 @@ class _Campaign:
             number, (start, count) = self._next
             self._next = next(self._todo, None)
             guide = self._state.guide(number)
-            made_of = self._plan(number, guide)
             part = Block(
                 seed=self._config.seed,
                 start=start,
                 count=count,
                 targets=self._config.targets,
                 oracles=self._config.oracles,
-                disabled=made_of.disabled,
-                ops=made_of.ops,
-                forced=made_of.forced,
-                numbers=made_of.numbers,
+                recipe=self._recipe(number, guide),
                 compositions=self._config.compositions,
                 yields=guide.yields,
                 avoid=self._config.avoid,
@@ -214,12 +210,11 @@ class _Campaign:
             self._in_flight.append(block)
             self._send(block)
 
-    def _plan(self, number: int, guide: Guide) -> Plan:
+    def _recipe(self, number: int, guide: Guide) -> Recipe:
         """What the modules of a block are made of."""
         seed, operators = self._config.seed, self._operators
-        return plan(self._config.targets, seed, number, operators, guide.changed) or Plan(
-            focus.focus(guide.surest, seed, number, operators),
-            forced=(),
+        return recipe(self._config.targets, seed, number, operators, guide.changed) or Recipe(
+            ops=focus.focus(guide.surest, seed, number, operators),
             disabled=schedule.disabled(seed, number),
         )
 
@@ -305,15 +300,7 @@ class _Campaign:
             yield from self._fault(f"The harness died: {violation.detail}", place)
         elif self._tally.is_new(identity(violation), place.item):
             part = block.part
-            origin = Origin(
-                part.seed,
-                place.index,
-                place.stage,
-                part.disabled,
-                part.ops,
-                part.forced,
-                part.numbers,
-            )
+            origin = Origin(part.seed, place.index, place.stage, part.recipe)
             try:
                 module = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:

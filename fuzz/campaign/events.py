@@ -57,10 +57,7 @@ class Found:
             seed=self.origin.seed,
             index=self.origin.index,
             stage=str(self.origin.stage),
-            disabled=tuple(map(str, self.origin.disabled)),
-            ops=self.origin.ops,
-            forced=tuple(map(str, self.origin.forced)),
-            numbers=self.origin.numbers,
+            recipe=self.origin.recipe,
             exempt=exempt,
         )
 

@@ -10,13 +10,12 @@ modules each pass had changed long before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from ...generators import corners
 from ...generators.ops import FAMILIES, table
 from ...generators.traits import IMPLIES, Trait
-from ..process.targets import Named, Target
+from ..process.targets import Named, Recipe, Target
 from .draw import entropy
 
 SHARE = 0.75
@@ -42,6 +41,8 @@ LEFT_OUT = 0.45
 what is looked for."""
 NEAR_NUMBERS = 0.6
 """The chance that sizes and constants of a block are near the numbers in the code of the pass."""
+OF_DTYPES = 0.5
+"""The chance that most functions of a block use dtypes that the code of the pass names."""
 
 SITUATIONS = (
     *corners.TRAITS,
@@ -57,26 +58,14 @@ SITUATIONS = (
 """What few first drafts think of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the modules of a block are made of."""
-
-    ops: tuple[str, ...]
-    """Operators and chains ("matmul > add"), the more frequent ones several times; none: all."""
-    forced: tuple[Trait, ...]
-    disabled: tuple[Trait, ...]
-    numbers: tuple[float, ...] = ()
-    """Numbers that sizes and constants are near."""
-
-
-def plan(
+def recipe(
     targets: Sequence[Target],
     seed: int,
     number: int,
     operators: Collection[str],
     changed: Mapping[str, int] = {},
-) -> Plan | None:
-    """The plan of a block that is made of what one of the passes names; None: it is not.
+) -> Recipe | None:
+    """What a block is made of that shows what one of the passes names; None: another block.
 
     As many blocks are as there are passes that name something. Those that have changed few modules
     get most of them.
@@ -100,7 +89,14 @@ def plan(
     kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
     disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
     numbers = names.numbers if random.random() < NEAR_NUMBERS else ()
-    return Plan(ops, tuple(each for each in Trait if each in forced), tuple(disabled), numbers)
+    dtypes = names.dtypes if random.random() < OF_DTYPES else ()
+    return Recipe(
+        ops=ops,
+        forced=tuple(each for each in Trait if each in forced),
+        disabled=tuple(disabled),
+        numbers=numbers,
+        dtypes=dtypes,
+    )
 
 
 def _operators(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...oracles import KEY_FORMAT
 from ...oracles.catalogue import has_contract
@@ -15,10 +15,11 @@ from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
 from ...oracles.violation import Identity, Violation, identity
 from ..process.serialize import counted, parse, plain, typed
+from ..process.targets import Recipe
 from ..user_input.errors import UserError
 from .evidence import Evidence
 
-FORMAT = 2
+FORMAT = 3
 """Version of the stored form; a reader refuses any other."""
 
 
@@ -49,14 +50,8 @@ class Finding:
     """Seed and index of the generated module; None for a module of the user's."""
     index: int | None = None
     stage: str = "raw"
-    disabled: tuple[str, ...] = ()
-    """Traits that the module was generated without; seed, index, stage and these generate it."""
-    ops: tuple[str, ...] = ()
-    """The operators that it was generated from; none: all."""
-    forced: tuple[str, ...] = ()
-    """Traits that it was to have."""
-    numbers: tuple[float, ...] = ()
-    """Numbers that its sizes and constants were to be near."""
+    recipe: Recipe = field(default_factory=Recipe)
+    """What it was made of; seed, index, stage and this generate it."""
     exempt: tuple[str, ...] = ()
     """Promises that the pass does not make, as its author declared."""
     versions: Mapping[str, str]

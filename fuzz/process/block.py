@@ -18,7 +18,6 @@ from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.modules import ir_modules
 from ...generators.stages import Stage
-from ...generators.traits import Trait
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.inspect import ops_used
@@ -32,7 +31,7 @@ from .jobs import Context, checked, contract_of
 from .process_state import Watch
 from .protocol import Job
 from .sequences import Sequences, call_of
-from .targets import Origin, PassStats, Target
+from .targets import Origin, PassStats, Recipe, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +95,8 @@ class Block(Job[BlockResult]):
     targets: tuple[Target, ...]
     oracles: tuple[str, ...] | None = None
     """Only these; None: the usual ones, expensive ones on a sample."""
-    disabled: tuple[Trait, ...] = ()
-    ops: tuple[str, ...] = ()
-    """The operators to generate the modules from, chains as "matmul > add"; empty: all."""
-    forced: tuple[Trait, ...] = ()
-    """The traits that all of the modules have."""
-    numbers: tuple[float, ...] = ()
-    """Numbers that sizes and constants are near."""
+    recipe: Recipe = field(default_factory=Recipe)
+    """What the modules are made of."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
     yields: Mapping[str, float] = field(default_factory=dict)
@@ -135,14 +129,18 @@ def regenerate(job: Regenerate, context: Context[str]) -> None:
 
 def regenerated(origin: Origin) -> tvm.IRModule:
     """The module of an origin, the same in every process."""
-    module = example(_modules(origin), origin.seed, origin.index)
+    module = example(_modules(origin.recipe), origin.seed, origin.index)
     return stages.advance(module, origin.stage)
 
 
-def _modules(planned: Block | Origin) -> SearchStrategy[tvm.IRModule]:
-    ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in planned.ops]
+def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
+    ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in recipe.ops]
     return ir_modules(
-        without=planned.disabled, force=planned.forced, ops=ops or None, numbers=planned.numbers
+        without=recipe.disabled,
+        force=recipe.forced,
+        ops=ops or None,
+        numbers=recipe.numbers,
+        dtypes=recipe.dtypes,
     )
 
 
@@ -167,7 +165,7 @@ class _Run:
         self._journal = context.journal
         self._contracts = {target.label: contract_of(target) for target in job.targets}
         self._items = schedule.items(job.targets, self._contracts, job.compositions, job.yields)
-        self._strategy = _modules(job)
+        self._strategy = _modules(job.recipe)
         self._ops: tuple[str, ...] = ()
         self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
@@ -231,7 +229,7 @@ class _Run:
         random = Random(entropy("order", self._job.seed, index, stage))
         here = [item for item in self._items if item.at(stage, self._checked)]
         job = self._job
-        origin = Origin(job.seed, index, stage, job.disabled, job.ops, job.forced, job.numbers)
+        origin = Origin(job.seed, index, stage, job.recipe)
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway

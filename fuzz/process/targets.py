@@ -26,6 +26,8 @@ class Named:
     """Names of operators that generated modules do not have."""
     numbers: tuple[float, ...] = ()
     """Numbers in its code but -1, 0 and 1, which are everywhere: sizes, exponents, bounds."""
+    dtypes: tuple[str, ...] = ()
+    """Dtypes in its code."""
 
     @property
     def usable(self) -> bool:
@@ -69,6 +71,20 @@ def marked(item: str) -> str:
     return item if item_has_contract(item) else f"{item} ({NO_CONTRACT})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What modules are made of; see `ir_modules`."""
+
+    ops: tuple[str, ...] = ()
+    """Operators and chains ("matmul > add"), the more frequent ones several times; empty: all."""
+    forced: tuple[Trait, ...] = ()
+    disabled: tuple[Trait, ...] = ()
+    numbers: tuple[float, ...] = ()
+    """Numbers that sizes and constants are near."""
+    dtypes: tuple[str, ...] = ()
+    """Dtypes that most functions use; empty: any."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a generated module comes from: enough to generate it again in any process."""
@@ -76,13 +92,7 @@ class Origin:
     seed: int
     index: int
     stage: Stage = Stage.RAW
-    disabled: tuple[Trait, ...] = ()
-    ops: tuple[str, ...] = ()
-    """The operators to generate it from, chains as "matmul > add"; empty: all."""
-    forced: tuple[Trait, ...] = ()
-    """The traits that it was to have."""
-    numbers: tuple[float, ...] = ()
-    """Numbers that sizes and constants are to be near."""
+    recipe: Recipe = Recipe()
 
 
 @dataclass(frozen=True, slots=True)

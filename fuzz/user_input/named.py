@@ -1,4 +1,4 @@
-"""What the code of a pass names: operators, patterns, classes of nodes, attributes, numbers.
+"""What the code of a pass names: operators, patterns, classes of nodes, numbers and more.
 
 A pass that looks for one operator of two hundred leaves nearly all modules as they are. Its code
 says what it looks for, before the first module is made: in the constants and names of its functions
@@ -31,6 +31,7 @@ from tvm.relax import dpl
 
 from ...compat.ops import relax_op
 from ...generators.ops import LEFT_OUT, table
+from ...generators.scope import DTYPES
 from ...generators.traits import Trait
 from ...oracles.passcall import PassCall, namespace
 from ..process.targets import Named
@@ -136,6 +137,7 @@ class _Reader:
         self._attributes: dict[str, None] = {}
         self._unknown: dict[str, None] = {}
         self._numbers: dict[float, None] = {}
+        self._dtypes: dict[str, None] = {}
         self._depth = 0
 
     def named(self) -> Named:
@@ -157,6 +159,7 @@ class _Reader:
             tuple(self._traits),
             tuple(self._unknown),
             tuple(self._numbers)[:NUMBERS],
+            tuple(self._dtypes),
         )
 
     def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:
@@ -220,6 +223,8 @@ class _Reader:
         name = text.removeprefix("relax.")
         if name in table and "." in text:
             self._mentions.append(name)
+        elif text in DTYPES:
+            self._dtypes[text] = None
         elif traits := TRAITS.get(_letters(name)):
             self._traits.update(dict.fromkeys(traits))
         elif text != name and (text in _registered() or _is_misspelled(name)):

@@ -37,9 +37,10 @@ def scope(c: Choices, module: ModuleScope) -> Scope:
         sizes += [n, m]
         if Trait.COMPOSITE_DIMS in module.traits:
             sizes.append(c.pick((n * 2, n * 4 + 1, n + m)))
-    dtypes = [DEFAULT_DTYPE]
+    dtypes = [c.pick(module.dtypes) if module.dtypes else DEFAULT_DTYPE]
     if Trait.DTYPES in module.traits:
-        dtypes = [c.pick(DTYPES), c.pick(DTYPES)]
+        one, other = c.pick(DTYPES), c.pick(DTYPES)
+        dtypes = [*dtypes, other] if module.dtypes else [one, other]
     return Scope(module, sizes, dtypes)
 
 

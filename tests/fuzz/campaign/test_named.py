@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis.errors import InvalidArgument
 
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.campaign.named import SHARE, plan
+from relaxfuzz.fuzz.campaign.named import SHARE, recipe
 from relaxfuzz.fuzz.campaign.unchanged import AT_LEAST, unchanged
 from relaxfuzz.fuzz.process.block import regenerated
-from relaxfuzz.fuzz.process.targets import Named, Origin, PassStats, Target
+from relaxfuzz.fuzz.process.targets import Named, Origin, PassStats, Recipe, Target
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import Stage
@@ -24,20 +25,20 @@ SOFTMAX = Target("own", OWN, named=Named(("log", "nn.softmax"), (("nn.softmax", 
 
 
 def test_most_blocks_are_made_of_what_the_pass_names() -> None:
-    plans = [plan([SOFTMAX], 1, number, table) for number in range(200)]
-    made = [each for each in plans if each is not None]
+    recipes = [recipe([SOFTMAX], 1, number, table) for number in range(200)]
+    made = [each for each in recipes if each is not None]
     assert abs(len(made) / 200 - SHARE) < 0.1
     ops = Counter(op for each in made for op in set(each.ops))
     assert ops["log"] + ops["nn.softmax"] > len(made)
     assert {"nn.softmax > log", "log > nn.softmax", "log > log"} <= ops.keys()
     assert any(op.startswith("nn.softmax > ") and op not in ops for op in ops) or len(ops) > 50
-    assert plans == [plan([SOFTMAX], 1, number, table) for number in range(200)]
-    assert plans != [plan([SOFTMAX], 2, number, table) for number in range(200)]
+    assert recipes == [recipe([SOFTMAX], 1, number, table) for number in range(200)]
+    assert recipes != [recipe([SOFTMAX], 2, number, table) for number in range(200)]
 
 
 def test_the_other_passes_of_a_campaign_keep_their_share() -> None:
     targets = [SOFTMAX, *(Target(f"p{number}", OWN) for number in range(4))]
-    made = [each for number in range(300) if (each := plan(targets, 1, number, table))]
+    made = [each for number in range(300) if (each := recipe(targets, 1, number, table))]
     assert abs(len(made) / 300 - SHARE / 5) < 0.06
 
 
@@ -46,7 +47,7 @@ def test_who_changed_few_modules_gets_most_blocks() -> None:
     other = Target("other", named=Named(("topk",)))
 
     def share(changed: dict[str, int]) -> float:
-        made = [plan([lost, other], 1, number, table, changed) for number in range(100)]
+        made = [recipe([lost, other], 1, number, table, changed) for number in range(100)]
         found = ["cumsum" in each.ops for each in made if each is not None]
         return sum(found) / len(found)
 
@@ -55,12 +56,12 @@ def test_who_changed_few_modules_gets_most_blocks() -> None:
 
 
 def test_who_names_nothing_gets_modules_of_everything() -> None:
-    assert all(plan([Target("own", OWN)], 1, number, table) is None for number in range(20))
+    assert all(recipe([Target("own", OWN)], 1, number, table) is None for number in range(20))
 
 
 def test_operators_that_this_tvm_lacks_are_left_out() -> None:
     some = [op for op in table if op != "log"]
-    made = [each for number in range(50) if (each := plan([SOFTMAX], 1, number, some))]
+    made = [each for number in range(50) if (each := recipe([SOFTMAX], 1, number, some))]
     assert made
     assert not any("log" in op.split(" > ") for each in made for op in each.ops)
 
@@ -68,12 +69,8 @@ def test_operators_that_this_tvm_lacks_are_left_out() -> None:
 def test_operators_and_nodes_that_are_named_are_in_the_modules() -> None:
     named = Named(("topk",), (), (Trait.MATCH_CAST, Trait.IF))
     target = replace(SOFTMAX, named=named)
-    made = [each for number in range(14) if (each := plan([target], 3, number, table))]
-    origins = [
-        Origin(3, index, Stage.RAW, each.disabled, each.ops, each.forced)
-        for index, each in enumerate(made)
-    ]
-    modules = [regenerated(origin) for origin in origins]
+    made = [each for number in range(14) if (each := recipe([target], 3, number, table))]
+    modules = [regenerated(Origin(3, index, Stage.RAW, each)) for index, each in enumerate(made)]
     assert sum("relax.topk" in ops_used(mod) for mod in modules) > 0.6 * len(modules)
     forced = [each for each in made if Trait.IF in each.forced]
     assert len(forced) >= 3
@@ -88,17 +85,30 @@ def test_operators_stand_on_special_operands(trait: Trait) -> None:
     assert sum(shown in text for text in texts) >= 5
 
 
+def test_functions_have_the_dtypes_of_the_pass() -> None:
+    target = replace(SOFTMAX, named=replace(SOFTMAX.named, dtypes=("int64", "float16")))
+    made = [each for number in range(40) if (each := recipe([target], 1, number, table))]
+    assert {each.dtypes for each in made} == {(), ("int64", "float16")}
+    modules = ir_modules(ops=["add"], only=[], dtypes=("int64", "float16"))
+    texts = [example(modules, 1, index).script() for index in range(20)]
+    assert sum('"int64"' in text for text in texts) >= 5
+    assert sum('"float16"' in text for text in texts) >= 5
+    with pytest.raises(InvalidArgument, match="'int46'. Did you mean 'int64'"):
+        ir_modules(dtypes=["int46"])
+
+
 def test_sizes_and_constants_are_near_numbers_of_the_pass() -> None:
     target = replace(SOFTMAX, named=replace(SOFTMAX.named, numbers=(16, 2.5)))
-    made = [each for number in range(40) if (each := plan([target], 1, number, table))]
+    made = [each for number in range(40) if (each := recipe([target], 1, number, table))]
     assert {each.numbers for each in made} == {(), (16, 2.5)}
     modules = ir_modules(ops=["add"], only=[], force=[Trait.CONSTANTS], numbers=(16, 2.5))
     text = "".join(example(modules, 1, index).script() for index in range(60))
     assert all(f"({size}, " in text for size in (15, 16, 17, 32))
     assert all(f"R.const({value}, " in text for value in ("2.5", "16.0", "32.0"))
-    origin = Origin(1, 2, Stage.RAW, ops=("add",), numbers=(16,))
+    origin = Origin(1, 2, Stage.RAW, Recipe(ops=("add",), numbers=(16,)))
     assert regenerated(origin).script() == regenerated(origin).script()
-    assert regenerated(origin).script() != regenerated(replace(origin, numbers=())).script()
+    other = replace(origin, recipe=Recipe(ops=("add",)))
+    assert regenerated(origin).script() != regenerated(other).script()
 
 
 def test_a_pass_that_changes_nothing_is_told() -> None:

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.findings.finding import Finding, UnknownFormat
+from relaxfuzz.fuzz.findings.finding import FORMAT, Finding, UnknownFormat
 from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store, file_name
+from relaxfuzz.fuzz.process.targets import Recipe
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
+from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles import KEY_FORMAT
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
@@ -37,7 +40,7 @@ FINDING = Finding(
     seed=7,
     index=3,
     stage="annotated",
-    disabled=("if",),
+    recipe=Recipe(disabled=(Trait.IF,)),
     versions={"tvm": "0.27.0"},
     confirmed=True,
 )
@@ -47,9 +50,9 @@ def test_json_round_trip() -> None:
     assert Finding.from_json(FINDING.to_json()) == FINDING
 
 
-@pytest.mark.parametrize("name", ["format", "key_format"])
-def test_unknown_format_is_refused(name: str) -> None:
-    text = FINDING.to_json().replace(f'"{name}": 2', f'"{name}": 99')
+@pytest.mark.parametrize(("name", "number"), [("format", FORMAT), ("key_format", KEY_FORMAT)])
+def test_unknown_format_is_refused(name: str, number: int) -> None:
+    text = FINDING.to_json().replace(f'"{name}": {number}', f'"{name}": 99')
     with pytest.raises(UnknownFormat, match=f"{name}=99; read it with"):
         Finding.from_json(text)
 

@@ -51,7 +51,7 @@ from relaxfuzz.fuzz.process.protocol import (
     encode,
     result_type,
 )
-from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
+from relaxfuzz.fuzz.process.targets import Origin, PassStats, Recipe, Target
 from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
@@ -71,7 +71,7 @@ VIOLATION = Violation(
     "crash",
     "Foo",
 )
-ORIGIN = Origin(7, 3, Stage.FUSED, (Trait.RECURSION,))
+ORIGIN = Origin(7, 3, Stage.FUSED, Recipe(disabled=(Trait.RECURSION,)))
 POSITION = Position(3, Stage.FUSED, 2, "Foo", (CALL,), "zero", "idempotent")
 BLOCK = Block(
     seed=7,
@@ -79,7 +79,7 @@ BLOCK = Block(
     count=16,
     targets=(Target("Foo", CALL, (Stage.RAW,), ("idempotent",)), Target("FuseOps")),
     oracles=("crash",),
-    disabled=(Trait.IF,),
+    recipe=Recipe(ops=("add",), forced=(Trait.IF,), numbers=(2.5,), dtypes=("int8",)),
     checked={"FuseOps": 3},
     visited={"FuseOps": 5},
     resume=Resume(Stage.FUSED, 4),

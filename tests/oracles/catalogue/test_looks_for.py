@@ -9,7 +9,7 @@ import tvm
 from tvm import te
 
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.campaign.named import plan
+from relaxfuzz.fuzz.campaign.named import recipe
 from relaxfuzz.fuzz.process.block import regenerated
 from relaxfuzz.fuzz.process.targets import Named, Origin, Target
 from relaxfuzz.generators import tensorir as templates
@@ -42,12 +42,11 @@ def modules() -> list[tvm.IRModule]:
 def test_modules_made_of_it_have_it(name: str) -> None:
     sought = SOUGHT[name]
     target = Target(name, named=Named(sought.ops, sought.chains, sought.traits))
-    plans = [made for number in range(120) if (made := plan([target], 1, number, table))]
-    for number, made in enumerate(plans):
-        made_of = (made.disabled, made.ops, made.forced, made.numbers)
-        if sought.has(regenerated(Origin(1, number, Stage.RAW, *made_of))):
+    recipes = [made for number in range(120) if (made := recipe([target], 1, number, table))]
+    for number, made in enumerate(recipes):
+        if sought.has(regenerated(Origin(1, number, Stage.RAW, made))):
             return
-    pytest.fail(f"none of {len(plans)} modules has what {name} looks for")
+    pytest.fail(f"none of {len(recipes)} modules has what {name} looks for")
 
 
 ALONE = [name for name in SOUGHT if catalogue[name].variants is None and not catalogue[name].inside]
