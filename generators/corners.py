@@ -17,7 +17,7 @@ from .scope import Scope
 from .traits import Trait
 from .values import Value, value_of
 
-BYTES = 4
+BYTES = 6
 """What the decisions about one call take."""
 OFTEN = 0.4
 """The share of the calls that are changed where the module has the trait."""
@@ -27,6 +27,8 @@ UNIFORM = (
 )
 """Values of uniform constants: neutral, absorbing, out of most bounds; fractions next to the whole
 numbers that passes look for; special ones."""
+INEXACT = (2**24 + 1, 2**53 + 1)
+"""The first whole numbers that float32 and float64 round: who computes integers in floats loses."""
 LARGEST = 256
 """Elements of a constant."""
 
@@ -51,28 +53,25 @@ def cornered(op: Op) -> Op:
         chosen = part.pick([trait for trait in TRAITS if s.has(trait)])
         change = _equal if chosen is Trait.EQUAL_OPERANDS else _uniform
         changed = change(part, operands)
-        if changed is None:
-            return call
-        at, operand = changed
-        found = accepted(s, call, Variation({(at,): operand}))
+        found = accepted(s, call, Variation({(at,): x for at, x in changed.items()}))
         return call if found is None else found[0]
 
     return dataclasses.replace(op, build=build)
 
 
-def _equal(c: Choices, operands: dict[int, Value]) -> tuple[int, relax.Expr] | None:
+def _equal(c: Choices, operands: dict[int, Value]) -> dict[int, relax.Expr]:
     """One operand in place of another of its dtype."""
     pairs = [
-        (at, x.expr)
+        {at: x.expr}
         for at, y in operands.items()
         for x in operands.values()
         if x is not y and x.dtype == y.dtype
     ]
-    return c.pick(pairs) if pairs else None
+    return c.pick(pairs) if pairs else {}
 
 
-def _uniform(c: Choices, operands: dict[int, Value]) -> tuple[int, relax.Expr] | None:
-    """A constant of one value in place of an operand."""
+def _uniform(c: Choices, operands: dict[int, Value]) -> dict[int, relax.Expr]:
+    """A constant of one value in place of an operand; sometimes in place of the others, too."""
     places = [
         (at, tuple(int(dim) for dim in x.shape or ()), x.dtype)
         for at, x in operands.items()
@@ -80,17 +79,26 @@ def _uniform(c: Choices, operands: dict[int, Value]) -> tuple[int, relax.Expr] |
     ]
     places = [place for place in places if 0 < np.prod(place[1], dtype="int64") <= LARGEST]
     if not places:
-        return None
-    at, shape, dtype = c.pick(places)
-    data = np.full(() if c.flag(0.3) else shape, c.pick(_uniform_values(dtype)))
-    return at, relax.const(data.astype(np.dtype(dtype)), dtype)
+        return {}
+    one, form = c.pick(places), c.below(8)
+    chosen = places[:3] if form == 7 else [one]
+    changed: dict[int, relax.Expr] = {}
+    for (at, shape, dtype), which in zip(chosen, c.picks(range(32), len(chosen)), strict=True):
+        values = _uniform_values(dtype)
+        data = np.full(() if form in (5, 6) else shape, values[which % len(values)])
+        changed[at] = relax.const(data.astype(np.dtype(dtype)), dtype)
+    return changed
 
 
 @functools.cache
 def _uniform_values(dtype: str) -> tuple[float, ...]:
-    """Those that a dtype holds, though perhaps not exactly."""
-    if np.dtype(dtype).kind not in "iub":
+    """Those that a dtype holds, though floats perhaps not exactly."""
+    kind = np.dtype(dtype).kind
+    if kind not in "iub":
         return UNIFORM
-    with np.errstate(invalid="ignore"):
-        held = np.array(UNIFORM).astype(np.dtype(dtype))
-    return tuple(x for x, y in zip(UNIFORM, held, strict=True) if x == y)
+    if kind == "b":
+        return (0, 1)
+    bounds = np.iinfo(dtype)
+    whole = [int(x) for x in UNIFORM if math.isfinite(x) and x == int(x)]
+    ends = (bounds.max, bounds.min, bounds.max - 1)
+    return tuple(x for x in (*whole, *INEXACT, *ends) if bounds.min <= x <= bounds.max)

@@ -35,14 +35,10 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
         out_dtype = _out_dtype(c, x)
     assert x.shape is not None
     k = x.shape[-1]
-    columns = s.shape(c, 1)
+    matrix = (k, *s.shape(c, 1))
+    # Few products with vectors: in a chain of products all would soon be vectors.
     shape: tuple[Dim, ...] = c.pick(
-        (
-            (k, *columns),
-            (*x.shape[:-2], k, *columns),
-            (k,),
-            (1, k, *columns),
-        )
+        (matrix, (*x.shape[:-2], *matrix), matrix, matrix, (k,), (1, *matrix))
     )
     return relax_op.matmul(x.expr, s.tensor(c, dtype=x.dtype, shape=shape).expr, out_dtype)
 
