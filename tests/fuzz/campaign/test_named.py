@@ -93,7 +93,7 @@ def test_functions_have_the_dtypes_of_the_pass() -> None:
     texts = [example(modules, 1, index).script() for index in range(20)]
     assert sum('"int64"' in text for text in texts) >= 5
     assert sum('"float16"' in text for text in texts) >= 5
-    with pytest.raises(InvalidArgument, match="'int46'. Did you mean 'int64'"):
+    with pytest.raises(InvalidArgument, match=r"'int46'\. Did you mean 'int64'"):
         ir_modules(dtypes=["int46"])
 
 
