@@ -10,6 +10,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...generators.source import from_source, to_source
 from .. import keys
 from ..composition import contract_of
 from ..execute.fork import LATE, in_fork
@@ -18,7 +19,6 @@ from ..pass_runs import PassRuns
 from ..violation import Case, Violation
 from .broken import RULES, Rule
 from .graph import Graph
-from .oracles import rebuilt
 
 CHECKER = "relax.analysis.well_formed"
 """Who is blamed: a pass may rely on the rules."""
@@ -102,7 +102,7 @@ def _example(case: Case, key: Sequence[str] | None) -> tuple[Rule, Graph, Graph]
     Args:
         key: the violation to show; None: any.
     """
-    mod = rebuilt(case.mod) or case.mod
+    mod = case.mod if keys.compiled(case.mod) else from_source(to_source(case.mod))
     runs = PassRuns(mod, case.calls, contract_of(case.calls[0]), alone=True, thorough=True)
     rules = [rule for rule in RULES if key is None or rule.broken == key[1]]
     found = ((r, g) for r, g, how in _not_refused(runs, rules) if key is None or how == key[0])

@@ -11,10 +11,12 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.generators.source import from_source, to_source
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.metamorphic.broken import RULES, Rule
 from relaxfuzz.oracles.metamorphic.graph import Graph
-from relaxfuzz.oracles.metamorphic.oracles import rebuilt
+from relaxfuzz.oracles.metamorphic.oracles import SourceFault, rebuilt
+from relaxfuzz.oracles.metamorphic.twins import unshared
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.checkers import flaw
 from relaxfuzz.oracles.violation import Case
@@ -113,8 +115,13 @@ def test_a_death_is_told() -> None:
     assert ("SIGABRT", RETURN) in found
 
 
-def test_the_snippet_fails_on_what_is_accepted() -> None:
-    built = rebuilt(module())  # as a reproducer builds it: its nodes are numbered in that order
-    assert built is not None
+@pytest.mark.parametrize("share", [False, True])
+def test_the_snippet_fails_on_what_is_accepted(share: bool) -> None:
+    mod = module()
+    if share:  # two shapes with one type, which no source can say
+        mod = unshared(mod) or pytest.fail("no shape is used twice")
+        with pytest.raises(SourceFault):
+            rebuilt(mod)
+    built = from_source(to_source(mod))
     with pytest.raises(AssertionError, match="no error, where"):
         run_snippet("refused", Case(built, (PassCall("Normalize()"),)))
