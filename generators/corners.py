@@ -1,4 +1,4 @@
-"""Operators on operands for which rules about them hold or fail: twice the same, all 0, all 1."""
+"""Operators on operands for which rules about them hold or fail: twice the same, all 0, numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import functools
 import math
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 
 from .choices import Choices
 from .ops import batching
-from .ops.record import FLOATS, Op
+from .ops.record import BRAIN, FLOATS, Op
 from .ops.variation import Variation, accepted
 from .scope import Scope
 from .traits import Trait
@@ -32,8 +32,6 @@ INEXACT = (2**24 + 1, 2**53 + 1)
 LARGEST = 256
 """Elements of a constant."""
 
-TRAITS = (Trait.EQUAL_OPERANDS, Trait.UNIFORM_CONSTANTS)
-
 
 @functools.lru_cache(maxsize=4096)
 def cornered(op: Op) -> Op:
@@ -50,9 +48,10 @@ def cornered(op: Op) -> Op:
             for at, arg in enumerate(call.args)
             if (x := value_of(arg)) is not None and (x.dtype in FLOATS or numbers)
         }
-        chosen = part.pick([trait for trait in TRAITS if s.has(trait)])
-        change = _equal if chosen is Trait.EQUAL_OPERANDS else _uniform
-        changed = change(part, operands)
+        traits = [
+            each for each in _CHANGES if s.has(each) and (op.numbers or each is not Trait.NUMBERS)
+        ]
+        changed = _CHANGES[part.pick(traits)](part, operands) if traits else {}
         found = accepted(s, call, Variation({(at,): x for at, x in changed.items()}))
         return call if found is None else found[0]
 
@@ -88,6 +87,23 @@ def _uniform(c: Choices, operands: dict[int, Value]) -> dict[int, relax.Expr]:
         data = np.full(() if form in (5, 6) else shape, values[which % len(values)])
         changed[at] = relax.const(data.astype(np.dtype(dtype)), dtype)
     return changed
+
+
+def _number(c: Choices, operands: dict[int, Value]) -> dict[int, relax.Expr]:
+    """A number in place of an operand."""
+    dtypes = {x.dtype for x in operands.values()}
+    if len(dtypes) != 1 or (dtype := dtypes.pop()) is None or dtype in BRAIN:
+        return {}
+    values = [x for x in _uniform_values(dtype) if math.isfinite(x)]
+    return {c.pick(list(operands)[::-1]): relax.prim_value(tirx.const(c.pick(values), dtype))}
+
+
+_CHANGES = {
+    Trait.EQUAL_OPERANDS: _equal,
+    Trait.UNIFORM_CONSTANTS: _uniform,
+    Trait.NUMBERS: _number,
+}
+TRAITS = tuple(_CHANGES)
 
 
 @functools.cache

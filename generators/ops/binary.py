@@ -70,6 +70,7 @@ def _op(row: Row) -> Op:
         dtypes=row.dtypes,
         nonfinite=row.nonfinite,
         batching=batching.elementwise,
+        numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, row.rule),
     )
 
@@ -118,6 +119,7 @@ def _division(
         dtypes=dtypes,
         nonfinite=nonfinite,
         batching=batching.elementwise,
+        numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.zero_divisor),
     )
 
@@ -156,6 +158,7 @@ def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
         reference=lambda args, attrs: reference(args[0], args[1]),
         dtypes=INTEGERS,
         batching=batching.elementwise,
+        numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.too_wide_shift),
     )
 

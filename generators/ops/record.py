@@ -108,6 +108,9 @@ class Op:
     executes: bool = True
     """False where no CPU build of the operator is expected to run."""
 
+    numbers: bool = False
+    """Numbers may stand for its tensors: one operand a tensor, another a `relax.PrimValue`."""
+
     deadly: tuple[Variations, ...] = ()
     """Kinds of variations that kill the process in type inference: no exception, no module."""
 

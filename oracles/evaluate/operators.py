@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tvm.ir import Call
+from tvm.ir import Call, PrimType, Type
 
 from ...generators.ops import table
 from ..errors import Unsupported
@@ -25,6 +25,8 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     if record is None:
         raise Unsupported(f"operator {name}")
     args = [frame.value(arg) for arg in call.args]
+    if record.numbers:
+        args = [_array(value, arg.ty) for value, arg in zip(args, call.args, strict=True)]
     attrs = call.attrs
     try:
         result = _arrays(record.reference(args, attrs))
@@ -39,6 +41,11 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     if evaluator.writes and name not in VIEWS:
         return _own(result, args)
     return result
+
+
+def _array(value: Any, ty: Type) -> Any:
+    """A number that stands for a tensor as an array of rank 0; all else as it is."""
+    return np.asarray(value, str(ty.dtype)) if isinstance(ty, PrimType) else value
 
 
 def _arrays(result: Any) -> Any:
