@@ -13,7 +13,9 @@ from typing import Any
 
 import tvm
 from tvm import relax
+from tvm.ir import PrimType
 
+from ..generators.ops import table
 from ..oracles.inspect import (
     attr,
     bindings_of,
@@ -47,6 +49,17 @@ def casts_by_match(mod: tvm.IRModule) -> bool:
 def calls_no_operator(mod: tvm.IRModule) -> bool:
     """A function is called that is no operator: of the module, local, or external."""
     return any(op_name(call) is None for call in calls_of(mod))
+
+
+def computes_with_numbers(mod: tvm.IRModule) -> bool:
+    """A number is an operand of elementwise arithmetic."""
+    return any(
+        isinstance(arg.ty, PrimType)
+        for call in calls_of(mod)
+        if (op := table.get((op_name(call) or "").removeprefix("relax."))) is not None
+        and op.numbers
+        for arg in call.args
+    )
 
 
 def calls_a_function(mod: tvm.IRModule) -> bool:
@@ -137,6 +150,7 @@ TRIGGERS: Mapping[str, Trigger] = {
         has_branches_or_packed_calls,
         casts_by_match,
         calls_no_operator,
+        computes_with_numbers,
         calls_a_function,
         has_local_functions,
         claims_purity,
