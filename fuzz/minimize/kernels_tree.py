@@ -146,6 +146,15 @@ def _block(node: Any, parts: list[Any]) -> Any:
     return with_block(node, init=init, body=nothing() if body is None else body)
 
 
+def _store(node: Any, parts: list[Any]) -> Any:
+    # By its fields: the constructor refuses a value of another dtype than the buffer's, but passes
+    # of TVM make such stores.
+    info = type(node).__tvm_ffi_type_info__
+    fields = {each.name: getattr(node, each.name) for each in info.fields}
+    fields |= {"value": parts[0], "indices": parts[1:], "span": node.span}
+    return tvm.ir.make_node(info.type_key, **fields)
+
+
 def _realize(node: Any, parts: list[Any]) -> Any:
     *values, predicate, block = parts
     return None if block is None else ir.SBlockRealize(values, predicate, block)
@@ -186,7 +195,7 @@ _KINDS: Mapping[type, _Kind] = {
     ir.SBlock: (lambda n: [n.init, n.body], _block),
     ir.BufferStore: (
         lambda n: [n.value, *n.indices],
-        lambda n, p: ir.BufferStore(n.buffer, p[0], p[1:]),
+        _store,
     ),
     ir.Evaluate: (lambda n: [n.value], lambda n, p: ir.Evaluate(*p)),
     ir.Bind: (lambda n: [n.value], lambda n, p: ir.Bind(n.var, *p)),

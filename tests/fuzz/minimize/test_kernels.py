@@ -11,7 +11,8 @@ from tvm import tirx
 
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.minimize.kernels import kernels
+from relaxfuzz.fuzz.minimize import kernels_tree as tree
+from relaxfuzz.fuzz.minimize.kernels import kernels, rebuilt, with_kernels
 from relaxfuzz.fuzz.minimize.kernels_blocks import drop_axes, plain_kernels, shrink_extents
 from relaxfuzz.fuzz.minimize.kernels_bodies import (
     drop_definitions,
@@ -427,3 +428,25 @@ def test_it_comes_to_an_end(mod: tvm.IRModule, reduction: Reduction) -> None:
     small = reduced(mod, lambda m: True, reduction)
     left = [candidate for edit in reduction(small) if (candidate := edit()) is not None]
     assert [flaw(candidate) for candidate in left if flaw(candidate) is None] == []
+
+
+def test_kernels_that_passes_made_ill_typed_are_reduced_too(mod: tvm.IRModule) -> None:
+    """The constructor of a store refuses what TVM's own passes put into one."""
+
+    def wide(store: tirx.BufferStore) -> tirx.BufferStore:
+        kind = type(store).__tvm_ffi_type_info__
+        fields = {field.name: getattr(store, field.name) for field in kind.fields}
+        fields["value"] = tirx.exp(tirx.const(0.5, "float64") * 2.0)
+        return tvm.ir.make_node(kind.type_key, **fields, span=None)
+
+    old = mod["first"]
+    numbered = {
+        place.number: wide
+        for place in tree.places(old.body)
+        if isinstance(place.node, ir.BufferStore)
+    }
+    ill_typed = with_kernels(mod, {"first": rebuilt(old, tree.changed(old.body, numbered))})
+    edits = [edit for reduce in ALL for edit in reduce(ill_typed)]
+    assert len(edits) > 50
+    for edit in edits:
+        edit()
