@@ -21,6 +21,7 @@ from . import (
     lowering,
     memory,
     params,
+    rewriting,
     structure,
     training,
 )
@@ -32,6 +33,7 @@ FAMILIES = (
     params,
     training,
     algebra,
+    rewriting,
     layout,
     byoc,
     dispatch,
