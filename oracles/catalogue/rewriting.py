@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import tvm
 from tvm import relax
@@ -59,8 +59,9 @@ def _operands(mod: tvm.IRModule, op: str) -> list[tuple[tuple[int, ...], str]]:
     return list(dict.fromkeys(found))
 
 
-def _sources(rules):
-    return (*IMPORTS, *dict.fromkeys(inspect.getsource(rule.make) for rule in rules))
+def _sources(rules: Iterable[Rule]) -> tuple[str, ...]:
+    """What a file of its own needs for the rules."""
+    return (*IMPORTS, *dict.fromkeys(f"\n\n{inspect.getsource(rule.make)}" for rule in rules))
 
 
 def _sought(rules: Sequence[Rule]) -> Sought:

@@ -63,9 +63,7 @@ def twice_negated() -> tuple:
 def idempotent() -> tuple:
     """One of several patterns, each with a part of its own."""
     inner = [dpl.is_op(f"relax.{op}")(dpl.wildcard()) for op in ("abs", "ceil", "floor", "nn.relu")]
-    outer = [dpl.is_op(f"relax.{op}")(each) for op, each in zip(
-        ("abs", "ceil", "floor", "nn.relu"), inner, strict=True
-    )]
+    outer = [each.op(each) for each in inner]
 
     def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
         return next(found[each] for each in inner if each in found)
@@ -256,7 +254,8 @@ def alike() -> tuple:
     """Operands of the same shape, the second of which is at this place."""
     with dpl.PatternContext() as context:
         x, y = dpl.wildcard(), dpl.wildcard().has_dtype("float32")
-        difference = dpl.is_op("relax.subtract")(x, y)
+        difference = dpl.is_op("relax.subtract")(x, y, add_constraint=False)
+        x.used_by(difference, 0)
         y.used_by(difference, 1)
         x.same_shape_as(y)
 

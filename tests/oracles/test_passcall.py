@@ -171,10 +171,10 @@ def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -
     ("name", "message"),
     [
         ("raising", "raised KeyError: 'missing'"),
-        ("number", "to return a tvm.transform.Pass but got 7 (type=int)"),
+        ("number", "PatternMatchingRewriter but got 7 (type=int)"),
         ("constant", "to be a pass, a class of passes or a function that returns one but got 7"),
         ("NeedsArguments", "raised TypeError"),
-        ("NoPass", "to return a tvm.transform.Pass but got"),
+        ("NoPass", "PatternMatchingRewriter but got"),
         ("identty", "Did you mean 'identity'"),
     ],
 )
