@@ -10,7 +10,6 @@ from tvm import relax
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ...generators.traits import Trait
 from ..contract import PassContract, Sought
 from ..inspect import calls_of, ops_used, static
 from ..passcall import PassCall
@@ -22,21 +21,27 @@ HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
 def _rewriter(c: Choices, mod: tvm.IRModule) -> PassCall:
     rules = [_rule(c.part(8), mod, (*PATTERNS, *MODULES)) for _ in range(2)]
-    texts = [
-        f"dpl.PatternMatchingRewriter.from_{'module' if rule in MODULES else 'pattern'}"
-        f"({'' if rule in MODULES else '*'}{made})"
-        for rule, made in rules
-    ]
-    count = 2 if c.flag(0.25) else 1
-    return PassCall(" | ".join(texts[:count]), imports=_sources(rule for rule, _ in rules[:count]))
+    return call_of(rules if c.flag(0.25) else rules[:1])
 
 
 def _bindings_rewriter(c: Choices, mod: tvm.IRModule) -> PassCall:
-    rule, made = _rule(c, mod, CONTEXTS)
-    return PassCall(
+    return call_of([_rule(c, mod, CONTEXTS)])
+
+
+def call_of(rules: Sequence[tuple[Rule, str]]) -> PassCall:
+    """The pass that rewrites by these rules, each with the text that makes it."""
+    expression = " | ".join(_rewriting(rule, made) for rule, made in rules)
+    return PassCall(expression, imports=_sources(rule for rule, _ in rules))
+
+
+def _rewriting(rule: Rule, made: str) -> str:
+    if rule in MODULES:
+        return f"dpl.PatternMatchingRewriter.from_module({made})"
+    if rule in PATTERNS:
+        return f"dpl.PatternMatchingRewriter.from_pattern(*{made})"
+    return (
         "relax.transform.function_pass("
-        f"lambda func, mod, context: dpl.rewrite_bindings(*{made}, func), opt_level=0)",
-        imports=_sources([rule]),
+        f"lambda func, mod, context: dpl.rewrite_bindings(*{made}, func), opt_level=0)"
     )
 
 

@@ -156,7 +156,7 @@ def exponentials() -> tuple:
 
 
 def difference_module(shape: tuple, dtype: str) -> tvm.IRModule:
-    """Operands of one type."""
+    """No dataflow blocks, as in the docstring of `from_module`."""
     builder = relax.BlockBuilder()
     for name in ("pattern", "replacement"):
         x, y = (relax.Var(each, relax.TensorType(shape, dtype)) for each in "xy")
@@ -179,8 +179,10 @@ def square_module(shape: tuple, dtype: str) -> tvm.IRModule:
     for name in ("pattern", "replacement"):
         x = relax.Var("x", relax.TensorType(shape, dtype))
         with builder.function(name, [x]):
-            result = relax.op.square(x) if name == "pattern" else relax.Call(squared, [x])
-            builder.emit_func_output(builder.emit(result))
+            with builder.dataflow():
+                result = relax.op.square(x) if name == "pattern" else relax.Call(squared, [x])
+                output = builder.emit_output(result)
+            builder.emit_func_output(output)
     return builder.finalize()
 
 
@@ -190,12 +192,14 @@ def pair_module(shape: tuple, dtype: str) -> tvm.IRModule:
     for name in ("pattern", "replacement"):
         x, y = (relax.Var(each, relax.TensorType(shape, dtype)) for each in "xy")
         with builder.function(name, [x, y]):
-            first = builder.emit(relax.op.add(x, y))
-            if name == "pattern":
-                second = relax.op.subtract(x, y)
-            else:
-                second = relax.op.add(x, builder.emit(relax.op.negative(y)))
-            builder.emit_func_output(relax.Tuple([first, builder.emit(second)]))
+            with builder.dataflow():
+                first = builder.emit_output(relax.op.add(x, y))
+                if name == "pattern":
+                    second = relax.op.subtract(x, y)
+                else:
+                    second = relax.op.add(x, builder.emit(relax.op.negative(y)))
+                output = builder.emit_output(second)
+            builder.emit_func_output(relax.Tuple([first, output]))
     return builder.finalize()
 
 
@@ -205,7 +209,9 @@ def pair_module(shape: tuple, dtype: str) -> tvm.IRModule:
 def negations() -> tuple:
     """One call whose result only the other one uses."""
     with dpl.PatternContext() as context:
-        first, second = (dpl.is_op("relax.negative")(dpl.wildcard()) for _ in range(2))
+        first, second = (
+            dpl.is_op("relax.negative")(dpl.wildcard(), add_constraint=False) for _ in range(2)
+        )
         first >> second
 
     def rewritten(found: Found, bound: Found) -> Found:
@@ -240,8 +246,10 @@ def parallel_matmuls() -> tuple:
 def fork() -> tuple:
     """Two users of one value."""
     with dpl.PatternContext() as context:
-        x = dpl.is_op("relax.exp")(dpl.wildcard())
-        users = [dpl.is_op("relax.negative")(dpl.wildcard()), dpl.is_op("relax.square")(x)]
+        x, *users = (
+            dpl.is_op(f"relax.{op}")(dpl.wildcard(), add_constraint=False)
+            for op in ("exp", "negative", "square")
+        )
         x.fork_to(*users)
 
     def rewritten(found: Found, bound: Found) -> Found:
@@ -266,12 +274,14 @@ def alike() -> tuple:
 
 
 def again() -> tuple:
-    """The same patterns twice."""
+    """The same patterns twice; TVM 0.27 asks of the copy that nothing else uses the first call."""
     with dpl.PatternContext() as context:
-        first = dpl.is_op("relax.exp")(dpl.wildcard())
-        chain = first ^ dpl.is_op("relax.square")(dpl.wildcard())
+        first, second = (
+            dpl.is_op(f"relax.{op}")(dpl.wildcard(), add_constraint=False)
+            for op in ("exp", "square")
+        )
+        chain = first ^ second
         copy = chain.dup()
-        chain[1].dup()
 
     def rewritten(found: Found, bound: Found) -> Found:
         values = {found[each[1]]: found[each[0]] for each in (chain, copy)}
