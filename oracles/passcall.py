@@ -82,6 +82,18 @@ def as_pass(thing: object) -> tvm.transform.Pass | None:
     return thing if isinstance(thing, tvm.transform.Pass) else None
 
 
+OPT_LEVEL = "opt_level"
+"""Stands among the options for the level of a PassContext, above which Sequential skips passes."""
+
+
+def pass_context(options: Mapping[str, Any], **others: Any) -> tvm.transform.PassContext:
+    """The PassContext with these options, as `PassCall.config` has them, and other arguments."""
+    config = dict(options)
+    if OPT_LEVEL in config:
+        others[OPT_LEVEL] = config.pop(OPT_LEVEL)
+    return tvm.transform.PassContext(config=config, **others)
+
+
 @dataclass(frozen=True, slots=True)
 class PassCall:
     """One pass with its arguments and PassContext: the variant of a contract.
@@ -96,7 +108,7 @@ class PassCall:
 
     expr: str
     config: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """PassContext options, e.g. {"relax.FuseOps.max_depth": 4}."""
+    """PassContext options, e.g. {"relax.FuseOps.max_depth": 4}, and its `OPT_LEVEL`."""
     imports: tuple[str, ...] = ()
     """Statements that `expr` needs besides: imports, e.g. "from tvm.relax.dpl import is_op", and
     definitions."""
@@ -137,7 +149,7 @@ class PassCall:
     @contextmanager
     def context(self) -> Iterator[None]:
         """What the pass runs in: its PassContext options, and the CPU target."""
-        with tvm.transform.PassContext(config=dict(self.config)), cpu():
+        with pass_context(self.config), cpu():
             yield
 
     def run(self, mod: tvm.IRModule) -> tvm.IRModule:

@@ -45,8 +45,9 @@ def check_pass(
     """Check that a pass keeps its promises on a module.
 
     A pass object, or a rewriter by patterns, is checked in this process. A pass by name is checked
-    in a process of its own, where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)", "package.module:Name" or
-    "path/to/file.py:Name" (a pass, or a function or class that makes one without arguments).
+    in a process of its own, where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)",
+    "package.module:Name" or "path/to/file.py:Name" (a pass, or a function or class that makes one
+    without arguments).
 
     Should a pass object take this process with it, then the next check of the same pass and
     module does not run: it reports the crash, once, from the journal in `.relaxfuzz`.
