@@ -17,9 +17,11 @@ PREFIX = "relax."
 VALUES: Mapping[str, tuple[bool, ...] | tuple[int, ...]] = {
     "bool": (False, True),
     "int": (0, 1, 2, 1 << 30),
-    OPT_LEVEL: (0, 1, 3),
+    OPT_LEVEL: (1, 3),
 }
-"""By the type of an option, as TVM names it. Options of other types are left alone."""
+"""By the type of an option, as TVM names it. Options of other types are left alone. At level 0 the
+passes that CanonicalizeBindings and LiftTransformParams consist of are skipped, and with them all
+that these promise."""
 
 
 @functools.cache
