@@ -363,6 +363,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="SplitCallTIRByPattern",
         variants=_split_call_tir,
         no_variants="it has no PrimFunc over tensors of static shape",
+        looks_for=Sought(
+            lambda mod: any(_kernel(gvar.name_hint) for gvar, _ in prim_funcs(mod)),
+            traits=(Trait.CALL_TIR,),
+        ),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
         exemptions=(
