@@ -16,7 +16,6 @@ from tvm.relax import dpl
 
 IMPORTS = ("import tvm", "from tvm import relax", "from tvm.relax import dpl")
 
-Found: TypeAlias = dict
 Make: TypeAlias = Callable[..., Any]
 
 
@@ -40,11 +39,11 @@ class Rule:
 # A pattern, and a function that gives what replaces a match of it
 
 
-def doubling() -> tuple:
+def doubling() -> tuple[object, object]:
     """The operand that occurs twice must be the same."""
     x = dpl.wildcard()
 
-    def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
+    def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         dtype = str(found[x].ty.dtype)
         if dtype not in ("float16", "float32", "float64", "int32", "int64"):
             return call
@@ -53,39 +52,39 @@ def doubling() -> tuple:
     return dpl.is_op("relax.add")(x, x), rewritten
 
 
-def twice_negated() -> tuple:
+def twice_negated() -> tuple[object, object]:
     """What is left is no call of an operator."""
     x = dpl.wildcard()
     pattern = dpl.is_op("relax.negative")(dpl.is_op("relax.negative")(x))
     return pattern, lambda call, found: found[x]
 
 
-def idempotent() -> tuple:
+def idempotent() -> tuple[object, object]:
     """One of several patterns, each with a part of its own."""
     inner = [dpl.is_op(f"relax.{op}")(dpl.wildcard()) for op in ("abs", "ceil", "floor", "nn.relu")]
     outer = [each.op(each) for each in inner]
 
-    def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
+    def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         return next(found[each] for each in inner if each in found)
 
     return outer[0] | outer[1] | (outer[2] | outer[3]), rewritten
 
 
-def constant_subtracted() -> tuple:
+def constant_subtracted() -> tuple[object, object]:
     """Operands that are constants, and operands that are none."""
     x, constant = ~dpl.is_const(), dpl.is_const()
 
-    def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
+    def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         return relax.op.add(found[x], relax.op.negative(found[constant]))
 
     return dpl.is_op("relax.subtract")(x, constant).has_dtype("float32"), rewritten
 
 
-def kept_dims() -> tuple:
+def kept_dims() -> tuple[object, object]:
     """A call with this attribute."""
     x = dpl.wildcard()
 
-    def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
+    def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         axes = call.attrs.axis
         if axes is None and found[x].ty.ndim < 1:
             return call
@@ -97,50 +96,50 @@ def kept_dims() -> tuple:
     return dpl.is_op("relax.sum")(x).has_attr({"keepdims": False}), rewritten
 
 
-def square_of(shape: tuple, dtype: str) -> tuple:
+def square_of(shape: tuple[int, ...], dtype: str) -> tuple[object, object]:
     """An operand of this shape, and a result of this dtype."""
     x = dpl.wildcard().has_shape(list(shape))
     pattern = dpl.is_op("relax.square")(x) & dpl.wildcard().has_dtype(dtype)
     return pattern, lambda call, found: relax.op.multiply(found[x], found[x])
 
 
-def field_of_tuple() -> tuple:
+def field_of_tuple() -> tuple[object, object]:
     """A field of a tuple of two."""
     x = dpl.wildcard()
     pattern = dpl.is_tuple_get_item(dpl.is_tuple([x, dpl.wildcard()]), 0)
     return pattern, lambda call, found: found[x]
 
 
-def concatenated_constant() -> tuple:
+def concatenated_constant() -> tuple[object, object]:
     """A constant and something else in either order; what it finds stays as it is."""
     fields = dpl.is_tuple([dpl.is_const(), dpl.wildcard()], unordered=True)
     return dpl.is_op("relax.concat")(fields), lambda call, found: call
 
 
-def product_over() -> tuple:
+def product_over() -> tuple[object, object]:
     """Multiplication and division in either order; what it finds stays as it is."""
     product = dpl.is_op("relax.multiply")(dpl.wildcard(), dpl.wildcard())
     return dpl.is_op("relax.divide")(product, dpl.wildcard()), lambda call, found: call
 
 
-def sum_and_difference() -> tuple:
+def sum_and_difference() -> tuple[object, object]:
     """Two calls of the same operands, which nothing else binds together."""
     x, y = dpl.wildcard(), dpl.wildcard().has_dtype("float32")
     pattern = dpl.is_tuple([dpl.is_op("relax.add")(x, y), dpl.is_op("relax.subtract")(x, y)])
 
-    def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
+    def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         negative = relax.op.negative(found[y])
         return relax.Tuple([call.fields[0], relax.op.add(found[x], negative)])
 
     return pattern, rewritten
 
 
-def exponentials() -> tuple:
+def exponentials() -> tuple[object, object]:
     """Two calls of operands of their own become one, whose result is taken apart."""
     x, y = dpl.wildcard(), dpl.wildcard()
     pattern = dpl.is_tuple([dpl.is_op("relax.exp")(x), dpl.is_op("relax.exp")(y)])
 
-    def rewritten(call: relax.Expr, found: Found) -> relax.Expr:
+    def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         types = [found[x].ty, found[y].ty]
         shapes = [tuple(ty.shape) if ty.shape is not None and ty.ndim > 0 else None for ty in types]
         integers = all(isinstance(d, tvm.tirx.IntImm) for shape in shapes for d in shape or [None])
@@ -155,7 +154,7 @@ def exponentials() -> tuple:
 # A module with the functions `pattern` and `replacement`
 
 
-def difference_module(shape: tuple, dtype: str) -> tvm.IRModule:
+def difference_module(shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
     """No dataflow blocks, as in the docstring of `from_module`."""
     builder = relax.BlockBuilder()
     for name in ("pattern", "replacement"):
@@ -169,7 +168,7 @@ def difference_module(shape: tuple, dtype: str) -> tvm.IRModule:
     return builder.finalize()
 
 
-def square_module(shape: tuple, dtype: str) -> tvm.IRModule:
+def square_module(shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
     """The replacement calls a function, which comes with it."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType(shape, dtype))
@@ -186,7 +185,7 @@ def square_module(shape: tuple, dtype: str) -> tvm.IRModule:
     return builder.finalize()
 
 
-def pair_module(shape: tuple, dtype: str) -> tvm.IRModule:
+def pair_module(shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
     """Two results."""
     builder = relax.BlockBuilder()
     for name in ("pattern", "replacement"):
@@ -206,7 +205,7 @@ def pair_module(shape: tuple, dtype: str) -> tvm.IRModule:
 # A context of patterns, and a function that gives new values of the variables found
 
 
-def negations() -> tuple:
+def negations() -> tuple[object, object]:
     """One call whose result only the other one uses."""
     with dpl.PatternContext() as context:
         first, second = (
@@ -214,19 +213,23 @@ def negations() -> tuple:
         )
         first >> second
 
-    def rewritten(found: Found, bound: Found) -> Found:
+    def rewritten(
+        found: dict[relax.Expr, relax.Expr], bound: dict[relax.Expr, relax.Expr]
+    ) -> dict[relax.Expr, relax.Expr]:
         return {found[second]: bound[found[first]].args[0]}
 
     return context, rewritten
 
 
-def parallel_matmuls() -> tuple:
+def parallel_matmuls() -> tuple[object, object]:
     """Three calls of one operand, as in the docstring of `rewrite_bindings`."""
     with dpl.PatternContext() as context:
         x, weights = dpl.wildcard(), [dpl.wildcard() for _ in range(2)]
         products = [dpl.is_op("relax.matmul")(x, weight) for weight in weights]
 
-    def rewritten(found: Found, bound: Found) -> Found:
+    def rewritten(
+        found: dict[relax.Expr, relax.Expr], bound: dict[relax.Expr, relax.Expr]
+    ) -> dict[relax.Expr, relax.Expr]:
         given = [found[weight] for weight in weights]
         types = [found[x].ty, *(each.ty for each in given), *(found[p].ty for p in products)]
         if any(ty.ndim != 2 or ty.dtype is None or ty.shape is None for ty in types):
@@ -243,7 +246,7 @@ def parallel_matmuls() -> tuple:
     return context, rewritten
 
 
-def fork() -> tuple:
+def fork() -> tuple[object, object]:
     """Two users of one value."""
     with dpl.PatternContext() as context:
         x, *users = (
@@ -252,13 +255,15 @@ def fork() -> tuple:
         )
         x.fork_to(*users)
 
-    def rewritten(found: Found, bound: Found) -> Found:
+    def rewritten(
+        found: dict[relax.Expr, relax.Expr], bound: dict[relax.Expr, relax.Expr]
+    ) -> dict[relax.Expr, relax.Expr]:
         return {found[users[1]]: relax.op.multiply(found[x], found[x])}
 
     return context, rewritten
 
 
-def alike() -> tuple:
+def alike() -> tuple[object, object]:
     """Operands of the same shape, the second of which is at this place."""
     with dpl.PatternContext() as context:
         x, y = dpl.wildcard(), dpl.wildcard().has_dtype("float32")
@@ -267,13 +272,15 @@ def alike() -> tuple:
         y.used_by(difference, 1)
         x.same_shape_as(y)
 
-    def rewritten(found: Found, bound: Found) -> Found:
+    def rewritten(
+        found: dict[relax.Expr, relax.Expr], bound: dict[relax.Expr, relax.Expr]
+    ) -> dict[relax.Expr, relax.Expr]:
         return {found[difference]: relax.op.add(found[x], relax.op.negative(found[y]))}
 
     return context, rewritten
 
 
-def again() -> tuple:
+def again() -> tuple[object, object]:
     """The same patterns twice; TVM 0.27 asks of the copy that nothing else uses the first call."""
     with dpl.PatternContext() as context:
         first, second = (
@@ -283,7 +290,9 @@ def again() -> tuple:
         chain = first ^ second
         copy = chain.dup()
 
-    def rewritten(found: Found, bound: Found) -> Found:
+    def rewritten(
+        found: dict[relax.Expr, relax.Expr], bound: dict[relax.Expr, relax.Expr]
+    ) -> dict[relax.Expr, relax.Expr]:
         values = {found[each[1]]: found[each[0]] for each in (chain, copy)}
         return {var: relax.op.multiply(value, value) for var, value in values.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from typing import Any
+from collections.abc import Callable
 
 import tvm
 from tvm.s_tir import meta_schedule
@@ -17,26 +17,32 @@ from ..contract import PassContract, Sought
 from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 
-IMPORTS = ("import tvm", "from tvm.s_tir import meta_schedule")
+IMPORTS = (
+    "from collections.abc import Callable",
+    "import tvm",
+    "from tvm.s_tir import meta_schedule",
+)
 
 
 # What a database holds, and the pass that is run within it: their source goes into reproducers.
 
 
-def split_loop(schedule: Any, loops: list) -> None:
+def split_loop(schedule: tvm.s_tir.Schedule, loops: list[object]) -> None:
     """The innermost loop becomes two."""
     schedule.split(loops[-1], [None, 2])
 
 
-def fuse_loops(schedule: Any, loops: list) -> None:
+def fuse_loops(schedule: tvm.s_tir.Schedule, loops: list[object]) -> None:
     """The loops become one, which is unrolled."""
     schedule.unroll(schedule.fuse(*loops) if len(loops) > 1 else loops[0])
 
 
-def in_database(make: Any, change: Any, names: list) -> tvm.transform.Pass:
+def in_database(
+    make: Callable[[], tvm.transform.Pass], change: Callable[..., None], names: list[str]
+) -> tvm.transform.Pass:
     """The pass within a database that has a schedule of the functions with these names."""
 
-    def schedule(made: Any) -> bool:
+    def schedule(made: tvm.s_tir.Schedule) -> bool:
         func = made.mod["main"]
         if made.mod.attrs["task_name"] not in names or "tirx.is_scheduled" in (func.attrs or {}):
             return False

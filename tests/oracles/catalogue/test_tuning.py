@@ -33,7 +33,11 @@ def test_functions_with_a_record_are_scheduled(data: bytes) -> None:
     call = CONTRACT.choose(Choices(data), mod)
     assert call is not None
     assert call.name == CONTRACT.name
+    names: dict[str, object] = {}
     after = call.run(mod)
+    imports, _ = call.source()
+    for statement in imports:
+        exec(compile(statement, "alone", "exec", dont_inherit=True), names)
     scheduled = {g.name_hint for g, f in after.functions_items() if "tirx.is_scheduled" in f.attrs}
     assert scheduled == {"add"}
     assert CONTRACT.post(mod, after, call) is None
