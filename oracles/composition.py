@@ -15,7 +15,7 @@ from .catalogue.memory import killed
 from .contract import Exemption, PassContract
 from .oracle import Halves
 from .pass_runs import Given, Outcome, PassRuns, given
-from .passcall import PassCall
+from .passcall import PassCall, pass_context
 from .structural import crash, lowering_complete, sequential, well_formed
 from .text.halves import both
 from .violation import Case, Journal, Violation, silent
@@ -93,7 +93,7 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
 
 def _enabled(calls: Sequence[PassCall]) -> list[PassCall]:
     """Sequential leaves out what is above the context's opt_level, and documents that."""
-    most = tvm.transform.PassContext().opt_level
+    most = pass_context(_config(calls)).opt_level
     return [call for call in calls if call.build().info.opt_level <= most]
 
 

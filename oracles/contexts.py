@@ -1,4 +1,6 @@
-"""PassContexts other than the default one: the options that TVM registers for passes of Relax."""
+"""PassContexts other than the default one: the options that TVM registers for passes of Relax, and
+the level above which Sequential skips passes.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +11,24 @@ from random import Random
 
 import tvm
 
-from .passcall import PassCall
+from .passcall import OPT_LEVEL, PassCall
 
 PREFIX = "relax."
 VALUES: Mapping[str, tuple[bool, ...] | tuple[int, ...]] = {
     "bool": (False, True),
     "int": (0, 1, 2, 1 << 30),
+    OPT_LEVEL: (1, 3),
 }
-"""By the type of an option, as TVM names it. Options of other types are left alone."""
+"""By the type of an option, as TVM names it. Options of other types are left alone. At level 0 the
+passes that CanonicalizeBindings and LiftTransformParams consist of are skipped, and with them all
+that these promise."""
 
 
 @functools.cache
 def options() -> Mapping[str, str]:
-    """The options of Relax that the installed TVM registers, and the type of each."""
+    """`OPT_LEVEL`, and the options of Relax that the installed TVM registers; the type of each."""
     registered = tvm.transform.PassContext.list_configs()
-    return {
+    return {OPT_LEVEL: OPT_LEVEL} | {
         str(name): str(about["type"])
         for name, about in sorted(registered.items())
         if name.startswith(PREFIX) and about["type"] in VALUES
@@ -31,9 +36,7 @@ def options() -> Mapping[str, str]:
 
 
 def draw(random: Random) -> dict[str, bool | int]:
-    """One option with a value of its type; none where TVM registers none."""
-    if not options():
-        return {}
+    """One option with a value of its type."""
     name = random.choice(list(options()))
     return {name: random.choice(VALUES[options()[name]])}
 

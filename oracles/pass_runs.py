@@ -16,7 +16,7 @@ from ..compat.serialization import load_json, save_json
 from . import keys, rejection
 from .contract import PassContract
 from .errors import NoAnswer
-from .passcall import PassCall, cpu
+from .passcall import OPT_LEVEL, PassCall, cpu, pass_context
 from .structural import checkers
 from .values.expectation import Expectations
 from .violation import Journal, Violation, silent
@@ -177,14 +177,14 @@ class PassRuns:
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
             thorough: compare the deep content, whether or not it is in the sample.
-            skips: Sequential's skipping of passes above the context's opt_level is expected.
+            skips: Sequential's skipping of passes above the default opt_level is expected, as it is
+                where the calls have a level of their own.
         """
         self.mod = mod
         self.calls = tuple(calls)
         self.contract = contract
         self.alone = alone
         self.thorough = thorough
-        self.skips = skips
         self.given = given(mod) if known is None else known
         if not alone:
             self.given.note()
@@ -202,6 +202,7 @@ class PassRuns:
             if config is None
             else dict(config)
         )
+        self.skips = skips or OPT_LEVEL in self._config
 
     @property
     def call(self) -> PassCall:
@@ -221,9 +222,7 @@ class PassRuns:
 
     def under(self, pass_: Pass, disabled: str | None = None) -> Run:
         """Apply this pass under the case's PassContext and target, with another pass disabled."""
-        context = tvm.transform.PassContext(
-            config=self._config, disabled_pass=[] if disabled is None else [disabled]
-        )
+        context = pass_context(self._config, disabled_pass=[] if disabled is None else [disabled])
 
         def run(mod: tvm.IRModule) -> tvm.IRModule:
             with context, cpu():
@@ -242,10 +241,9 @@ class PassRuns:
         return self.under(tvm.transform.Sequential(self.passes))(mod)
 
     def enabled(self) -> bool:
-        """Sequential runs all of the passes under the default context."""
-        return all(
-            pass_.info.opt_level <= tvm.transform.PassContext().opt_level for pass_ in self.passes
-        )
+        """Sequential runs all of the passes under the case's context."""
+        most = pass_context(self._config).opt_level
+        return all(pass_.info.opt_level <= most for pass_ in self.passes)
 
     # Runs, each made once
 

@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import os
+import re
 import runpy
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from typing import Any, NoReturn
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.relax.dpl import PatternMatchingRewriter
 
 from ..compat.drift import Drift
 from ..generators.near import did_you_mean
@@ -28,13 +30,16 @@ from .text.paths import as_here
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
 """Passes of `tvm.relax.backend` that every CPU build runs."""
 
+REWRITING = ("PatternMatchingRewriter", "rewrite_bindings")
+"""What `tvm.relax.dpl` rewrites modules and functions with, by rules that its caller writes."""
+
 
 class BadSpelling(ValueError):
     """A text that spells no pass."""
 
 
 class BadPass(ValueError):
-    """A user's spelling names nothing that can be loaded, or what gives no `tvm.transform.Pass`."""
+    """A user's spelling names nothing that can be loaded, or what gives no pass."""
 
 
 @functools.cache
@@ -45,10 +50,10 @@ def cpu() -> tvm.target.Target:
 
 @functools.cache
 def public_passes() -> Mapping[str, str]:
-    """Every public pass of `tvm.relax.transform`, and `BACKEND_PASSES`: name to expression.
+    """Every public pass of `tvm.relax.transform`, `BACKEND_PASSES` and `REWRITING`, by name.
 
     A pass is what makes one: a function or a class derived from Pass. The base classes
-    and the decorators (`function_pass`) are none.
+    and the decorators (`function_pass`) are none. The values are expressions for them.
     """
     bases = (relax.transform.FunctionPass, relax.transform.DataflowBlockPass)
 
@@ -61,7 +66,32 @@ def public_passes() -> Mapping[str, str]:
         name: name
         for name, thing in vars(relax.transform).items()
         if name[0].isupper() and makes_pass(thing)
-    } | {name: f"relax.backend.{name}" for name in BACKEND_PASSES}
+    } | {
+        **{name: f"relax.backend.{name}" for name in BACKEND_PASSES},
+        **{name: f"relax.dpl.{name}" for name in REWRITING},
+    }
+
+
+def as_pass(thing: object) -> tvm.transform.Pass | None:
+    """A pass, or a rewriter by patterns as the module pass that it is; None of anything else."""
+    if isinstance(thing, PatternMatchingRewriter):
+        # A pass in C++, whose class in Python is not derived from Pass.
+        return tvm.transform.module_pass(
+            lambda mod, context: thing(mod), opt_level=0, name=PatternMatchingRewriter.__name__
+        )
+    return thing if isinstance(thing, tvm.transform.Pass) else None
+
+
+OPT_LEVEL = "opt_level"
+"""Stands among the options for the level of a PassContext, above which Sequential skips passes."""
+
+
+def pass_context(options: Mapping[str, Any], **others: Any) -> tvm.transform.PassContext:
+    """The PassContext with these options, as `PassCall.config` has them, and other arguments."""
+    config = dict(options)
+    if OPT_LEVEL in config:
+        others[OPT_LEVEL] = config.pop(OPT_LEVEL)
+    return tvm.transform.PassContext(config=config, **others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +101,28 @@ class PassCall:
     `expr` is a Python expression over the names `tvm`, `relax`, `np` and all of
     `tvm.relax.transform` (for the passes of the catalogue), e.g. "FuseOps(fuse_opt_level=2)" or
     "relax.backend.DispatchSortScan()"; or, for a user's own pass, `factory` names where it
-    comes from ("package.module:Name" or "path/to/file.py:Name": a pass, or a function or a class
-    that gives one when it is called without arguments) and `expr` is a label.
+    comes from ("package.module:Name" or "path/to/file.py:Name": a pass or a rewriter by patterns,
+    or a function or a class that gives one when it is called without arguments) and `expr` is a
+    label.
     """
 
     expr: str
     config: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """PassContext options, e.g. {"relax.FuseOps.max_depth": 4}."""
+    """PassContext options, e.g. {"relax.FuseOps.max_depth": 4}, and its `OPT_LEVEL`."""
     imports: tuple[str, ...] = ()
-    """Import statements that `expr` needs besides, e.g. "from tvm.relax.dpl import is_op"."""
+    """Statements that `expr` needs besides: imports, e.g. "from tvm.relax.dpl import is_op", and
+    definitions."""
     factory: str | None = None
     like: str | None = None
     """The pass of the catalogue whose contract a user's own pass keeps; None: the strict one."""
 
     @property
     def name(self) -> str:
-        """The pass's bare name: "FuseOps" of "FuseOps(fuse_opt_level=2)"."""
-        return self.expr.split("(", 1)[0].rsplit(".", 1)[-1]
+        """The pass's bare name: "FuseOps" of "FuseOps(fuse_opt_level=2)".
+
+        What calls or wraps a pass of TVM has its name.
+        """
+        return _bare_name(self.expr) if self.factory is None else _called_name(self.expr)
 
     def build(self) -> tvm.transform.Pass:
         """The pass object.
@@ -106,14 +141,15 @@ class PassCall:
             if error.name not in code.co_names:
                 raise
             raise Drift(f"this TVM has no {relax.transform.__name__}.{error.name}") from error
-        if not isinstance(made, tvm.transform.Pass):
-            raise BadPass(f"Expected {self.expr} to be a tvm.transform.Pass but got {made!r}")
-        return made
+        pass_ = as_pass(made)
+        if pass_ is None:
+            raise BadPass(f"Expected {self.expr} to be {A_PASS} but got {made!r}")
+        return pass_
 
     @contextmanager
     def context(self) -> Iterator[None]:
         """What the pass runs in: its PassContext options, and the CPU target."""
-        with tvm.transform.PassContext(config=dict(self.config)), cpu():
+        with pass_context(self.config), cpu():
             yield
 
     def run(self, mod: tvm.IRModule) -> tvm.IRModule:
@@ -122,7 +158,7 @@ class PassCall:
             return self.build()(mod)
 
     def source(self) -> tuple[tuple[str, ...], str]:
-        """Import statements and an expression for the pass, for a file of its own.
+        """Statements and an expression for the pass, for a file of its own.
 
         They need TVM, NumPy and, for a user's pass, the module that defines it.
 
@@ -194,7 +230,7 @@ def _parse_factory(text: str, place: str, factory: str) -> PassCall:
 
 
 def _known(name: str, text: str) -> str:
-    for module in ("relax.transform.", "relax.backend."):
+    for module in ("relax.transform.", "relax.backend.", "relax.dpl."):
         name = name.removeprefix("tvm.").removeprefix(module)
     passes = public_passes()
     if name not in passes:
@@ -240,10 +276,23 @@ def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
     return names
 
 
+def _called_name(expr: str) -> str:
+    return expr.split("(", 1)[0].rsplit(".", 1)[-1]
+
+
+@functools.lru_cache(maxsize=4096)
+def _bare_name(expr: str) -> str:
+    names = re.findall(r"[A-Za-z_]\w*", expr)
+    return next((name for name in names if name in public_passes()), _called_name(expr))
+
+
+A_PASS = "a tvm.transform.Pass or a tvm.relax.dpl.PatternMatchingRewriter"
+
+
 def _call_factory(spelling: str) -> tvm.transform.Pass:
     thing = _load(spelling)
-    if isinstance(thing, tvm.transform.Pass):
-        return thing
+    if (pass_ := as_pass(thing)) is not None:
+        return pass_
     if not callable(thing):
         raise BadPass(
             f"Expected {spelling} to be a pass, a class of passes or a function that returns one "
@@ -253,12 +302,11 @@ def _call_factory(spelling: str) -> tvm.transform.Pass:
         made = thing()
     except Exception as error:
         _fail(spelling, "raised", error)
-    if not isinstance(made, tvm.transform.Pass):
+    if (pass_ := as_pass(made)) is None:
         raise BadPass(
-            f"Expected {spelling} to return a tvm.transform.Pass but got {made!r} "
-            f"(type={type(made).__name__})"
+            f"Expected {spelling} to return {A_PASS} but got {made!r} (type={type(made).__name__})"
         )
-    return made
+    return pass_
 
 
 @functools.cache
@@ -312,7 +360,7 @@ def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
     loaded = sys.modules.get(module)
     file = _file(module, spelling) if loaded is None else loaded.__file__
     if loaded is not None:
-        makes: bool | None = not isinstance(_load(spelling), tvm.transform.Pass)
+        makes: bool | None = as_pass(_load(spelling)) is None
     else:
         makes = None if file is None else _makes(Path(file), name, spelling)
     made = _passed(name, makes)
@@ -324,13 +372,14 @@ def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
 
 
 def _needs(made: str) -> tuple[str, ...]:
-    return ("import tvm",) if "tvm." in made else ()
+    return ("import tvm", "from tvm.relax import dpl") if "tvm." in made else ()
 
 
 def _passed(got: str, makes: bool | None) -> str:
     """The pass that an expression gives, by a call or without one."""
     if makes is None:
-        return f"(lambda it: it if isinstance(it, tvm.transform.Pass) else it())({got})"
+        passes = "(tvm.transform.Pass, dpl.PatternMatchingRewriter)"
+        return f"(lambda it: it if isinstance(it, {passes}) else it())({got})"
     return f"{got}()" if makes else got
 
 
@@ -341,13 +390,14 @@ def _makes(file: Path, name: str, spelling: str) -> bool | None:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         _fail(spelling, "cannot be read:", error)
     for node in reversed(body):
-        if isinstance(node, ast.ClassDef) and node.name == name:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name != name:
+            continue
+        decorated = [ast.unparse(each).partition("(")[0] for each in node.decorator_list]
+        if isinstance(node, ast.ClassDef):
+            return not any(each.endswith("rewriter") for each in decorated)
+        if not decorated:
             return True
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            decorated = [ast.unparse(each).partition("(")[0] for each in node.decorator_list]
-            if not decorated:
-                return True
-            return False if all(each.endswith("_pass") for each in decorated) else None
+        return False if all(each.endswith("_pass") for each in decorated) else None
     return None
 
 

@@ -16,7 +16,7 @@ from tvm.ir.instrument import pass_instrument
 
 from ..compat import availability
 from ..generators.near import did_you_mean
-from .passcall import PassCall, public_passes
+from .passcall import PassCall, pass_context, public_passes
 
 PIPELINES: Mapping[str, Callable[[], tvm.transform.Pass]] = {
     "zero": lambda: relax.get_pipeline("zero"),
@@ -128,7 +128,7 @@ def observe(
                 end(running[-1], mod)
             running.pop()
 
-    context = tvm.transform.PassContext(config=dict(config or {}), instruments=[Observer()])
+    context = pass_context(config or {}, instruments=[Observer()])
     with context, tvm.target.Target("llvm"):
         return pipeline(mod)
 

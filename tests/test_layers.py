@@ -22,6 +22,7 @@ LARGE_FOLDERS = {
     "generators/ops": "one file for each family of operators",
     "fuzz/minimize": "one file for each kind of reduction",
     "fuzz/cli": "one file for each command",
+    "oracles/catalogue": "one file for each family of passes",
 }
 
 LONG_FILES = {

@@ -34,6 +34,8 @@ NEAR = 0.4
 """The chance that one operator of a pattern is another one of its family."""
 FORCED = 0.6
 """The chance that all modules of a block have a trait that the pass names."""
+ALONE = 0.95
+"""The same of a pass that names no operator: without the trait, modules have nothing for it."""
 SPECIAL = 0.3
 """The same for a trait that makes operands special."""
 LEFT_OUT = 0.45
@@ -84,7 +86,8 @@ def recipe(
     needed = {need for op in chosen if (need := table[op].needs) is not None}
     if not all(table[op].legalizes for op in chosen):
         needed.add(Trait.NO_LEGALIZE)
-    forced = needed.union(trait for trait in names.traits if random.random() < FORCED)
+    chance = FORCED if names.ops else ALONE
+    forced = needed.union(trait for trait in names.traits if random.random() < chance)
     forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
     kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
     disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]

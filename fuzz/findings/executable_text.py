@@ -13,11 +13,14 @@ from collections.abc import Iterable
 from ...oracles.passcall import PassCall, public_passes
 from .finding import Finding
 
-PATTERNS = frozenset({"is_op", "is_const", "wildcard"})
+PATTERNS = frozenset({"is_op", "is_const", "is_tuple", "is_tuple_get_item", "is_var", "wildcard"})
 """Functions that build patterns for a pass, and do nothing else."""
 
-IMPORTS = frozenset({"from tvm.relax.dpl import is_const, is_op, wildcard"})
-"""What may be imported besides."""
+CONSTRAINTS = frozenset({"dup", "has_attr", "has_dtype", "has_shape"})
+"""Methods of patterns that give patterns."""
+
+FROM = "from tvm.relax.dpl import "
+"""What may be imported besides, of the patterns."""
 
 LONGEST = 100_000
 """Characters of an expression that are looked into."""
@@ -28,7 +31,7 @@ SHOWN = 3
 
 def is_code(call: PassCall) -> bool:
     """Building the pass executes more than the constructor of a public pass."""
-    if call.factory is not None or not IMPORTS.issuperset(call.imports):
+    if call.factory is not None or not all(map(_imports_patterns, call.imports)):
         return True
     if len(call.expr) > LONGEST:
         return True
@@ -52,6 +55,11 @@ def warning(findings: Iterable[Finding]) -> str:
     )
 
 
+def _imports_patterns(line: str) -> bool:
+    names = line.removeprefix(FROM).split(", ")
+    return line.startswith(FROM) and PATTERNS.issuperset(names)
+
+
 def _constructs(node: ast.expr, names: frozenset[str]) -> bool:
     """A call of one of these names with literals, or with patterns."""
     return (
@@ -69,6 +77,13 @@ def _harmless(node: ast.expr) -> bool:
         return True
     if isinstance(node, ast.Call) and _constructs(node.func, PATTERNS):  # is_op("add")(...)
         return not node.keywords and all(map(_harmless, node.args))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        return _harmless(node.left) and _harmless(node.right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return _harmless(node.operand)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        known = node.func.attr in CONSTRAINTS and not node.keywords
+        return known and all(map(_harmless, [node.func.value, *node.args]))
     try:
         ast.literal_eval(node)
     except (ValueError, TypeError):

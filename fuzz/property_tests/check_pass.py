@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable
 
 import psutil
 import tvm
+from tvm.relax.dpl import PatternMatchingRewriter
 
 from ...compat.release import versions
 from ...compat.serialization import save_json
 from ...oracles import check as oracle_layer
 from ...oracles.composition import contract_of
 from ...oracles.contract import Exemption, PassContract
-from ...oracles.passcall import PassCall, parse
+from ...oracles.passcall import PassCall, as_pass, parse
 from ...oracles.violation import Case, Violation
 from ..findings.finding import Finding
 from ..process.executor import check
@@ -33,7 +34,7 @@ VALUES = "values"
 
 
 def check_pass(
-    pass_: tvm.transform.Pass | PassCall | str,
+    pass_: tvm.transform.Pass | PatternMatchingRewriter | PassCall | str,
     mod: tvm.IRModule,
     *,
     contract: PassContract | None = None,
@@ -43,9 +44,10 @@ def check_pass(
 ) -> None:
     """Check that a pass keeps its promises on a module.
 
-    A pass object is checked in this process. A pass by name is checked in a process of its own,
-    where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)", "package.module:Name" or
-    "path/to/file.py:Name" (a pass, or a function or class that makes one without arguments).
+    A pass object, or a rewriter by patterns, is checked in this process. A pass by name is checked
+    in a process of its own, where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)",
+    "package.module:Name" or "path/to/file.py:Name" (a pass, or a function or class that makes one
+    without arguments).
 
     Should a pass object take this process with it, then the next check of the same pass and
     module does not run: it reports the crash, once, from the journal in `.relaxfuzz`.
@@ -67,9 +69,10 @@ def check_pass(
     __tracebackhide__ = True  # in what pytest shows
     _named("oracles", oracles or (), oracle_layer.ORACLES)
     _named("exempt", exempt, (*oracle_layer.ORACLES, VALUES))
-    if isinstance(pass_, tvm.transform.Pass) and isolate:
+    made = as_pass(pass_)
+    if made is not None and isolate:
         raise ValueError(
-            f"{pass_.info.name!r} is a pass object, which cannot go to another process; name it, "
+            f"{made.info.name!r} is a pass object, which cannot go to another process; name it, "
             "or what makes it, as 'package.module:Name'"
         )
     chosen = None if oracles is None else tuple(oracles)
@@ -93,15 +96,16 @@ def check_pass(
         fail(PassViolation(finding, brief=searching()), violations[0])
 
 
-def called(pass_: tvm.transform.Pass | PassCall | str) -> PassCall:
+def called(pass_: tvm.transform.Pass | PatternMatchingRewriter | PassCall | str) -> PassCall:
     """The pass as a call, whichever way it is given.
 
     Raises:
         BadSpelling: the text spells no pass.
     """
-    if isinstance(pass_, tvm.transform.Pass):
-        return UnnamedPass(f"{pass_.info.name}()", instance=pass_)
-    return parse(pass_) if isinstance(pass_, str) else pass_
+    if isinstance(pass_, str):
+        return parse(pass_)
+    made = None if isinstance(pass_, PassCall) else as_pass(pass_)
+    return pass_ if made is None else UnnamedPass(f"{made.info.name}()", instance=pass_)
 
 
 def _named(argument: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from ...oracles.passcall import PassCall
+from ...oracles.passcall import OPT_LEVEL, PassCall
 from ...oracles.pipelines import steps
 from ..findings.finding import Finding
 from ..findings.script import MAIN
@@ -35,7 +35,7 @@ if not hasattr(tvm.s_tir.analysis, "verify_well_formed"):  # before TVM 0.27
 
 _APPLY = """\
 def apply(mod, p=None):
-    with tvm.transform.PassContext(config={config!r}), tvm.target.Target("llvm"):
+    with {context}, tvm.target.Target("llvm"):
         return (the_pass if p is None else p)(mod)
 """
 
@@ -70,7 +70,9 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
         # TVM's excepthook does not show this kind of error otherwise.
         code = f'os.environ["TVM_BACKTRACE"] = "1"\n{code}'
         imports.append("import os")
-    helper = [] if check.brief or not calls else ["", _APPLY.format(config=_config(calls))]
+    helper = (
+        [] if check.brief or not calls else ["", _APPLY.format(context=_context(_config(calls)))]
+    )
     text = "\n".join([module.statements, *helper, "", MAIN, textwrap.indent(code, "    "), ""])
     for name, line in _STANDARD.items():
         if re.search(rf"(?<![\w.]){name}\.", text) and line not in "\n".join(imports):
@@ -82,6 +84,13 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
 
 def _config(calls: Iterable[PassCall]) -> dict[str, object]:
     return {key: value for call in calls for key, value in call.config.items()}
+
+
+def _context(config: Mapping[str, object]) -> str:
+    """The text of a PassContext."""
+    options = {key: value for key, value in config.items() if key != OPT_LEVEL}
+    level = f"{OPT_LEVEL}={config[OPT_LEVEL]!r}, " if OPT_LEVEL in config else ""
+    return f"tvm.transform.PassContext({level}config={options!r})"
 
 
 def _whole(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
@@ -107,7 +116,7 @@ def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str
     if "passes" in check.text:
         text = f"passes = {passes}\n{text}"
     config = _config(calls)
-    contexts = [f"tvm.transform.PassContext(config={config!r})"] if config else []
+    contexts = [_context(config)] if config else []
     contexts += ['tvm.target.Target("llvm")'] if check.targeted else []
     return f"with {', '.join(contexts)}:\n{textwrap.indent(text, '    ')}" if contexts else text
 

@@ -26,6 +26,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.relax import dpl
 
@@ -191,6 +192,8 @@ class _Reader:
                 self._text(str(thing.name))
             case dpl.DFPattern():
                 self._pattern(thing)
+            case dpl.PatternMatchingRewriter():
+                self._all(getattr(thing, part) for part in _RULES if hasattr(thing, part))
             case FunctionType():
                 self._function(thing)
             case MethodType():
@@ -205,7 +208,7 @@ class _Reader:
                 self._all([*thing.keys(), *thing.values()][:LARGEST])
             case set() | frozenset():
                 self._all(sorted(thing, key=str)[:LARGEST])
-            case tuple() | list():
+            case tuple() | list() | tvm_ffi.Array():
                 self._all(thing[:LARGEST])
             case type():
                 self._class(thing)
@@ -360,6 +363,9 @@ def _paths(pattern: Any) -> list[tuple[str, ...]]:
     flat = (each for part in parts for each in (_row(part) or (part,)))
     return [path for each in flat for path in _paths(each)]
 
+
+_RULES = ("lhs", "rhs", "pattern", "patterns")
+"""The fields of rewriters by patterns that hold rewriters and patterns."""
 
 _PARTS = ("left", "right", "pattern", "tuple", "fields", "body", "reject")
 """The fields of patterns that hold patterns."""

@@ -6,19 +6,20 @@ import sys
 from dataclasses import dataclass
 
 import tvm
+from tvm.relax.dpl import PatternMatchingRewriter
 
-from ...oracles.passcall import PassCall
+from ...oracles.passcall import PassCall, as_pass
 
 
 @dataclass(frozen=True, slots=True)
 class UnnamedPass(PassCall):
     """A pass object that only this process has."""
 
-    instance: tvm.transform.Pass | None = None
+    instance: tvm.transform.Pass | PatternMatchingRewriter | None = None
 
     def build(self) -> tvm.transform.Pass:
         """The object itself."""
-        return self.instance
+        return as_pass(self.instance)
 
     def source(self) -> tuple[tuple[str, ...], str]:
         """A placeholder: no source builds the object."""

@@ -9,6 +9,7 @@ import tvm_ffi
 from tvm import relax
 
 from ...generators.stages import Stage
+from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
@@ -127,7 +128,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FoldBatchnormToConv2D",
         stages=OPERATORS,
-        looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm"),
+        looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm", traits=[Trait.CONSTANTS]),
         inside=REWRITING,
         cost=0.3,
     ),

@@ -25,7 +25,7 @@ from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
-DPL = ("from tvm.relax.dpl import is_const, is_op, wildcard",)
+DPL = ("from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, is_var, wildcard",)
 
 # Operand patterns by operator; the first is the general one.
 PATTERNS: dict[str, tuple[str, ...]] = {
@@ -52,12 +52,31 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 }
 
 
+# What a pattern is, made of the text of a call's pattern.
+CONSTRAINTS: tuple[str, ...] = (
+    "{0}",
+    "{0}.has_dtype('float32')",
+    "{0} & wildcard().has_shape([2, 3])",
+    "{0} & ~wildcard().has_dtype('float16')",
+    "{0} | is_op('relax.abs')(wildcard())",
+    "is_op('relax.nn.relu')({0}) | {0}",
+    "is_op('relax.multiply')({0}, is_var() | is_const())",
+    "is_op('relax.concat')(is_tuple([{0}, wildcard()], unordered=True))",
+    "is_tuple_get_item({0})",
+    "{0}.has_attr({{'axis': 0}})",
+    "{0}.dup()",
+)
+
+
 def _fuse_ops_by_pattern(c: Choices, mod: tvm.IRModule) -> PassCall:
     present = sorted(ops_used(mod) & PATTERNS.keys()) or ["relax.add"]
     rules = [
-        f"({_rule_name(c, op)!r}, is_op({op!r}){c.pick(PATTERNS[op])})"
+        (_rule_name(c, op), f"is_op({op!r}){c.pick(PATTERNS[op])}")
         for op in dict.fromkeys([c.pick(present), *c.subset(present, 0.3)])
     ]
+    if c.flag(0.4):
+        rules = [(name, c.pick(CONSTRAINTS).format(pattern)) for name, pattern in rules]
+    texts = [f"({name!r}, {pattern})" for name, pattern in rules]
     entries = [name for name, func in named_functions(mod) if not _offloaded(func)]
     options = spelled(
         "",
@@ -65,7 +84,7 @@ def _fuse_ops_by_pattern(c: Choices, mod: tvm.IRModule) -> PassCall:
         annotate_codegen=True if c.flag(0.4) else None,
         entry_functions=c.subset(entries, 0.7) or None if c.flag(0.2) else None,
     )[1:-1]
-    arguments = ", ".join(part for part in (f"[{', '.join(rules)}]", options) if part)
+    arguments = ", ".join(part for part in (f"[{', '.join(texts)}]", options) if part)
     return PassCall(f"FuseOpsByPattern({arguments})", imports=DPL)
 
 
@@ -344,6 +363,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="SplitCallTIRByPattern",
         variants=_split_call_tir,
         no_variants="it has no PrimFunc over tensors of static shape",
+        looks_for=Sought(
+            lambda mod: any(_kernel(gvar.name_hint) for gvar, _ in prim_funcs(mod)),
+            traits=(Trait.CALL_TIR,),
+        ),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
         exemptions=(

@@ -66,9 +66,11 @@ def any_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
     )
 
 
-def all_of(*ops: str) -> Sought:
+def all_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
     """Calls of each of these operators, which a pass rewrites where one follows the other."""
-    return Sought(lambda mod: ops_used(mod).issuperset(ops), _bare(ops), (_bare(ops),))
+    return Sought(
+        lambda mod: ops_used(mod).issuperset(ops), _bare(ops), (_bare(ops),), tuple(traits)
+    )
 
 
 def _bare(ops: Collection[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from tvm import relax
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection
+from ..contract import Exemption, PassContract, Rejection, Sought
 from ..inspect import (
     attr,
     calls_of,
@@ -18,6 +18,7 @@ from ..inspect import (
     is_public,
     nodes,
     op_name,
+    ops_used,
     public_functions,
     relax_functions,
     static,
@@ -179,6 +180,10 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RewriteDataflowReshape",
         stages=(Stage.TIR_FUSED, Stage.LEGALIZED, Stage.IMPERATIVE),
+        looks_for=Sought(
+            lambda mod: "relax.call_tir" in ops_used(mod),
+            ("reshape", "flatten", "expand_dims", "squeeze"),
+        ),
         post=_reshapes,
         cost=0.2,
     ),

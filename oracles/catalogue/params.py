@@ -11,7 +11,8 @@ from tvm.ir import PrimType
 
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Reference, Rejection, Relation
+from ...generators.traits import Trait
+from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
 from ..inspect import attr, global_vars, is_public, nodes, public_functions, relax_functions
 from ..passcall import PassCall
 from ..reference.lift_transform_params import lift_transform_params
@@ -498,6 +499,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: ToNonDataflow and RemovePurityTracking should be invoked before this pass.
         stages=(Stage.IMPERATIVE,),
         requires=_without_transforms,
+        looks_for=Sought(
+            lambda mod: _without_transforms(mod) is None, traits=(Trait.TRANSFORM_PARAMS,)
+        ),
         relation=Relation.LAZY_PARAMS,
         post=_transforms_lazily,
         exemptions=(

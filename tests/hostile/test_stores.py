@@ -383,6 +383,12 @@ def test_what_is_code_in_a_finding(finding: Finding) -> None:
     dpl = ("from tvm.relax.dpl import is_const, is_op, wildcard",)
     pattern = "FuseOpsByPattern([('a', is_op('relax.add')(wildcard(), is_const()))])"
     assert not executable_text.is_code(PassCall(pattern, imports=dpl))
+    rule = "is_op('relax.add')(~is_const(), is_op('relax.abs')(wildcard()).has_dtype('int8')) | {}"
+    for other, is_code in (("wildcard()", False), ("f()", True), ("is_op(f)('x')", True)):
+        call = PassCall(f"FuseOpsByPattern([('a', {rule.format(other)})])", imports=dpl)
+        assert executable_text.is_code(call) == is_code
+    assert executable_text.is_code(PassCall(pattern, imports=(f"{dpl[0]}, f",)))
+    assert executable_text.is_code(PassCall(pattern, imports=(f"{dpl[0]}; f()",)))
 
 
 INJECTED = "import os; os.system('touch {}')"

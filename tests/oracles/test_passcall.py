@@ -62,6 +62,24 @@ def number():
     return 7
 
 constant = 7
+
+from tvm.relax.dpl import PatternMatchingRewriter, is_op, wildcard
+from tvm.script import relax as R
+
+rule = PatternMatchingRewriter.from_pattern(is_op("relax.abs")(wildcard()), lambda call, _: call)
+
+def makes_a_rule():
+    return rule
+
+@R.rewriter
+class Rule:
+    @R.function
+    def pattern(x: R.Tensor((2, 2), "float32")):
+        return R.abs(R.abs(x))
+
+    @R.function
+    def replacement(x: R.Tensor((2, 2), "float32")):
+        return R.abs(x)
 """
 
 
@@ -131,6 +149,20 @@ def test_every_public_pass_is_known() -> None:
         assert PassCall(passes[name]).name == name
 
 
+@pytest.mark.parametrize(
+    ("expr", "name"),
+    [
+        ("FuseOps(fuse_opt_level=2)", "FuseOps"),
+        ("tvm.tirx.transform.Simplify()", "Simplify"),
+        ("dpl.PatternMatchingRewriter.from_pattern(*rule())", "PatternMatchingRewriter"),
+        ("function_pass(lambda f, *_: dpl.rewrite_bindings(*rule(), f), 0)", "rewrite_bindings"),
+    ],
+)
+def test_what_wraps_a_pass_has_its_name(expr: str, name: str) -> None:
+    assert PassCall(expr).name == name
+    assert PassCall(expr, factory="my_passes:FuseTIR").name == expr.split("(")[0].split(".")[-1]
+
+
 def test_factory_in_a_file(factories: Path) -> None:
     call = parse(f"{factories}:identity")
     assert call.name == "identity"
@@ -139,7 +171,10 @@ def test_factory_in_a_file(factories: Path) -> None:
     assert tvm_ffi.structural_equal(call.run(mod), mod)
 
 
-@pytest.mark.parametrize("name", ["identity", "itself", "Decorated", "Derived"])
+@pytest.mark.parametrize(
+    "name",
+    ["identity", "itself", "Decorated", "Derived", "rule", "makes_a_rule", "Rule"],
+)
 @pytest.mark.parametrize("in_a_module", [False, True])
 def test_functions_passes_and_classes(
     factories: Path, monkeypatch: pytest.MonkeyPatch, name: str, in_a_module: bool
@@ -151,13 +186,14 @@ def test_functions_passes_and_classes(
         factories.rename(f"{package}.py")
     call = parse(f"{package}:{name}" if in_a_module else f"{factories}:{name}")
     mod = module()
+    assert isinstance(call.build(), tvm.transform.Pass)
     assert tvm_ffi.structural_equal(call.run(mod), mod)
     imports, expression = call.source()
     names: dict[str, object] = {}
     exec("\n".join(imports), names)
     made = eval(expression, names)
-    assert isinstance(made, tvm.transform.Pass)
     assert tvm_ffi.structural_equal(made(mod), mod)
+    assert tvm_ffi.structural_equal(tvm.transform.Sequential([made])(mod), mod)
 
 
 def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +207,10 @@ def test_factory_in_a_module(factories: Path, monkeypatch: pytest.MonkeyPatch) -
     ("name", "message"),
     [
         ("raising", "raised KeyError: 'missing'"),
-        ("number", "to return a tvm.transform.Pass but got 7 (type=int)"),
+        ("number", "PatternMatchingRewriter but got 7 (type=int)"),
         ("constant", "to be a pass, a class of passes or a function that returns one but got 7"),
         ("NeedsArguments", "raised TypeError"),
-        ("NoPass", "to return a tvm.transform.Pass but got"),
+        ("NoPass", "PatternMatchingRewriter but got"),
         ("identty", "Did you mean 'identity'"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_step_that_kills_the_process(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("model.py", "defautl", "no pipeline 'defautl'. Did you mean 'default'?"),
         ("model.py", "nothing.py:pipeline", "No file 'nothing.py'"),
-        ("model.py", "build.py:no_pass", "to return a tvm.transform.Pass but got 3"),
+        ("model.py", "build.py:no_pass", "PatternMatchingRewriter but got 3"),
         ("nothing.py", "default", "no module file 'nothing.py'"),
     ],
 )
