@@ -48,6 +48,78 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     return finish(c, s, s.values[-1].expr, attrs)
 
 
+def partitioned(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+    """Sometimes a function as FuseOpsByPattern leaves it: calls of Composite functions in a row.
+
+    They are of one backend, mostly; some take the results of several others, some give tuples, and
+    other operators stand between.
+    """
+    if not c.flag():
+        return []
+    ty = relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE)
+    backend = c.pick(BACKENDS)
+    parts = [
+        module.add("composite", _part(c.part(2), module, ty, c.pick((backend, backend, BACKENDS[0]))))
+        for _ in range(2)
+    ]
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    values: list[relax.Expr] = [s.param(ty), s.param(ty)]
+    s.dataflow(True)
+    s.exporting = True
+    for _ in range(2 + c.below(4)):
+        a, b, kind = values[-1], c.pick(values), c.below(8)
+        if kind >= 6:
+            made = s.bind(c.pick((relax_op.exp, relax_op.negative))(a))
+        else:
+            made = s.bind(relax.Call(parts[kind % 2], [b, a] if kind == 4 else [a, b]))
+        if isinstance(made.ty, relax.TupleType):
+            made = s.bind(relax.TupleGetItem(made, c.below(2)))
+        values.append(made)
+    results = [values[-1], *c.subset(values[2:-1], 0.3)]
+    func = finish(c, s, relax.Tuple(results) if len(results) > 1 else results[0])
+    return [module.add("partitioned", func, public=True)]
+
+
+def _part(c: Choices, module: ModuleScope, ty: relax.Type, backend: str) -> relax.Function:
+    """A Composite function of two tensors, with one result or a tuple of two."""
+    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
+    x, y = s.param(ty), s.param(ty)
+    s.dataflow(True)
+    both = s.emit(c.pick((relax_op.add, relax_op.multiply))(x, y), export=True).expr
+    result = both
+    if c.flag():
+        result = s.emit(relax_op.nn.relu(both), export=True).expr
+    if c.flag(0.3):
+        result = relax.Tuple([result, both])
+    return finish(c, s, result, {"Composite": f"{backend}.binary", "Primitive": True})
+
+
+BOUND = 128
+"""Beyond any size that a symbolic dim has in tests, and small enough to allocate such tensors."""
+
+
+def bounded(c: Choices, func: relax.Function) -> relax.Function:
+    """The function with what attributes say of its symbolic variables: planning of memory and
+    CUDA graphs read them."""
+    names = [str(v.name) for p in func.params for v in relax.analysis.tir_vars_in_type(p.ty)]
+    some = c.picks((True, True, False), 4)
+    if not names:
+        return func
+    unique = list(dict.fromkeys(names))
+    chosen = unique[: 1 + c.below(len(unique))]
+    attrs: tuple[tuple[str, object], ...] = (
+        ("tir_var_upper_bound", dict.fromkeys(chosen, BOUND)),
+        ("relax.rewrite_cuda_graph.capture_symbolic_vars", chosen),
+        ("tir_non_negative_var", unique),
+        ("relax.memory_plan_dynamic_func_output", True),
+    )
+    for (key, value), has in zip(attrs, some, strict=True):
+        func = func.with_attr(key, value) if has else func
+    if some[0] and c.flag(0.3):
+        func = func.with_attr("tir_var_lower_bound", dict.fromkeys(chosen, 0))
+    return func
+
+
 def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A private function as FuseOps leaves it: attribute Primitive, only TensorIR calls inside."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
