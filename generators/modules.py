@@ -26,7 +26,7 @@ from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
 HEADER = 88
-SPECIAL = 144
+SPECIAL = 152
 FUNCTION_HEADER = 28
 BINDING = 24
 
@@ -192,7 +192,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.PRIMITIVE, 20, functions.primitive),
     (Trait.CODEGEN, 8, functions.codegen),
     (Trait.DIFFERENTIABLE, 16, functions.differentiable),
-    (Trait.NUM_INPUT, 20, functions.weighted),
+    (Trait.NUM_INPUT, 28, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
     (Trait.COMPOSITE, 10, functions.composites),
     (Trait.COMPOSITE, 24, functions.partitioned),

@@ -83,7 +83,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.SYSTEM_LIB_PREFIX: 0.15,
     Trait.NUM_INPUT: 0.4,
     Trait.VDEVICES: 0.2,
-    Trait.BOUNDED_DIMS: 0.2,
+    Trait.BOUNDED_DIMS: 0.4,
     Trait.SYMBOLIC_SHAPES: 0.35,
     Trait.COMPOSITE_DIMS: 0.3,
     Trait.MATCH_CAST: 0.35,

@@ -67,7 +67,7 @@ def partitioned(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     s.dataflow(True)
     s.exporting = True
     for _ in range(2 + c.below(4)):
-        a, b, kind = values[-1], c.pick(values), c.below(8)
+        a, b, kind = values[-1 - c.below(3) % len(values)], c.pick(values), c.below(8)
         if kind >= 6:
             made = s.bind(c.pick((relax_op.exp, relax_op.negative))(a))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from tvm import relax
+from tvm import relax, tirx
 
 from ...compat import availability
 from ...compat.ops import relax_op
@@ -17,6 +17,8 @@ from ..idioms.patterns import PATTERNS
 from ..ops import table
 from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
 from ..traits import Trait
+from ..values import Dim
+from .attributed import bounded
 from .general import finish, tuple_param
 
 
@@ -77,6 +79,7 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
     lambda s, x, y: relax_op.matmul(x, s.fresh(Choices(b""), (3, 3), DEFAULT_DTYPE).expr),
     lambda s, x, y: _field(s, relax.Tuple([x, y]), 0),
     lambda s, x, y: _field(s, _field(s, relax.Tuple([y, relax.Tuple([y, x])]), 1), 1),
+    lambda s, x, y: _fields_of_several_tuples(s, x, y),
     lambda s, x, y: _halves_changed(s, relax_op.concat([x, y], 0)),
 )
 """Steps that keep the type of the first operand, all with a registered gradient."""
@@ -84,6 +87,15 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
 
 def _field(s: Scope, pair: relax.Expr, at: int) -> relax.Expr:
     return relax.TupleGetItem(pair if isinstance(pair, relax.Var) else s.bind(pair), at)
+
+
+def _fields_of_several_tuples(s: Scope, x: relax.Expr, y: relax.Expr) -> relax.Expr:
+    """A sum of fields of a tuple and of one that holds it twice: adjoints of tuples are added up."""
+    pair = s.bind(relax.Tuple([x, y]))
+    outer = s.bind(s.bind(relax.Tuple([pair, pair])))
+    inner = s.bind(relax.TupleGetItem(outer, 1))
+    first, second = (s.emit(relax.TupleGetItem(*field)).expr for field in ((inner, 0), (pair, 1)))
+    return relax_op.add(first, second)
 
 
 def _halves_changed(s: Scope, both: relax.Expr) -> relax.Expr:
@@ -99,14 +111,18 @@ def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     All of them agree in their weights, as a shared parameter transformation demands. What is made
     of weights alone may be used, returned or left unused.
     """
-    made = [_weighted(part, module) for part in c.some(9)]
+    made = [_weighted(part, module) for part in c.some(13)]
     return [module.add("model", func, public=True) for func in made]
 
 
 def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     square, row = (3, 3), (3,)
-    x = s.param(relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE))
+    bounds = c.part(4)
+    rows: list[Dim] = [2, 3]
+    if s.has(Trait.BOUNDED_DIMS):
+        rows += [tirx.Var("n", "int64")] * 2
+    x = s.param(relax.TensorType((c.pick(rows), 3), DEFAULT_DTYPE))
     w1, w2 = (s.param(relax.TensorType(shape, DEFAULT_DTYPE), "w") for shape in (square, row))
     s.dataflow(True)
     s.exporting = True
@@ -117,7 +133,8 @@ def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
     if c.flag():
         y = s.emit(relax_op.add(y, s.emit(relax_op.multiply(w2, w2)).expr)).expr
     outputs = [y, *c.subset((w, w1, w2), 0.25)]
-    return finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
+    func = finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
+    return bounded(bounds, func) if s.has(Trait.BOUNDED_DIMS) else func
 
 
 _WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
