@@ -59,7 +59,9 @@ def partitioned(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     ty = relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE)
     backend = c.pick(BACKENDS)
     parts = [
-        module.add("composite", _part(c.part(2), module, ty, c.pick((backend, backend, BACKENDS[0]))))
+        module.add(
+            "composite", _part(c.part(2), module, ty, c.pick((backend, backend, BACKENDS[0])))
+        )
         for _ in range(2)
     ]
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))

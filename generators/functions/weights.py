@@ -111,24 +111,29 @@ def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     All of them agree in their weights, as a shared parameter transformation demands. What is made
     of weights alone may be used, returned or left unused.
     """
-    made = [_weighted(part, module) for part in c.some(13)]
+    parts = c.some(13)
+    made = [_weighted(part, module, alone=len(parts) == 1) for part in parts]
     return [module.add("model", func, public=True) for func in made]
 
 
-def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
+def _weighted(c: Choices, module: ModuleScope, *, alone: bool) -> relax.Function:
+    """Alone: no other function takes the weights, so that a dim of them may be symbolic."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
-    square, row = (3, 3), (3,)
     bounds = c.part(4)
     rows: list[Dim] = [2, 3]
+    columns: list[Dim] = [3]
     if s.has(Trait.BOUNDED_DIMS):
         rows += [tirx.Var("n", "int64")] * 2
+        columns += [tirx.Var("m", "int64")] * alone
     x = s.param(relax.TensorType((c.pick(rows), 3), DEFAULT_DTYPE))
-    w1, w2 = (s.param(relax.TensorType(shape, DEFAULT_DTYPE), "w") for shape in (square, row))
+    width = c.pick(columns)
+    shapes = (3, width), (width,)
+    w1, w2 = (s.param(relax.TensorType(shape, DEFAULT_DTYPE), "w") for shape in shapes)
     s.dataflow(True)
     s.exporting = True
     w: relax.Expr = w1
     for _ in range(c.below(3)):
-        w = s.emit(c.pick(_WEIGHT_STEPS)(w)).expr
+        w = s.emit(c.pick(_WEIGHT_STEPS[0 if width == 3 else 1 :])(w)).expr
     y = s.emit(relax_op.matmul(x, w)).expr
     if c.flag():
         y = s.emit(relax_op.add(y, s.emit(relax_op.multiply(w2, w2)).expr)).expr
@@ -138,7 +143,7 @@ def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
 
 
 _WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax_op.permute_dims,
+    relax_op.permute_dims,  # of square ones alone
     lambda w: relax_op.add(w, w),
     lambda w: relax_op.multiply(w, relax.const(2.0, DEFAULT_DTYPE)),
     lambda w: w,
