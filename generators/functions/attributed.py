@@ -58,12 +58,8 @@ def partitioned(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
         return []
     ty = relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE)
     backend = c.pick(BACKENDS)
-    parts = [
-        module.add(
-            "composite", _part(c.part(2), module, ty, c.pick((backend, backend, BACKENDS[0])))
-        )
-        for _ in range(2)
-    ]
+    backends = c.picks((backend, backend, BACKENDS[0]), 2)
+    parts = [module.add("composite", _part(c.part(3), module, ty, each)) for each in backends]
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     values: list[relax.Expr] = [s.param(ty), s.param(ty)]
     s.dataflow(True)

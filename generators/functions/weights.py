@@ -90,7 +90,7 @@ def _field(s: Scope, pair: relax.Expr, at: int) -> relax.Expr:
 
 
 def _fields_of_several_tuples(s: Scope, x: relax.Expr, y: relax.Expr) -> relax.Expr:
-    """A sum of fields of a tuple and of one that holds it twice: adjoints of tuples are added up."""
+    """A sum of fields of a tuple and of one that holds it twice: their adjoints add up."""
     pair = s.bind(relax.Tuple([x, y]))
     outer = s.bind(s.bind(relax.Tuple([pair, pair])))
     inner = s.bind(relax.TupleGetItem(outer, 1))
