@@ -26,7 +26,7 @@ from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
 HEADER = 88
-SPECIAL = 152
+SPECIAL = 128
 FUNCTION_HEADER = 28
 BINDING = 24
 
@@ -195,7 +195,6 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.NUM_INPUT, 28, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
     (Trait.COMPOSITE, 10, functions.composites),
-    (Trait.COMPOSITE, 24, functions.partitioned),
     (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),
     (Trait.HELPERS, 12, functions.tuple_helpers),
 )

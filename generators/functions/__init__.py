@@ -1,6 +1,6 @@
 """Relax functions: the general one, and the special shapes that passes know by attribute."""
 
-from .attributed import bounded, codegen, composites, entry, partitioned, primitive
+from .attributed import bounded, codegen, composites, entry, primitive
 from .called import helpers, recursive, tuple_helpers
 from .general import finish, general, scope
 from .weights import differentiable, transform_params, weighted
@@ -14,7 +14,6 @@ __all__ = [
     "finish",
     "general",
     "helpers",
-    "partitioned",
     "primitive",
     "recursive",
     "scope",

@@ -9,6 +9,7 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from .. import bindings, tensorir
+from ..bindings import BACKENDS
 from ..choices import Choices
 from ..idioms.building import Builder
 from ..idioms.pattern import parse
@@ -16,9 +17,6 @@ from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
 from .general import finish
 
 PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
-
-
-BACKENDS = ("cutlass", "dnnl", "tensorrt")
 
 _CONV_BIAS_RELU = parse("nn.relu(add(nn.conv2d(X, W), B))", {})
 
@@ -46,50 +44,6 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     both: dict[str, Any] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
     attrs = c.pick((both, both, both, {"Composite": both["Composite"]}, {"Primitive": True}))
     return finish(c, s, s.values[-1].expr, attrs)
-
-
-def partitioned(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """Sometimes a function as FuseOpsByPattern leaves it: calls of Composite functions in a row.
-
-    They are of one backend, mostly; some take the results of several others, some give tuples, and
-    other operators stand between.
-    """
-    if not c.flag():
-        return []
-    ty = relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE)
-    backend = c.pick(BACKENDS)
-    backends = c.picks((backend, backend, BACKENDS[0]), 2)
-    parts = [module.add("composite", _part(c.part(3), module, ty, each)) for each in backends]
-    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
-    values: list[relax.Expr] = [s.param(ty), s.param(ty)]
-    s.dataflow(True)
-    s.exporting = True
-    for _ in range(2 + c.below(4)):
-        a, b, kind = values[-1 - c.below(3) % len(values)], c.pick(values), c.below(8)
-        if kind >= 6:
-            made = s.bind(c.pick((relax_op.exp, relax_op.negative))(a))
-        else:
-            made = s.bind(relax.Call(parts[kind % 2], [b, a] if kind == 4 else [a, b]))
-        if isinstance(made.ty, relax.TupleType):
-            made = s.bind(relax.TupleGetItem(made, c.below(2)))
-        values.append(made)
-    results = [values[-1], *c.subset(values[2:-1], 0.3)]
-    func = finish(c, s, relax.Tuple(results) if len(results) > 1 else results[0])
-    return [module.add("partitioned", func, public=True)]
-
-
-def _part(c: Choices, module: ModuleScope, ty: relax.Type, backend: str) -> relax.Function:
-    """A Composite function of two tensors, with one result or a tuple of two."""
-    s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
-    x, y = s.param(ty), s.param(ty)
-    s.dataflow(True)
-    both = s.emit(c.pick((relax_op.add, relax_op.multiply))(x, y), export=True).expr
-    result = both
-    if c.flag():
-        result = s.emit(relax_op.nn.relu(both), export=True).expr
-    if c.flag(0.3):
-        result = relax.Tuple([result, both])
-    return finish(c, s, result, {"Composite": f"{backend}.binary", "Primitive": True})
 
 
 BOUND = 128
