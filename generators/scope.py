@@ -364,10 +364,7 @@ class Scope:
     ) -> relax.Var:
         """Bind an expression of any type; tensors and tuples become values in scope.
 
-        Args:
-            expr: what may stand on the right of a binding.
-            export: the variable must outlive its dataflow block.
-            var: the variable, where the expression itself names it.
+        The variable is a given one where the expression itself names it.
         """
         expr = self._normalized(expr)
         var = self._var(expr.ty, export) if var is None else var
