@@ -27,9 +27,12 @@ from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
 HEADER = 88
-SPECIAL = 120
-FUNCTION_HEADER = 24
+SPECIAL = 128
+FUNCTION_HEADER = 28
 BINDING = 24
+
+RARE = 3
+"""How often an operator is listed that only modules with some rare trait have."""
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -155,6 +158,7 @@ def build(
     if Trait.PASS_NAMES in traits:
         names.rename(naming, module)
     usable = [op for op in ops if idioms.suits(op, traits)] or list(ops)
+    usable = [op for op in usable for _ in range(RARE if _is_rare(op) else 1)]
     some = c.part(17)
     if len(usable) > 12 and some.flag():
         usable = [some.pick(usable) for _ in range(8)]
@@ -166,14 +170,21 @@ def build(
         bodies = bodies[:1]
     for number, (data, body) in enumerate(bodies):
         f = Choices(data)
+        bounds = f.part(4)
         private = Trait.PRIVATE_FUNCTIONS in traits and number < len(bodies) - 1 and f.flag(0.6)
         name = "main" if number == len(bodies) - 1 and Trait.NO_MAIN not in traits else "func"
         func = functions.general(f, module, body, usable, callees)
         if Trait.NUM_INPUT in traits and not private and f.flag(0.8):
             func = func.with_attr("num_input", f.below(len(func.params) + 1))
+        if Trait.BOUNDED_DIMS in traits:
+            func = functions.bounded(bounds, func)
         callees.append(Callee.of(module.add(name, func, public=not private), func))
     infos = {"vdevice": module.vdevices} if module.vdevices else None
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
+
+
+def _is_rare(op: Op) -> bool:
+    return op.needs is not None or not op.legalizes
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:
@@ -193,7 +204,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.PRIMITIVE, 20, functions.primitive),
     (Trait.CODEGEN, 8, functions.codegen),
     (Trait.DIFFERENTIABLE, 16, functions.differentiable),
-    (Trait.NUM_INPUT, 20, functions.weighted),
+    (Trait.NUM_INPUT, 28, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
     (Trait.COMPOSITE, 10, functions.composites),
     (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),

@@ -361,10 +361,15 @@ class Scope:
             raise TypeError(f"Expected a tensor expression but got {expr=!s}")
         return value
 
-    def bind(self, expr: relax.Expr, *, export: bool = False) -> relax.Var:
-        """Bind an expression of any type; tensors and tuples become values in scope."""
+    def bind(
+        self, expr: relax.Expr, *, export: bool = False, var: relax.Var | None = None
+    ) -> relax.Var:
+        """Bind an expression of any type; tensors and tuples become values in scope.
+
+        The variable is a given one where the expression itself names it.
+        """
         expr = self._normalized(expr)
-        var = self._var(expr.ty, export)
+        var = self._var(expr.ty, export) if var is None else var
         self._bindings.append(relax.VarBinding(var, expr))
         self._register(var)
         return var

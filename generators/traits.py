@@ -29,6 +29,7 @@ class Trait(enum.StrEnum):
     SYSTEM_LIB_PREFIX = "system-lib-prefix"
     NUM_INPUT = "num-input"
     VDEVICES = "vdevices"
+    BOUNDED_DIMS = "bounded-dims"
     # Types
     SYMBOLIC_SHAPES = "symbolic-shapes"
     COMPOSITE_DIMS = "composite-dims"
@@ -77,11 +78,12 @@ CHANCE: Mapping[Trait, float] = {
     Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.35,
     Trait.PUBLIC_PRIM_FUNCS: 0.15,
-    Trait.DIFFERENTIABLE: 0.12,
+    Trait.DIFFERENTIABLE: 0.15,
     Trait.TRANSFORM_PARAMS: 0.1,
     Trait.SYSTEM_LIB_PREFIX: 0.15,
     Trait.NUM_INPUT: 0.4,
     Trait.VDEVICES: 0.2,
+    Trait.BOUNDED_DIMS: 0.4,
     Trait.SYMBOLIC_SHAPES: 0.35,
     Trait.COMPOSITE_DIMS: 0.3,
     Trait.MATCH_CAST: 0.35,
@@ -125,6 +127,7 @@ IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
     Trait.FUNCTION_VALUES: (Trait.SEVERAL_FUNCTIONS,),
     Trait.ANY: (Trait.MATCH_CAST, Trait.SEVERAL_FUNCTIONS),
     Trait.COMPOSITE_DIMS: (Trait.SYMBOLIC_SHAPES,),
+    Trait.BOUNDED_DIMS: (Trait.SYMBOLIC_SHAPES,),
     Trait.RECURSION: (Trait.IF,),
     Trait.CODEGEN: (Trait.CLOSURES,),
     Trait.PRIMITIVE: (Trait.CALL_TIR,),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .composites import BACKENDS
 from .kernels import call_tir
 from .kind import Callee, Kind
 from .table import KINDS, kinds
 
-__all__ = ["KINDS", "Callee", "Kind", "call_tir", "kinds"]
+__all__ = ["BACKENDS", "KINDS", "Callee", "Kind", "call_tir", "kinds"]

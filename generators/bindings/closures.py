@@ -32,7 +32,7 @@ class Target:
 
 def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A function inside the function, capturing a value or not, and a call of it."""
-    target = _local(c, s)
+    target = _recursive(c, s) if c.flag(0.2) else _local(c, s)
     s.bind(relax.Call(target.func, target.args))
 
 
@@ -53,6 +53,31 @@ def _local(c: Choices, s: Scope) -> Target:
     func = relax.Function([param], body, body.ty, is_pure=not effect)
     s.pure = s.pure and not effect
     return Target(s.bind(func), [x.expr], [x.expr.ty])
+
+
+def _recursive(c: Choices, s: Scope) -> Target:
+    """A local function that counts down to 0 by calling itself, capturing a value or not."""
+    s.dataflow(False)
+    x = s.tensor(c, dtype=DEFAULT_DTYPE)
+    captured = s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape) if c.flag() else None
+    types = [relax.TensorType((), "int64"), x.expr.ty]
+    count, z = (relax.Var(name, ty) for name, ty in zip(("count", "z"), types, strict=True))
+    loop = relax.Var(s.module.unique("loop"), relax.FuncType(types, x.expr.ty))
+    with s.nested() as inner:
+        done = inner.emit(relax_op.less_equal(count, relax.const(0, "int64")))
+        with inner.nested() as step:
+            y = step.emit(c.pick(SAME_TYPE)(z))
+            if captured is not None:
+                y = step.emit(relax_op.add(y.expr, captured.expr))
+            less = step.emit(relax_op.subtract(count, relax.const(1, "int64")))
+            again = step.bind(relax.Call(loop, [less.expr, y.expr]))
+            step.close()
+        branches = relax.SeqExpr([], z), relax.SeqExpr(step.blocks, again)
+        result = inner.bind(relax.If(done.expr, *branches))
+        inner.close()
+        body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, result))
+    s.bind(relax.Function([count, z], body, x.expr.ty), var=loop)
+    return Target(loop, [relax.const(2, "int64"), x.expr], types)
 
 
 def function_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

@@ -9,6 +9,7 @@ from .. import tensorir
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
+from ..values import Dim
 from .kind import ARITHMETIC, Callees, Ops
 
 KERNEL_DTYPES = (*ARITHMETIC, "int8", "uint8")
@@ -35,7 +36,10 @@ def _call_template(
     assert x.shape is not None
     args = [x.expr]
     args += [s.tensor(c, dtype=x.dtype, shape=x.shape).expr for _ in range(template.inputs - 1)]
-    func = tensorir.prim_func(template, x.shape, x.dtype or "")
+    dims: list[Dim] = list(x.shape)
+    if c.flag(0.15) and not template.static:  # one kernel for any size
+        dims = [tirx.Var("dim", "int64") if c.flag(0.6) else dim for dim in dims]
+    func = tensorir.prim_func(template, dims, x.dtype or "")
     if c.flag(0.4):
         func = func.with_attr("operator_name", f"relax.{template.name}")
     gvar = _kernel(c, s, template.name, func)

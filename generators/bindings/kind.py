@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tvm import relax, tirx
@@ -42,14 +42,22 @@ class Kind:
     weight: int = 1
 
 
-def added(f: Scope, name: str, result: relax.Expr, *, pure: bool = True) -> relax.GlobalVar:
+def added(
+    f: Scope,
+    name: str,
+    result: relax.Expr,
+    *,
+    pure: bool = True,
+    attrs: Mapping[str, object] | None = None,
+) -> relax.GlobalVar:
     """The function of this scope, closed and added to its module as a private one.
 
     Parameters and bindings define all symbolic variables that it uses.
     """
     f.close()
     body = f.module.builder.normalize(relax.SeqExpr(f.blocks, result))
-    return f.module.add(name, relax.Function(f.params, body, body.ty, is_pure=pure))
+    func = relax.Function(f.params, body, body.ty, is_pure=pure)
+    return f.module.add(name, func.with_attr(dict(attrs)) if attrs else func)
 
 
 Ops = Sequence[Op]

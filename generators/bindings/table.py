@@ -10,6 +10,7 @@ from ..traits import Trait
 from .branches import branch
 from .calls import call_function, results
 from .closures import function_value, local_function
+from .composites import composite_calls
 from .externs import call_dps_packed, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callees, Kind, Ops
@@ -63,6 +64,7 @@ KINDS = (
     Kind(results, Trait.FUNCTION_CALLS, weight=2),
     Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
     Kind(function_value, Trait.FUNCTION_VALUES, weight=6),
+    Kind(composite_calls, Trait.COMPOSITE, weight=2),
     Kind(number, Trait.NUMBERS, weight=3),
     Kind(any_value, Trait.ANY, weight=3),
     Kind(call_tir, Trait.CALL_TIR, weight=3),
@@ -79,7 +81,10 @@ LINKS = tuple(
     kind
     for kind in KINDS
     if kind.emit
-    not in (idiom, repeat, make_tuple, get_item, results, impure_call, function_value, number)
+    not in (
+        *(idiom, repeat, make_tuple, get_item, results, impure_call, function_value, number),
+        composite_calls,
+    )
 )
 """What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""
 

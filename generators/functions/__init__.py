@@ -1,11 +1,12 @@
 """Relax functions: the general one, and the special shapes that passes know by attribute."""
 
-from .attributed import codegen, composites, entry, primitive
+from .attributed import bounded, codegen, composites, entry, primitive
 from .called import helpers, recursive, tuple_helpers
 from .general import finish, general, scope
 from .weights import differentiable, transform_params, weighted
 
 __all__ = [
+    "bounded",
     "codegen",
     "composites",
     "differentiable",

@@ -9,6 +9,7 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from .. import bindings, tensorir
+from ..bindings import BACKENDS
 from ..choices import Choices
 from ..idioms.building import Builder
 from ..idioms.pattern import parse
@@ -16,9 +17,6 @@ from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
 from .general import finish
 
 PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
-
-
-BACKENDS = ("cutlass", "dnnl", "tensorrt")
 
 _CONV_BIAS_RELU = parse("nn.relu(add(nn.conv2d(X, W), B))", {})
 
@@ -46,6 +44,32 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     both: dict[str, Any] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
     attrs = c.pick((both, both, both, {"Composite": both["Composite"]}, {"Primitive": True}))
     return finish(c, s, s.values[-1].expr, attrs)
+
+
+BOUND = 128
+"""Beyond any size that a symbolic dim has in tests, and small enough to allocate such tensors."""
+
+
+def bounded(c: Choices, func: relax.Function) -> relax.Function:
+    """The function with what attributes say of its symbolic variables: planning of memory and
+    CUDA graphs read them."""
+    names = [str(v.name) for p in func.params for v in relax.analysis.tir_vars_in_type(p.ty)]
+    some = c.picks((True, True, False), 4)
+    if not names:
+        return func
+    unique = list(dict.fromkeys(names))
+    chosen = unique[: 1 + c.below(len(unique))]
+    attrs: tuple[tuple[str, object], ...] = (
+        ("tir_var_upper_bound", dict.fromkeys(chosen, BOUND)),
+        ("relax.rewrite_cuda_graph.capture_symbolic_vars", chosen),
+        ("tir_non_negative_var", unique),
+        ("relax.memory_plan_dynamic_func_output", True),
+    )
+    for (key, value), has in zip(attrs, some, strict=True):
+        func = func.with_attr(key, value) if has else func
+    if some[0] and c.flag(0.3):
+        func = func.with_attr("tir_var_lower_bound", dict.fromkeys(chosen, 0))
+    return func
 
 
 def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

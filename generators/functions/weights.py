@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from tvm import relax
+from tvm import relax, tirx
 
 from ...compat import availability
 from ...compat.ops import relax_op
@@ -17,6 +17,8 @@ from ..idioms.patterns import PATTERNS
 from ..ops import table
 from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
 from ..traits import Trait
+from ..values import Dim
+from .attributed import bounded
 from .general import finish, tuple_param
 
 
@@ -77,6 +79,7 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
     lambda s, x, y: relax_op.matmul(x, s.fresh(Choices(b""), (3, 3), DEFAULT_DTYPE).expr),
     lambda s, x, y: _field(s, relax.Tuple([x, y]), 0),
     lambda s, x, y: _field(s, _field(s, relax.Tuple([y, relax.Tuple([y, x])]), 1), 1),
+    lambda s, x, y: _fields_of_several_tuples(s, x, y),
     lambda s, x, y: _halves_changed(s, relax_op.concat([x, y], 0)),
 )
 """Steps that keep the type of the first operand, all with a registered gradient."""
@@ -84,6 +87,15 @@ _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ..
 
 def _field(s: Scope, pair: relax.Expr, at: int) -> relax.Expr:
     return relax.TupleGetItem(pair if isinstance(pair, relax.Var) else s.bind(pair), at)
+
+
+def _fields_of_several_tuples(s: Scope, x: relax.Expr, y: relax.Expr) -> relax.Expr:
+    """A sum of fields of a tuple and of one that holds it twice: their adjoints add up."""
+    pair = s.bind(relax.Tuple([x, y]))
+    outer = s.bind(s.bind(relax.Tuple([pair, pair])))
+    inner = s.bind(relax.TupleGetItem(outer, 1))
+    first, second = (s.emit(relax.TupleGetItem(*field)).expr for field in ((inner, 0), (pair, 1)))
+    return relax_op.add(first, second)
 
 
 def _halves_changed(s: Scope, both: relax.Expr) -> relax.Expr:
@@ -99,29 +111,39 @@ def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     All of them agree in their weights, as a shared parameter transformation demands. What is made
     of weights alone may be used, returned or left unused.
     """
-    made = [_weighted(part, module) for part in c.some(9)]
+    parts = c.some(13)
+    made = [_weighted(part, module, alone=len(parts) == 1) for part in parts]
     return [module.add("model", func, public=True) for func in made]
 
 
-def _weighted(c: Choices, module: ModuleScope) -> relax.Function:
+def _weighted(c: Choices, module: ModuleScope, *, alone: bool) -> relax.Function:
+    """Alone: no other function takes the weights, so that a dim of them may be symbolic."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
-    square, row = (3, 3), (3,)
-    x = s.param(relax.TensorType((c.pick((2, 3)), 3), DEFAULT_DTYPE))
-    w1, w2 = (s.param(relax.TensorType(shape, DEFAULT_DTYPE), "w") for shape in (square, row))
+    bounds = c.part(4)
+    rows: list[Dim] = [2, 3]
+    columns: list[Dim] = [3]
+    if s.has(Trait.BOUNDED_DIMS):
+        rows += [tirx.Var("n", "int64")] * 2
+        columns += [tirx.Var("m", "int64")] * alone
+    x = s.param(relax.TensorType((c.pick(rows), 3), DEFAULT_DTYPE))
+    width = c.pick(columns)
+    shapes = (3, width), (width,)
+    w1, w2 = (s.param(relax.TensorType(shape, DEFAULT_DTYPE), "w") for shape in shapes)
     s.dataflow(True)
     s.exporting = True
     w: relax.Expr = w1
     for _ in range(c.below(3)):
-        w = s.emit(c.pick(_WEIGHT_STEPS)(w)).expr
+        w = s.emit(c.pick(_WEIGHT_STEPS[0 if width == 3 else 1 :])(w)).expr
     y = s.emit(relax_op.matmul(x, w)).expr
     if c.flag():
         y = s.emit(relax_op.add(y, s.emit(relax_op.multiply(w2, w2)).expr)).expr
     outputs = [y, *c.subset((w, w1, w2), 0.25)]
-    return finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
+    func = finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
+    return bounded(bounds, func) if s.has(Trait.BOUNDED_DIMS) else func
 
 
 _WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax_op.permute_dims,
+    relax_op.permute_dims,  # of square ones alone
     lambda w: relax_op.add(w, w),
     lambda w: relax_op.multiply(w, relax.const(2.0, DEFAULT_DTYPE)),
     lambda w: w,

@@ -304,6 +304,10 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "sum(multiply(X, grad.no_grad(X)))",
             "sum(grad.end_checkpoint(gradient(grad.start_checkpoint(X))))",
             "Y = gradient(grad.start_checkpoint(X)); sum(add(grad.end_checkpoint(Y), Y))",
+            "Y = split(gradient(grad.start_checkpoint(X))); sum(grad.end_checkpoint(unary(Y[1])))",
+            "Y = grad.start_checkpoint(gradient(X)); Z = exp(sin(Y)); A = grad.end_checkpoint(Z); "
+            "sum(gradient(gradient(A)))",
+            "sum(matmul(grad.end_checkpoint(gradient(grad.start_checkpoint(X))), permute_dims(W)))",
             "sum(broadcast_to(gradient(X)))",
             "sum(binary(X, B))",  # collapsed to the shape of the bias
             "sum(cumsum(gradient(X)))",

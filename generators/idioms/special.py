@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 
 from ...compat.ops import registered, relax_op
 from .. import tensorir
 from ..choices import Choices
+from ..ops import table
 from ..ops.operands import ints, nonempty
 from ..ops.record import FLOATS
 from ..scope import Scope
 from ..traits import Trait
-from ..values import Value
+from ..values import Value, value_of
 
 _Step = Callable[[relax.Expr], relax.Expr]
 
@@ -130,10 +131,22 @@ def attention_of_parts(c: Choices, s: Scope) -> None:
         s.emit(relax_op.reshape(result.expr, (batch, length, width)))
 
 
+def convolution_cast(c: Choices, s: Scope) -> None:
+    """A convolution whose result a match_cast gives other names for its dims, and what uses it."""
+    conv = table[c.pick(("nn.conv2d", "nn.conv1d", "nn.conv2d_transpose", "nn.conv3d"))]
+    x = value_of(s.bind(conv.build(c.part(12), s)))
+    if x is not None and x.shape is not None and s.has(Trait.MATCH_CAST):
+        dims = [tirx.Var(s.module.unique("k"), "int64") if c.flag() else dim for dim in x.shape]
+        x = value_of(s.match_cast(x.expr, relax.TensorType(relax.ShapeExpr(dims), x.dtype)))
+    if x is not None:
+        s.emit(c.pick((relax_op.nn.relu, relax_op.negative, relax_op.abs))(x.expr))
+
+
 SPECIAL: tuple[Callable[[Choices, Scope], None], ...] = (
     neighbouring_slices,
     reshapes_alike,
     there_and_back,
     read_by_other_names,
     attention_of_parts,
+    convolution_cast,
 )

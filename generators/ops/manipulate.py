@@ -78,13 +78,17 @@ def _permute_dims(args: Sequence[Any], attrs: Any) -> Any:
     return np.transpose(args[0], None if attrs.axes is None else [int(axis) for axis in attrs.axes])
 
 
+MANY = 13
+"""Operands of one call: more than TVM's templates and backends usually meet."""
+
+
 def _build_concat(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3, 4))
     assert x.shape is not None
     axis = one_axis(c, x.ndim)
     at = axis % x.ndim
     parts = [x.expr]
-    for _ in range(c.pick((1, 2, 0, 3))):
+    for _ in range(MANY if c.flag(0.04) else c.pick((1, 2, 0, 3))):
         shape = list(x.shape)
         if c.flag(0.4):
             shape[at] = c.pick((1, 2, 3))

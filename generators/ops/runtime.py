@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import tvm_ffi
 from tvm import relax
 
+from ...compat import ir
 from ...compat.ops import registered, relax_op
 from ..choices import Choices
 from ..scope import Scope
+from ..values import Dim
 from . import batching
-from .operands import ints, nonempty_tensor
+from .operands import nonempty_tensor
 from .record import ALL, FLOATS, Op
 
 __all__ = ["OPS"]
@@ -52,36 +57,71 @@ def _build_tensor_to_shape(c: Choices, s: Scope) -> relax.Expr:
 
 WIDTH = {"float32": 4, "int32": 4, "float16": 2, "int8": 1, "uint8": 1, "int64": 8, "float64": 8}
 
+OF_BYTES = ("int8", "uint8", "int32", "int64")
+"""As what the bytes of any tensor are viewed; as floats they might be NaN or too small."""
+
 
 def _build_view(c: Choices, s: Scope) -> relax.Expr:
-    """Built from the node: `relax.op.memory.view` makes operands that are no leaves."""
-    x = nonempty_tensor(c, s, tuple(WIDTH), static=True)
+    """Every operand given or not, in place or in a variable, of known and of symbolic numbers.
+
+    Built from the node: `relax.op.memory.view` makes operands that are no leaves.
+    """
+    x = nonempty_tensor(c, s, tuple(WIDTH))
+    assert x.shape is not None
     assert x.dtype is not None
-    shape = ints(x.shape)
-    size = int(np.prod(shape))
-    kind = c.below(4)
-    offset: relax.Expr = relax.Tuple([])
-    target: tuple[int, ...] = (size,) if kind == 0 else (1, size)
-    if kind == 2 and shape[0] > 1:
-        offset = relax.prim_value(size // shape[0] * WIDTH[x.dtype])
-        target = (shape[0] - 1, *shape[1:])
-    as_before = kind == 3 and size > 1
-    new = relax.Tuple([]) if as_before else s.shape_expr(c, target)
-    return relax.Call(registered("relax.memory.view"), [x.expr, new, relax.Tuple([]), offset])
+    size, row = (_product(dims) for dims in (x.shape, x.shape[1:]))
+    kind, offset = c.below(5), relax.Tuple([])
+    target: list[Dim] = [size] if kind == 0 else [1, size] if kind == 1 else list(x.shape)
+    first = x.shape[0]
+    if kind == 2 and isinstance(first, int) and first > 1:
+        target[0] = first - 1
+        offset = _in_place_or_bound(c, s, relax.prim_value(row * WIDTH[x.dtype]))
+    elif kind == 3:
+        target.reverse()
+    dtype, times = _viewed_as(c, s, x.dtype)
+    if times > 1 and c.flag():
+        target[-1] = target[-1] * times
+    elif kind == 4 and isinstance(size, int) and size > 1:
+        return _view_of(x.expr, relax.Tuple([]), dtype, offset)
+    return _view_of(x.expr, s.shape_expr(c, target), dtype, offset)
+
+
+def _view_of(*operands: relax.Expr) -> relax.Call:
+    return relax.Call(registered("relax.memory.view"), list(operands))
+
+
+def _product(dims: Sequence[Dim]) -> Dim:
+    return functools.reduce(operator.mul, dims, 1)
+
+
+def _viewed_as(c: Choices, s: Scope, dtype: str) -> tuple[relax.Expr, int]:
+    """The operand for a dtype, and how many of its elements one element gives."""
+    kind = c.below(8)
+    if kind < 4:
+        return relax.Tuple([]), 1
+    if kind == 4:
+        return s.bind(relax_op.null_value()), 1
+    to = c.pick([each for each in (dtype, *OF_BYTES) if WIDTH[each] <= WIDTH[dtype]])
+    constant = ir.dtype_constant(tvm_ffi.dtype(to))
+    return _in_place_or_bound(c, s, constant), WIDTH[dtype] // WIDTH[to]
+
+
+def _in_place_or_bound(c: Choices, s: Scope, value: relax.Expr) -> relax.Expr:
+    return s.bind(value) if c.flag(0.3) else value
 
 
 def _view(args: Sequence[Any], attrs: Any) -> Any:
-    """The same bytes from an offset on, under another shape."""
+    """The same bytes from an offset on, under another shape and dtype."""
     x, shape, dtype, offset = args
-    if dtype != ():
-        raise ValueError(f"a view as {dtype}")
     if shape == ():
         if x.size == 1:
             raise ValueError("no shape, or that of rank 0")
         shape = x.shape
-    flat = np.ascontiguousarray(x).reshape(-1)
-    start = 0 if offset == () else int(offset) // x.dtype.itemsize
-    return flat[start : start + int(np.prod(shape))].reshape(shape)
+    data = np.ascontiguousarray(x).reshape(-1).view("uint8")
+    to = x.dtype if dtype in ((), None) else np.dtype(str(dtype))
+    start = 0 if offset == () else int(offset)
+    end = start + int(np.prod(shape)) * to.itemsize
+    return data[start:end].view(to).reshape(shape)
 
 
 def _checkpoint(name: str, call: Callable[[relax.Expr], relax.Expr]) -> Op:

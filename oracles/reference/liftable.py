@@ -96,8 +96,10 @@ class Liftable:
                 continue
             for binding in block.bindings:
                 used = {*variables(binding)} - {binding.var}
-                # A dimension that a match_cast defines cannot stand in the type of the transform.
-                sized = dims.issuperset(relax.analysis.tir_vars_in_type(binding.var.ty))
+                # A dimension that a match_cast defines cannot stand in the type of the transform,
+                # nor can a variable that holds a shape.
+                ty = binding.var.ty
+                sized = dims.issuperset((*relax.analysis.tir_vars_in_type(ty), *variables(ty)))
                 if sized and used <= known and _computes(binding):
                     known.add(binding.var)
                     self.bindings.append(binding)

@@ -168,7 +168,7 @@ def fits(x: int, bits: int, site: int) -> int:
 
 def whole(x: Any, low: int, high: int, site: int) -> Any:
     """A float that is in the range of an integer type once its fraction is cut off."""
-    if not low - 1 < x < high + 1:
+    if not low - 1 < float(x) < high + 1:  # bfloat16 compares with no integer that large
         raise Found(CONVERSION, site)
     return x
 

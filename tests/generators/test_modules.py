@@ -78,6 +78,9 @@ def test_a_forced_trait_gives_well_formed_modules(trait: Trait) -> None:
 OBSERVABLE = {
     Trait.SYSTEM_LIB_PREFIX: lambda m: "system_lib_prefix" in (m.attrs or {}),
     Trait.NUM_INPUT: lambda m: any("num_input" in (f.attrs or {}) for f in relax_functions(m)),
+    Trait.BOUNDED_DIMS: lambda m: any(
+        "tir_var_upper_bound" in (f.attrs or {}) for f in relax_functions(m)
+    ),
     Trait.COMPOSITE: lambda m: any("Composite" in (f.attrs or {}) for f in relax_functions(m)),
     Trait.CODEGEN: lambda m: any("Codegen" in (f.attrs or {}) for f in relax_functions(m)),
     Trait.VDEVICES: lambda m: "vdevice" in m.global_infos,
