@@ -35,9 +35,11 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
             call = found[0]
             if tvm_ffi.structural_equal(call.ty, binding.var.ty):
                 break  # what has another type is not taken for the same
-    one, other = value_of(binding.var), value_of(s.bind(call))
-    if combined and _alike(one, other):
-        s.emit(relax_op.subtract(binding.var, s.values[-1].expr))
+    again = s.bind(call)
+    # What has a negative size is no value that others may take.
+    taken = bool(s.values) and s.values[-1].expr.same_as(again)
+    if combined and taken and _alike(value_of(binding.var), value_of(again)):
+        s.emit(relax_op.subtract(binding.var, again))
 
 
 def _repeatable(binding: relax.Binding) -> bool:
