@@ -15,7 +15,7 @@ from ..ops.operands import ints, nonempty
 from ..ops.record import FLOATS
 from ..scope import Scope
 from ..traits import Trait
-from ..values import Value, value_of
+from ..values import Dim, Value, value_of
 
 _Step = Callable[[relax.Expr], relax.Expr]
 
@@ -102,6 +102,21 @@ def _elementwise(c: Choices, s: Scope, x: Value) -> Value:
     return s.emit(c.pick((relax_op.nn.relu, relax_op.negative, relax_op.abs))(x.expr))
 
 
+def broadcast_to_a_later_size(c: Choices, s: Scope) -> None:
+    """A value that is broadcast to a size found after it, at run time where the module may say so.
+
+    Only the types of calls name such a size: what moves the calls together has to look there.
+    """
+    y = _elementwise(c, s, s.tensor(c, dtype=FLOATS, ndim=(1, 0, 2), static=True))
+    rows: Dim = 2
+    if s.has(Trait.SHAPE_VALUES) and s.has(Trait.MATCH_CAST):
+        rows = tirx.Var(s.module.unique("k"), "int64")
+        s.match_cast(s.param(relax.ShapeType(ndim=1), "shape"), relax.ShapeType([rows]))
+    z = s.emit(relax_op.broadcast_to(y.expr, relax.ShapeExpr([rows, *(y.shape or ())])))
+    if c.flag():
+        _elementwise(c, s, z)
+
+
 def attention_of_parts(c: Choices, s: Scope) -> None:
     """Attention whose queries, keys and values are parts of one tensor, as backends look for it."""
     batch, length, heads, size = c.pick((1, 2)), c.pick((2, 3)), c.pick((2, 1)), c.pick((4, 2))
@@ -149,4 +164,5 @@ SPECIAL: tuple[Callable[[Choices, Scope], None], ...] = (
     read_by_other_names,
     attention_of_parts,
     convolution_cast,
+    broadcast_to_a_later_size,
 )

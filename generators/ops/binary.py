@@ -15,6 +15,7 @@ from ..values import Value
 from . import batching, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
+from .variation import RARE
 
 __all__ = ["OPS"]
 
@@ -76,9 +77,11 @@ def _op(row: Row) -> Op:
 
 
 def _divisor(c: Choices, s: Scope, x: Value) -> Value:
-    """An operand without zeros that broadcasts with x: a constant, or max(y, 1)."""
+    """An operand that broadcasts with x: a constant, or max(y, 1); rarely the number 0."""
     assert x.shape is not None
     assert x.dtype is not None
+    if c.flag(RARE):
+        return s.constant(c, (), x.dtype, low=0, high=0)
     shape = broadcast_shape(c, x.shape)
     if c.flag(0.3):
         y = s.tensor(c, dtype=x.dtype, shape=shape)

@@ -247,6 +247,26 @@ def values(s: Scope, call: relax.Call) -> Iterator[Variation]:
             yield Variation({place: arg.ty})
 
 
+def constants(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Constants of one number in place of constants: zeros in a divisor, and scalars, which are
+    written into PrimFuncs as numbers.
+    """
+    for place, arg in _operands(call.args):
+        if isinstance(arg, ir.GenericConst) and isinstance(arg.ty, relax.TensorType):
+            dtype = str(arg.ty.dtype)
+            held = [v for v in _NUMBERS if dtype not in _WHOLE or _holds(dtype, v)]
+            static = tuple(dim for dim in _shape(arg.ty) if isinstance(dim, int))
+            for shape in dict.fromkeys((static, ())):
+                yield from (Variation({place: partial(_uniform, shape, v, dtype)}) for v in held)
+
+
+_WHOLE = tuple(dtype for dtype in DTYPES if "float" not in dtype)
+
+
+def _uniform(shape: Sequence[int], value: int, dtype: str) -> relax.Expr:
+    return relax.const(np.full(shape, value, np.dtype(dtype)), dtype)
+
+
 def sizes(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another size for a dim, wherever it occurs or in one operand: symbolic, 1, 0 as they come."""
     shaped = {
@@ -397,6 +417,7 @@ KINDS: tuple[Variations, ...] = (
     ranks,
     unknown,
     values,
+    constants,
     sizes,
     numbers,
     attributes,

@@ -102,6 +102,14 @@ def test_a_constant_becomes_a_parameter() -> None:
     assert changed.args[1].ty == base.call.args[1].ty
 
 
+def test_a_divisor_becomes_a_zero_that_is_a_number() -> None:
+    base = sample(table["divide"], 0)
+    changed = [each.apply(base.call)[0] for each in variation.constants(base.scope, base.call)]
+    divisors = [ir.constant_data(call.args[1]).numpy() for call in changed]
+    assert any(divisor.shape == () and divisor == 0 for divisor in divisors)
+    assert all((divisor == divisor.flat[0]).all() for divisor in divisors)
+
+
 @pytest.mark.parametrize(("op", "kind"), DEADLY, ids=lambda each: getattr(each, "name", None))
 def test_a_deadly_kind_of_variation_kills(op: Op, kind: Variations) -> None:
     pid = os.fork()

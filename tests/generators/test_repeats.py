@@ -1,0 +1,21 @@
+"""Calls that come again."""
+
+from __future__ import annotations
+
+import pytest
+from tvm import relax
+
+from relaxfuzz.generators.bindings.repeats import repeat
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.scope import ModuleScope, Scope
+
+
+@pytest.mark.parametrize(("end", "calls"), [(4, 3), (1, 2)], ids=["one-element", "less-than-none"])
+def test_what_has_a_negative_size_is_not_combined(end: int, calls: int) -> None:
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    scope.dataflow(True)
+    scope.fresh(Choices(b""), (5,), "float32")
+    x = scope.fresh(Choices(b""), (4,), "float32")
+    scope.bind(relax.op.strided_slice(x.expr, [0], [3], [end]))
+    repeat(Choices(b"\x00\x00\xff"), scope, (), ())
+    assert len(scope.bound()) == calls
