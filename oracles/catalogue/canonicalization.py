@@ -6,7 +6,6 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
-from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.rewrite.nodes import reachable, references
 from ..contract import Exemption, PassContract
@@ -34,8 +33,8 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
             elif (
                 isinstance(value, relax.TupleGetItem)
                 and isinstance(known := values.get(value.tuple_value), relax.Tuple)
-                # What an output is bound to goes into its uses unless it is a constant or function.
-                and not isinstance(known.fields[value.index], ir.GenericConst | tvm.ir.GlobalVar)
+                # Only a variable goes into uses of the binding, whatever the binding's variable is.
+                and isinstance(known.fields[value.index], relax.Var)
                 and _used(func, var)
             ):
                 return "a use of a TupleGetItem of a Tuple bound in the same function is left"

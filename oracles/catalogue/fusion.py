@@ -166,6 +166,10 @@ CONTRACTS: tuple[PassContract, ...] = (
             Rejection(
                 "Tensor constants are not supported in primitive functions", "the message itself"
             ),
+            Rejection(
+                "The param type of PrimFunc is expected to be Tensor, PrimExpr, or ShapeExpr",
+                "the message itself, a TypeError on a primitive function with another parameter",
+            ),
         ),
         inside=("ExpandTupleArguments", "RemoveUnusedParameters", "DeadCodeElimination"),
         cost=1.5,

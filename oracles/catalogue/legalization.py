@@ -239,8 +239,9 @@ def _constant(args: relax.Expr) -> bool:
 
 REFUSED_OPERANDS = Rejection(
     r"layout is not supported\.|lead to negative output shape|not supported for \w+ op"
-    r"|[Oo]nly supports? (?:input dtype|\w+ and)|repeat only accepts",
-    "the message itself, of the function in TOPI that the operator becomes",
+    r"|[Oo]nly supports? (?:input dtype|\w+ and)|repeat only accepts"
+    r"|Legalization (?:for|of) [\w -]+ is not supported yet",
+    "the message itself, of the operator's legalization or the function in TOPI that it becomes",
 )
 """Refusals of what type inference accepts."""
 

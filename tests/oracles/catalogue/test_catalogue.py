@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tvm
 from tvm import relax
+from tvm.error import InternalError
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -29,6 +30,7 @@ from relaxfuzz.oracles.catalogue import (
     structure,
 )
 from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall, public_passes
 
 HERE = (structure, dispatch, legalization, fusion, lowering, memory)
@@ -49,6 +51,40 @@ def test_every_family_is_listed() -> None:
         if "\nCONTRACTS:" in path.read_text()
     }
     assert {family.__name__.rsplit(".", 1)[-1] for family in package.FAMILIES} == families
+
+
+@I.ir_module
+class SlidingWindow:
+    @R.function
+    def main(x: R.Tensor((2, 2, 2, 2), "float32")):
+        with R.dataflow():
+            gv = R.nn.attention(x, x, x, window_size=2)
+            R.output(gv)
+        return gv
+
+
+@I.ir_module
+class GroupOfFunction:
+    @R.function
+    def main(f: R.Callable((R.Tensor((2,), "float32"),), R.Tensor((), "float32"), True)):
+        R.func_attr({"Primitive": True})
+        return f
+
+
+@pytest.mark.parametrize(
+    ("mod", "text"),
+    [
+        (SlidingWindow, "LegalizeOps()"),
+        (SlidingWindow, "FoldConstant()"),
+        (GroupOfFunction, "FuseTIR()"),
+    ],
+)
+def test_what_is_refused_in_words_is_no_bug(mod: tvm.IRModule, text: str) -> None:
+    call = PassCall(text)
+    runs = PassRuns(mod, (call,), catalogue[call.name])
+    assert runs.direct.error is not None
+    assert runs.rejected(runs.direct.error)
+    assert not runs.rejected(InternalError("Check failed: (defined) is false: it must be"))
 
 
 def test_two_contracts_of_one_pass_are_refused() -> None:

@@ -121,6 +121,36 @@ class FunctionInTuple:
         return alone[0]
 
 
+@I.ir_module
+class TupleInTuple:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tuple(
+        R.Tensor((2,), "float32"), R.Tensor((2,), "float32")
+    ):
+        outer = ((x, x),)
+        return outer[0]
+
+
+def test_a_tuple_that_is_an_element_of_a_tuple_may_stay_one() -> None:
+    call = PassCall("CanonicalizeBindings()")
+    assert catalogue[call.name].post(TupleInTuple, call.run(TupleInTuple), call) is None
+
+
+@I.ir_module
+class VariableInTuple:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        alone = (x,)
+        return alone[0]
+
+
+def test_a_variable_that_is_an_element_of_a_tuple_is_put_into_its_uses() -> None:
+    call = PassCall("CanonicalizeBindings()")
+    post = catalogue[call.name].post
+    assert "TupleGetItem" in post(VariableInTuple, VariableInTuple, call)
+    assert post(VariableInTuple, call.run(VariableInTuple), call) is None
+
+
 def test_a_function_that_is_an_element_of_a_tuple_may_stay_one() -> None:
     """Like a constant, it is put into uses of dataflow variables only."""
     call = PassCall("CanonicalizeBindings()")

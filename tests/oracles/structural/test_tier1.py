@@ -238,6 +238,18 @@ def test_nested_and_disabled_passes_are_compared(monkeypatch: pytest.MonkeyPatch
     assert disabled is None or disabled.key[0] == composition.DISABLED
 
 
+def test_the_pass_that_runs_while_another_is_disabled_is_journaled() -> None:
+    """If the process dies in it, the last pass of the list is not blamed."""
+    calls = [PassCall("LegalizeOps()"), PassCall("ToNonDataflow()"), PassCall("Normalize()")]
+    contract = PassContract(name="Sequential", variants=lambda choices, mod: None)
+    steps: list[str] = []
+    runs = PassRuns(module(), calls, contract, journal=steps.append)
+    disabled = calls[(runs.given.mark >> 2) % len(calls)]
+    composition._disable(runs)
+    kept = [call.name for call in calls if call != disabled]
+    assert [step for step in steps if step in [call.name for call in calls]] == kept
+
+
 @pytest.mark.parametrize("name", PIPELINES)
 def test_the_pipelines_are_right_on_a_simple_module(name: str) -> None:
     steps: list[str] = []
