@@ -364,10 +364,7 @@ class Scope:
     def bind(
         self, expr: relax.Expr, *, export: bool = False, var: relax.Var | None = None
     ) -> relax.Var:
-        """Bind an expression of any type; tensors and tuples become values in scope.
-
-        The variable is a given one where the expression itself names it.
-        """
+        """Bind an expression; tensors and tuples become values. `var`: where `expr` names it."""
         expr = self._normalized(expr)
         var = self._var(expr.ty, export) if var is None else var
         self._bindings.append(relax.VarBinding(var, expr))

@@ -35,8 +35,11 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
             call = found[0]
             if tvm_ffi.structural_equal(call.ty, binding.var.ty):
                 break  # what has another type is not taken for the same
-    one, other = value_of(binding.var), value_of(s.bind(call))
-    if combined and one is not None and other is not None and _alike(one, other):
+    again = s.bind(call)
+    # What has a negative size is no value that others may take.
+    taken = bool(s.values) and s.values[-1].expr.same_as(again)
+    one, other = value_of(binding.var), value_of(again)
+    if combined and taken and one is not None and other is not None and _alike(one, other):
         s.emit(relax_op.subtract(one.expr, other.expr))
 
 

@@ -14,6 +14,7 @@ from ..choices import Choices
 from ..idioms.building import Builder
 from ..idioms.pattern import parse
 from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
+from ..traits import Trait
 from .general import finish
 
 PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
@@ -101,7 +102,8 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
         named = {"Composite": f"{backend}.relu", **workspace}
         relu = _relu(c, module, x.expr.ty, named, nested=inner == 3)
         s.dataflow(False)
-        callee = module.add("composite", relu) if inner == 4 else s.bind(relu)
+        apart = inner == 4 and Trait.COMPOSITE in module.traits
+        callee = module.add("composite", relu) if apart else s.bind(relu)
         for _ in range(1 + c.flag(0.3)):
             s.bind(relax.Call(callee, [x.expr]))
     attrs: dict[str, Any] = {"Codegen": backend, **workspace}

@@ -139,8 +139,10 @@ def _outside_of_shapes(root: Any, *kinds: type[Any]) -> list[Any]:
     return found
 
 
-def _has_arithmetic(mod: tvm.IRModule) -> bool:
-    return any(_outside_of_shapes(func.body, *ARITHMETIC) for _, func in relax_functions(mod))
+def _has_numbers(mod: tvm.IRModule) -> bool:
+    """Expressions of numbers that are no integers: all that the pass computes."""
+    kinds = (*ARITHMETIC, tirx.FloatImm)
+    return any(_outside_of_shapes(func.body, *kinds) for _, func in relax_functions(mod))
 
 
 def _prim_values_computed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -234,7 +236,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ComputePrimValue",
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
-        looks_for=Sought(_has_arithmetic, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
+        looks_for=Sought(_has_numbers, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
         cost=0.1,
     ),

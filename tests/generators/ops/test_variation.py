@@ -134,8 +134,9 @@ def test_modules_of_many_variations_are_well_formed(monkeypatch: pytest.MonkeyPa
     """What is rare elsewhere is in more than half of the calls; functions with it are called."""
     monkeypatch.setattr(variation, "OFTEN", 0.6)
     seen: set[type] = set()
+    forced = [Trait.INCOMPLETE_TYPES, Trait.FUNCTION_CALLS, Trait.DTYPES]
 
-    @given(ir_modules(force=[Trait.INCOMPLETE_TYPES, Trait.FUNCTION_CALLS, Trait.DTYPES]))
+    @given(ir_modules(force=forced) | ir_modules(force=forced, ops=["reshape", "broadcast_to"]))
     @settings(
         max_examples=60,
         derandomize=True,

@@ -66,7 +66,7 @@ def test_hardly_any_module_without_it_is_changed(name: str, modules: list[tvm.IR
         for mod, after in zip(others, outcomes, strict=True)
     ]
     # Passes rebuild what they walk over, and infer some types anew.
-    assert sum(changed) <= 0.1 * MODULES
+    assert sum(changed) <= 0.15 * MODULES
 
 
 def test_unknown_operators_are_refused() -> None:

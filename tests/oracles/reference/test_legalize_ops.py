@@ -136,6 +136,8 @@ def wrong(seed: int, modules: int) -> list[tuple[int, str, str]]:
                 for oracles in (None, VALUES)
                 for violation in check(Case(mod, (PassCall("LegalizeOps()"),)), oracles=oracles)
             ]
+            if any(violation.oracle == "crash" for violation in theirs):
+                continue  # a legalization raises, and the reference leaves such calls alone
             known = {(v.oracle, what) for v in theirs for what in (v.key, v.detail)}
             found += [
                 (index, v.oracle, v.detail)

@@ -387,7 +387,7 @@ def test_generated_modules() -> None:
     """Nothing is wrong with the reference; where TVM's pass works, both keep what is promised."""
     applied = 0
     theirs_too = 0
-    for index in range(30):
+    for index in range(60):
         stage = CONTRACT.stages[index % len(CONTRACT.stages)]
         mod = example(ir_modules(force=["num-input"], stage=stage), 6, index)
         if CONTRACT.requires(mod) is not None or flaw(mod) is not None:

@@ -205,7 +205,7 @@ def test_it_leaves_its_input_alone_and_agrees_with_tvm_where_documented() -> Non
         if documented(mod) and not holds_functions(mod):
             compared += 1
             changed += not tvm_ffi.structural_equal(ours, mod)
-            assert tvm_ffi.structural_equal(ours, relax.transform.RealizeVDevice()(mod))
+            assert check(Case(mod, (PassCall("RealizeVDevice()"),)), oracles=("reference",)) == []
     assert compared > 15
     assert changed > 5
 
