@@ -616,6 +616,15 @@ def unloadable(func: relax.Function) -> bool:
     return bool(empty)
 
 
+def kills_a_dtype(func: relax.Function) -> bool:
+    """TVM 0.26 cannot build a function in which a variable of a dtype dies before the end."""
+    return any(
+        isinstance(getattr(binding, "value", None), relax.DataTypeImm)
+        for block in func.body.blocks
+        for binding in block.bindings
+    )
+
+
 def slow_to_build(op: Op, func: relax.Function) -> bool:
     """The index arithmetic of a scan along one of several symbolic axes is simplified for long."""
     dims = dims_of(called(op, func).args[0].ty) if op.name in ("cumsum", "cumprod") else []
@@ -685,7 +694,8 @@ def batched(ops: Sequence[Op], numbers: Sequence[int], compared: set[str]) -> It
                 gvar = list(module.functions)[-1]
                 func = module.functions[gvar]
                 known = differences(op, func) == set(KINDS)
-                if not (known or unloadable(func) or slow_to_build(op, func)):
+                unbuildable = unloadable(func) or kills_a_dtype(func)
+                if not (known or unbuildable or slow_to_build(op, func)):
                     calls[gvar] = (op, number)
     gvars = list(calls)
     for start in range(0, len(gvars), BATCH):
