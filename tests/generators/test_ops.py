@@ -618,8 +618,9 @@ def unloadable(func: relax.Function) -> bool:
 
 def kills_a_dtype(func: relax.Function) -> bool:
     """TVM 0.26 cannot build a function in which a variable of a dtype dies before the end."""
+    kind = getattr(relax, "DataTypeImm", ())  # newer ones have no such class
     return any(
-        isinstance(getattr(binding, "value", None), relax.DataTypeImm)
+        isinstance(getattr(binding, "value", None), kind)
         for block in func.body.blocks
         for binding in block.bindings
     )
