@@ -5,6 +5,7 @@ An exception or the death of a *pass* of TVM is no failure of a trial: campaigns
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -260,7 +261,7 @@ def _pass(name: str, job: Try, step: Step) -> None:
     if not usable:
         raise Drift(f"no module reaches its stages: {', '.join(contract.stages)}")
     random = Random(entropy(_SEED, name))
-    for modules in (_at_stages(job.samples), _with_what_is_sought(contract, job)):
+    for modules in (_at_stages(job.samples), _with_what_is_sought(contract, job, step)):
         at_home = (mod for stage, mod in modules if stage in usable)
         if _applied(contract, at_home, random, step):
             return
@@ -288,17 +289,22 @@ def _applied(
     return built
 
 
-def _with_what_is_sought(contract: PassContract, job: Try) -> Iterator[tuple[Stage, tvm.IRModule]]:
+def _with_what_is_sought(
+    contract: PassContract, job: Try, step: Step
+) -> Iterator[tuple[Stage, tvm.IRModule]]:
     """Modules at all stages that have what the pass looks for, where no sample has it."""
     if contract.looks_for is None:
         return
     traits = [each for each in contract.looks_for.traits if each not in job.availability.traits]
     strategy = ir_modules(force=traits, max_functions=2, max_bindings=6)
     for number in range(SAMPLES):
-        try:
-            yield from _way(example(strategy, entropy(_SEED, contract.name), number))
-        except Stopped:
-            continue
+        reached: list[tuple[Stage, tvm.IRModule]] = []
+        mod = example(strategy, entropy(_SEED, contract.name), number)
+        step(RUN)  # the passes on the way are others
+        with contextlib.suppress(Stopped):
+            reached.extend(_way(mod))
+        step("pass")
+        yield from reached
 
 
 TRIALS: Mapping[str, Callable[[str, Try, Step], None]] = {

@@ -182,7 +182,7 @@ class Recording(LocalPool):
 
     def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         if isinstance(job, Block):
-            self.ops[job.start] = job.ops
+            self.ops[job.start] = job.recipe.ops
         return super().submit(job, sink, limits=limits)
 
 
