@@ -91,7 +91,7 @@ def kept_dims() -> tuple[object, object]:
         if axes is None:
             axes = range(found[x].ty.ndim)
         axes = [int(axis) for axis in axes]
-        return relax.op.squeeze(relax.op.sum(found[x], axes, keepdims=True), axes)
+        return relax.op.squeeze(relax.op.sum(found[x], axes, True), axes)
 
     return dpl.is_op("relax.sum")(x).has_attr({"keepdims": False}), rewritten
 
@@ -145,8 +145,8 @@ def exponentials() -> tuple[object, object]:
         integers = all(isinstance(d, tvm.tirx.IntImm) for shape in shapes for d in shape or [None])
         if not integers or shapes[0] != shapes[1] or types[0].dtype != types[1].dtype:
             return call
-        together = relax.op.exp(relax.op.concat([found[x], found[y]], axis=0))
-        return relax.op.split(together, 2, axis=0)
+        together = relax.op.exp(relax.op.concat([found[x], found[y]], 0))
+        return relax.op.split(together, 2, 0)
 
     return pattern, rewritten
 
@@ -239,8 +239,8 @@ def parallel_matmuls() -> tuple[object, object]:
         width = types[1].shape[1]
         if not all(isinstance(ty.shape[1], tvm.tirx.IntImm) for ty in types[1:3]):
             return {}
-        product = relax.op.matmul(found[x], relax.op.concat(given, axis=1))
-        parts = relax.op.split(product, [int(width)], axis=1)
+        product = relax.op.matmul(found[x], relax.op.concat(given, 1))
+        parts = relax.op.split(product, [int(width)], 1)
         return {found[each]: relax.TupleGetItem(parts, i) for i, each in enumerate(products)}
 
     return context, rewritten
