@@ -15,7 +15,7 @@ from .ops.record import BRAIN, FLOATS, Op
 from .ops.variation import Variation, accepted
 from .scope import Scope
 from .traits import Trait
-from .values import Value, value_of
+from .values import Value, uniform, value_of
 
 BYTES = 6
 """What the decisions about one call take."""
@@ -36,7 +36,7 @@ LARGEST = 256
 @functools.lru_cache(maxsize=4096)
 def cornered(op: Op) -> Op:
     """The operator, often on such operands where the module has the trait for it."""
-    numbers = op.batching is batching.elementwise  # integers of others may be indices
+    integers = op.batching is batching.elementwise  # those of others may be indices
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         part = c.part(BYTES)
@@ -46,7 +46,7 @@ def cornered(op: Op) -> Op:
         operands = {
             at: x
             for at, arg in enumerate(call.args)
-            if (x := value_of(arg)) is not None and (x.dtype in FLOATS or numbers)
+            if (x := value_of(arg)) is not None and (x.dtype in FLOATS or integers)
         }
         traits = [
             each for each in _CHANGES if s.has(each) and (op.numbers or each is not Trait.NUMBERS)
@@ -84,8 +84,7 @@ def _uniform(c: Choices, operands: dict[int, Value]) -> dict[int, relax.Expr]:
     changed: dict[int, relax.Expr] = {}
     for (at, shape, dtype), which in zip(chosen, c.picks(range(32), len(chosen)), strict=True):
         values = _uniform_values(dtype)
-        data = np.full(() if form in (5, 6) else shape, values[which % len(values)])
-        changed[at] = relax.const(data.astype(np.dtype(dtype)), dtype)
+        changed[at] = uniform(() if form in (5, 6) else shape, values[which % len(values)], dtype)
     return changed
 
 

@@ -22,6 +22,7 @@ from .values import (
     Request,
     Value,
     holds_function,
+    uniform,
     value_of,
 )
 
@@ -278,9 +279,7 @@ class Scope:
         if "float" not in dtype:
             bounds = np.iinfo(dtype)
             value = min(max(int(value), int(bounds.min)), int(bounds.max))
-        with np.errstate(over="ignore"):
-            data = np.full(tuple(shape), value).astype(np.dtype(dtype))
-        return Value(relax.const(data, dtype), tuple(shape), dtype, len(shape))
+        return Value(uniform(shape, value, dtype), tuple(shape), dtype, len(shape))
 
     def shape(self, c: Choices, ndim: int, *, static: bool = False) -> tuple[Dim, ...]:
         """A shape from the function's palette: small dims, sometimes 1, 0 or symbolic."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
@@ -52,6 +53,18 @@ def value_of(expr: relax.Expr) -> Value | None:
         return None
     shape = dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else None
     return Value(expr, shape, str(ty.dtype) if ty.dtype is not None else None, ty.ndim, ty.vdevice)
+
+
+def latest(values: Sequence[Value], var: relax.Var) -> Value | None:
+    """The last of the values in scope, if it is this variable."""
+    return values[-1] if values and values[-1].expr.same_as(var) else None
+
+
+def uniform(shape: Sequence[int], number: float, dtype: str) -> relax.Expr:
+    """A constant of one number everywhere, infinite where the dtype ends before it."""
+    with np.errstate(over="ignore"):
+        data = np.full(tuple(shape), number).astype(np.dtype(dtype))
+    return relax.const(data, dtype)
 
 
 def holds_function(ty: relax.Type) -> bool:

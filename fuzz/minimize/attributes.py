@@ -167,13 +167,11 @@ class _Defaulted(Rewriter):
             defaults = _defaults(str(call.op.name))
             values = {
                 name: _converted(getattr(call.attrs, name), defaults[name])
-                if name in chosen
-                else getattr(call.attrs, name)
                 for name in _fields(call.attrs)
+                if name in chosen
             }
-            kind = type(call.attrs).__tvm_ffi_type_info__.type_key
             try:
-                attrs = tvm.ir.make_node(kind, **values)
+                attrs = ir.with_fields(call.attrs, **values)
             except (TypeError, ValueError) as error:
                 raise CannotRewrite(str(error)) from error
             call = relax.Call(call.op, call.args, attrs, call.ty_args)

@@ -149,10 +149,7 @@ def _block(node: Any, parts: list[Any]) -> Any:
 def _store(node: Any, parts: list[Any]) -> Any:
     # By its fields: the constructor refuses a value of another dtype than the buffer's, but passes
     # of TVM make such stores.
-    info = type(node).__tvm_ffi_type_info__
-    fields = {each.name: getattr(node, each.name) for each in info.fields}
-    fields |= {"value": parts[0], "indices": parts[1:], "span": node.span}
-    return tvm.ir.make_node(info.type_key, **fields)
+    return ir.with_fields(node, value=parts[0], indices=parts[1:], span=node.span)
 
 
 def _realize(node: Any, parts: list[Any]) -> Any:

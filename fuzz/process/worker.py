@@ -133,8 +133,8 @@ def main(
 
     context: Context[Any] = Context(submit.id, journal, send)
     try:
-        _isolate(submit.limits, zygote, err, to_close)
-        journal.adopt(psutil.Process().memory_info().rss)
+        memory = _isolate(submit.limits, zygote, err, to_close)
+        journal.adopt(memory.rss)
         HANDLERS[type(submit.job)](submit.job, context)
         code, done = 0, True
     except SystemExit as exit:  # raised by a pass: as silent an end as `os._exit`
@@ -153,7 +153,8 @@ def main(
         os._exit(code)
 
 
-def _isolate(limits: Limits, zygote: int, err: int, to_close: Sequence[int]) -> None:
+def _isolate(limits: Limits, zygote: int, err: int, to_close: Sequence[int]) -> Any:
+    """Cut the process off; gives the memory that it has before its job, as psutil does."""
     os.setsid()
     die_with_parent()
     if os.getppid() != zygote:  # it died before `die_with_parent`
@@ -168,9 +169,10 @@ def _isolate(limits: Limits, zygote: int, err: int, to_close: Sequence[int]) -> 
     faulthandler.enable(2, all_threads=False)  # TVM's own handler then adds the C++ backtrace
     _widen_signal_stack()
     lower(resource.RLIMIT_CORE, 0)
+    memory = psutil.Process().memory_info()
     if sys.platform == "linux":
-        data = psutil.Process().memory_info().data
-        lower(resource.RLIMIT_DATA, data + limits.memory_mb * MEGABYTE)
+        lower(resource.RLIMIT_DATA, memory.data + limits.memory_mb * MEGABYTE)
+    return memory
 
 
 class _Stack(ctypes.Structure):

@@ -13,7 +13,7 @@ from ..choices import Choices
 from ..ops import table
 from ..ops.variation import TRIES, Variation, Variations, accepted, attributes
 from ..scope import Scope
-from ..values import Value, value_of
+from ..values import Value, latest, value_of
 from .kind import ARITHMETIC, Callees, Ops
 from .values import operator
 
@@ -37,9 +37,8 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
                 break  # what has another type is not taken for the same
     again = s.bind(call)
     # What has a negative size is no value that others may take.
-    taken = bool(s.values) and s.values[-1].expr.same_as(again)
-    one, other = value_of(binding.var), value_of(again)
-    if combined and taken and one is not None and other is not None and _alike(one, other):
+    one, other = value_of(binding.var), latest(s.values, again)
+    if combined and one is not None and other is not None and _alike(one, other):
         s.emit(relax_op.subtract(one.expr, other.expr))
 
 

@@ -20,7 +20,7 @@ from ..choices import Choices
 from ..ops import table
 from ..scope import Scope, Supplier
 from ..traits import Trait
-from ..values import Dim, Request, Value, same_shape
+from ..values import Dim, Request, Value, latest, same_shape
 from .aims import (
     AGREEING,
     BROADCASTING,
@@ -157,7 +157,7 @@ class Builder:
         for name, expr in self._steps(pattern):
             var = self.s.bind(expr)
             if name is not None:
-                self.names[name] = self._latest(var) or var
+                self.names[name] = latest(self.s.values, var) or var
 
     def last(self, pattern: Pattern) -> relax.Expr:
         """The last call of a pattern, not bound yet; all others are."""
@@ -331,11 +331,7 @@ class Builder:
                 return None
             at = c.below(len(var.ty.fields)) if at is None else at % len(var.ty.fields)
             var = self.s.bind(relax.TupleGetItem(var, at))
-        return self._latest(var)
-
-    def _latest(self, var: relax.Var) -> Value | None:
-        values = self.s.values
-        return values[-1] if values and values[-1].expr.same_as(var) else None
+        return latest(self.s.values, var)
 
     def _alive(self, value: Value) -> bool:
         """Whether the value is still in scope."""
@@ -368,7 +364,7 @@ class Builder:
         fields = len(var.ty.fields) if isinstance(var.ty, relax.TupleType) else 0
         if not fields:
             return None
-        return self._latest(self.s.bind(relax.TupleGetItem(var, at % fields)))
+        return latest(self.s.values, self.s.bind(relax.TupleGetItem(var, at % fields)))
 
     def _outside(
         self,

@@ -154,7 +154,7 @@ def convolution_cast(c: Choices, s: Scope) -> None:
         dims = [tirx.Var(s.module.unique("k"), "int64") if c.flag() else dim for dim in x.shape]
         x = value_of(s.match_cast(x.expr, relax.TensorType(relax.ShapeExpr(dims), x.dtype)))
     if x is not None:
-        s.emit(c.pick((relax_op.nn.relu, relax_op.negative, relax_op.abs))(x.expr))
+        _elementwise(c, s, x)
 
 
 SPECIAL: tuple[Callable[[Choices, Scope], None], ...] = (

@@ -14,7 +14,6 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import tvm
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
@@ -22,7 +21,7 @@ from ...compat import ir
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
-from ..values import Dim, dims_of, same_dim
+from ..values import Dim, dims_of, same_dim, uniform
 
 __all__ = [
     "BYTES",
@@ -95,9 +94,7 @@ class Variation:
         args = operands(call.args) if self.operands else call.args
         attrs = call.attrs
         if self.attrs:
-            fields = {name: getattr(attrs, name) for name in _schemas(attrs)}
-            key = type(attrs).__tvm_ffi_type_info__.type_key
-            attrs = tvm.ir.make_node(key, **{**fields, **self.attrs})
+            attrs = ir.with_fields(attrs, **self.attrs)
         return relax.Call(call.op, args, attrs, call.ty_args), new
 
 
@@ -257,14 +254,10 @@ def constants(s: Scope, call: relax.Call) -> Iterator[Variation]:
             held = [v for v in _NUMBERS if dtype not in _WHOLE or _holds(dtype, v)]
             static = tuple(dim for dim in _shape(arg.ty) if isinstance(dim, int))
             for shape in dict.fromkeys((static, ())):
-                yield from (Variation({place: partial(_uniform, shape, v, dtype)}) for v in held)
+                yield from (Variation({place: partial(uniform, shape, v, dtype)}) for v in held)
 
 
 _WHOLE = tuple(dtype for dtype in DTYPES if "float" not in dtype)
-
-
-def _uniform(shape: Sequence[int], value: int, dtype: str) -> relax.Expr:
-    return relax.const(np.full(shape, value, np.dtype(dtype)), dtype)
 
 
 def sizes(s: Scope, call: relax.Call) -> Iterator[Variation]:

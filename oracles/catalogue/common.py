@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection
+import inspect
+from collections.abc import Callable, Collection
 from typing import Any
 
 import tvm
@@ -71,6 +72,11 @@ def all_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
     return Sought(
         lambda mod: ops_used(mod).issuperset(ops), _bare(ops), (_bare(ops),), tuple(traits)
     )
+
+
+def definition(function: Callable[..., Any]) -> str:
+    """The source of a function, among the statements that an expression of a pass needs."""
+    return f"\n\n{inspect.getsource(function)}"
 
 
 def _bare(ops: Collection[str]) -> tuple[str, ...]:

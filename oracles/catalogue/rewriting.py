@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
 
 import tvm
@@ -13,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import PassContract, Sought
 from ..inspect import calls_of, ops_used, static
 from ..passcall import PassCall
-from .common import REWRITING
+from .common import REWRITING, definition
 from .rules import CONTEXTS, IMPORTS, MODULES, PATTERNS, Rule
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
@@ -66,7 +65,7 @@ def _operands(mod: tvm.IRModule, op: str) -> list[tuple[tuple[int, ...], str]]:
 
 def _sources(rules: Iterable[Rule]) -> tuple[str, ...]:
     """What a file of its own needs for the rules."""
-    return (*IMPORTS, *dict.fromkeys(f"\n\n{inspect.getsource(rule.make)}" for rule in rules))
+    return (*IMPORTS, *dict.fromkeys(definition(rule.make) for rule in rules))
 
 
 def _sought(rules: Sequence[Rule]) -> Sought:

@@ -6,7 +6,7 @@ Every rule takes away what its pattern looks for, so that rewriting ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -324,5 +324,3 @@ CONTEXTS = (
     Rule(alike, ("subtract",)),
     Rule(again, ("exp", "square")),
 )
-
-BY_NAME: Mapping[str, Rule] = {rule.name: rule for rule in (*PATTERNS, *MODULES, *CONTEXTS)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Callable
 
 import tvm
@@ -16,6 +15,7 @@ from ...generators.traits import Trait
 from ..contract import PassContract, Sought
 from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
+from .common import definition
 
 IMPORTS = (
     "from collections.abc import Callable",
@@ -68,7 +68,7 @@ def _within_a_database(c: Choices, mod: tvm.IRModule) -> PassCall:
     change = c.pick(CHANGES)
     known = _with_blocks(mod)
     names = sorted({c.pick(known) for _ in range(MOST)}) if known else []
-    sources = (f"\n\n{inspect.getsource(each)}" for each in (change, in_database))
+    sources = (definition(each) for each in (change, in_database))
     return PassCall(
         f"in_database(MetaScheduleApplyDatabase, {change.__name__}, {names})",
         imports=(*IMPORTS, *sources),

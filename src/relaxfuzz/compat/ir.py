@@ -141,6 +141,17 @@ def constant_data(const: Any) -> tvm.runtime.Tensor:
     return const.value if hasattr(const, "value") else const.data
 
 
+def with_fields(node: Any, **changes: Any) -> Any:
+    """A node of the same class with other fields, which TVM does not check.
+
+    Args:
+        changes: fields by name; those of its base classes that are not optional, too (`span`).
+    """
+    info = type(node).__tvm_ffi_type_info__
+    fields = {field.name: getattr(node, field.name) for field in info.fields}
+    return tvm.ir.make_node(info.type_key, **{**fields, **changes})
+
+
 def tensor_of(access: Any) -> tvm.ir.Var:
     """The buffer that a `TensorLoad` or `TensorRegion` accesses."""
     return access.source if hasattr(access, "source") else access.buffer
