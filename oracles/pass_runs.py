@@ -215,8 +215,13 @@ class PassRuns:
 
         In a campaign these are all on the same modules, whose text is then taken down once.
         """
-        what = "" if self.given.fleeting else f" {self.calls}"
-        return self.thorough or zlib.crc32(f"{self.given.mark}{what}".encode()) % 8 == 0
+        text = str(self.given.mark) if self.given.fleeting else self.entropy
+        return self.thorough or zlib.crc32(text.encode()) % 8 == 0
+
+    @property
+    def entropy(self) -> str:
+        """Seeds what is left to chance: the same wherever the files of a user's passes are."""
+        return f"{self.given.mark} {', '.join(map(str, self.calls))}"
 
     # Ways to run
 

@@ -18,7 +18,6 @@ import tomlkit
 
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...oracles import KEY_FORMAT
-from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.passcall import PassCall, public_passes
 from ...oracles.violation import Identity
 from ..campaign.events import Finished
@@ -101,7 +100,7 @@ class Expected:
     def of(self, finding: Finding) -> tuple[Known, ...]:
         """The knowns that a finding may be."""
         found = self._own.of(finding.full_key)
-        if not any(map(is_users, finding.calls)) or finding.pass_name == TVMSCRIPT_ITSELF:
+        if finding.pass_name not in {call.name for call in finding.calls if is_users(call)}:
             found += self._shipped.of(finding.full_key)
         return found
 

@@ -43,7 +43,7 @@ def _not_refused(
     runs: PassRuns, rules: Sequence[Rule] = RULES
 ) -> Iterator[tuple[Rule, Graph, str]]:
     """Broken modules that neither the checker nor the pass refuses, and how that ended."""
-    chance = random.Random(f"{runs.given.mark} {runs.calls}")
+    chance = random.Random(runs.entropy)
     if not runs.thorough:
         rules = chance.sample(rules, 1)
     places = PLACES if runs.thorough else 1

@@ -238,6 +238,17 @@ def test_nested_and_disabled_passes_are_compared(monkeypatch: pytest.MonkeyPatch
     assert disabled is None or disabled.key[0] == composition.DISABLED
 
 
+def test_what_is_left_to_chance_does_not_depend_on_where_the_passes_are(tmp_path: Path) -> None:
+    copy = tmp_path / FILE.name
+    copy.write_bytes(FILE.read_bytes())
+    here, there = user("copies"), PassCall("copies()", factory=f"{copy}:copies")
+    contract = PassContract(name="copies", variants=lambda choices, mod: None)
+    one, other = (PassRuns(module(), (call,), contract) for call in (here, there))
+    assert one.calls != other.calls
+    assert one.entropy == other.entropy
+    assert one.entropy != PassRuns(module(), (PassCall("Normalize()"),), contract).entropy
+
+
 def test_the_pass_that_runs_while_another_is_disabled_is_journaled() -> None:
     """If the process dies in it, the last pass of the list is not blamed."""
     calls = [PassCall("LegalizeOps()"), PassCall("ToNonDataflow()"), PassCall("Normalize()")]
