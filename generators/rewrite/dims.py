@@ -1,0 +1,120 @@
+"""Dimensions of a module: what there are, and all of one size turned into another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import PrimType
+
+from ...compat import ir
+from ...compat.structural import structural_map
+from .rewriter import Rewriter
+
+_LEAST = 2
+"""Numbers below mean many things in a PrimFunc besides dimensions."""
+
+
+def dims(mod: tvm.IRModule) -> Iterator[Any]:
+    """The dimensions in all types and shapes of Relax functions."""
+    for func in mod.functions.values():
+        if not isinstance(func, relax.Function):
+            continue
+        found: list[Any] = []
+        tvm_ffi.structural_walk(func, ((relax.ShapeExpr, relax.ShapeType), found.append))
+        for var in [*func.params, *relax.analysis.all_vars(func)]:
+            tvm_ffi.structural_walk(var.ty, ((relax.ShapeExpr, relax.ShapeType), found.append))
+        for shape in found:
+            yield from shape.values or ()
+
+
+def sizes_of(mod: tvm.IRModule) -> Counter[int]:
+    """The static dimensions, and how often each size occurs."""
+    return Counter(int(dim.value) for dim in dims(mod) if isinstance(dim, tirx.IntImm))
+
+
+class Resized(Rewriter):
+    """The module with other dimensions, everywhere at once, so that types stay consistent."""
+
+    def __init__(
+        self,
+        mod: tvm.IRModule,
+        *,
+        sizes: Mapping[int, int] | None = None,
+        symbols: Mapping[str, int] | None = None,
+        composite: Sequence[tuple[Any, Any]] = (),
+    ) -> None:
+        """
+        Args:
+            sizes: other numbers for numbers.
+            symbols: numbers for symbolic dimensions, by name.
+            composite: other dimensions for composite ones.
+        """
+        super().__init__(mod)
+        self._sizes = sizes or {}
+        self._symbols = symbols or {}
+        self._composite = composite
+        self._analyzer = ir.Analyzer()
+
+    def dim(self, expr: Any) -> Any:
+        if isinstance(expr, tirx.IntImm):
+            return self._size(expr)
+        for old, new in self._composite:
+            if tvm_ffi.structural_equal(old, expr):
+                return new
+        if not self._symbols:
+            return expr
+        if isinstance(expr, tvm.ir.Var):
+            return self._number(expr)
+        new = structural_map(expr, (tvm.ir.Var, self._number))
+        return expr if new.same_as(expr) else self._analyzer.simplify(new)
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        # Numbers that are no dimensions.
+        plain = [isinstance(old.ty, PrimType) for old in call.args]
+        if any(plain) and not self._symbols:
+            args = [
+                old if keep else new for old, new, keep in zip(call.args, args, plain, strict=True)
+            ]
+        return super().call(call, args)
+
+    def constant(self, const: ir.GenericConst) -> Any:
+        shape = [int(dim) for dim in ir.constant_data(const).shape]
+        new = [self._sizes.get(dim, dim) for dim in shape]
+        if new == shape:
+            return const
+        data = ir.constant_data(const).numpy()
+        # The first elements along each axis; where there are too few, the last again, or zeros.
+        for axis, size in enumerate(new):
+            if data.shape[axis]:
+                data = np.take(data, np.minimum(np.arange(size), data.shape[axis] - 1), axis)
+            else:
+                data = np.zeros((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype)
+        data = np.ascontiguousarray(data)
+        ty = relax.TensorType(new, const.ty.dtype, const.ty.vdevice)
+        return ir.GenericConst(tvm.runtime.tensor(data), ty)
+
+    def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
+        # Numbers below 2 mean many things besides dimensions.
+        if not any(size >= _LEAST for size in self._sizes):
+            return func
+        new = structural_map(func, (tirx.IntImm, self._size_in_prim_func))
+        # By its constructor, which derives its type.
+        return tirx.PrimFunc(new.params, new.body, new.ret_type, new.attrs)
+
+    def _size(self, dim: Any) -> Any:
+        new = self._sizes.get(int(dim.value))
+        same = new is None or str(dim.ty.dtype) not in ("int64", "int32")
+        return dim if same else tirx.IntImm(dim.ty, new)
+
+    def _size_in_prim_func(self, dim: Any) -> Any:
+        return self._size(dim) if dim.value >= _LEAST else dim
+
+    def _number(self, var: Any) -> Any:
+        size = self._symbols.get(str(var.name))
+        return var if size is None else tirx.IntImm(var.ty, size)

@@ -1,0 +1,181 @@
+"""Modules cut into pieces that keep every pair of neighbouring operators."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import tvm
+from tvm import relax
+from tvm.ir import GlobalVar, Op
+
+from ...compat import ir
+from ..rewrite.nodes import (
+    global_var,
+    is_symbolic,
+    reachable,
+    references,
+    sequence,
+    substitute,
+    used_vars,
+    with_functions,
+)
+from ..rewrite.scopes import Site, scopes_of
+from .piece import MAIN
+
+MOST = 24
+"""Bindings of a piece."""
+
+Pair = tuple[str, str]
+"""Two operators, the second on a result of the first."""
+
+_PARTS = ("Composite", "Codegen", "Primitive")
+"""Attributes of functions that are parts of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A piece at the sizes of its module."""
+
+    mod: tvm.IRModule
+    function: str
+    """The function that it is from."""
+    first: int
+    last: int
+    """The bindings that it is from, counted in the body of the function; some between may not be
+    in it."""
+    pairs: frozenset[Pair]
+
+
+def cut(mod: tvm.IRModule, most: int = MOST) -> Iterator[Cut]:
+    """Connected pieces that together have all pairs of neighbouring operators of the module.
+
+    What a piece uses of the rest becomes parameters. The functions that it refers to come along.
+    Functions that are parts of others (Composite, Codegen, Primitive) are not cut themselves.
+
+    Args:
+        most: bindings of a piece.
+    """
+    known: set[Pair] = set()
+    for gvar, func in mod.functions_items():
+        if not isinstance(func, relax.Function) or _is_part(func):
+            continue
+        body = _Body(func)
+        for chosen in body.windows(known, most):
+            made = _module(mod, func, [body.sites[at] for at in chosen])
+            if made is not None:
+                pairs = frozenset(body.pairs(chosen))
+                known |= pairs
+                yield Cut(made, str(gvar.name_hint), chosen[0], chosen[-1], pairs)
+
+
+def pairs_of(mod: tvm.IRModule) -> set[Pair]:
+    """All pairs of neighbouring operators in the bodies of functions that are cut."""
+    return {
+        pair
+        for func in mod.functions.values()
+        if isinstance(func, relax.Function) and not _is_part(func)
+        for pair in (body := _Body(func)).pairs(range(len(body.sites)))
+    }
+
+
+def _is_part(func: relax.Function) -> bool:
+    return any(func.attrs is not None and name in func.attrs for name in _PARTS)
+
+
+class _Body:
+    """The bindings in the body of a function, and which uses the result of which."""
+
+    def __init__(self, func: relax.Function) -> None:
+        self.sites = scopes_of(func)[0].sites
+        index = {site.key: at for at, site in enumerate(self.sites)}
+        self._makers = [
+            sorted(index[key] for key in used_vars([site.binding.value]) & index.keys())
+            for site in self.sites
+        ]
+        self._users: dict[int, list[int]] = defaultdict(list)
+        for at, makers in enumerate(self._makers):
+            for maker in makers:
+                self._users[maker].append(at)
+        self._labels = [_label(site.binding) for site in self.sites]
+
+    def windows(self, known: Collection[Pair], most: int) -> Iterator[list[int]]:
+        """Indices of bindings, connected, until all pairs that are not known are in one."""
+        size = len(self.sites)
+        left = set(self.pairs(range(size))).difference(known)
+        lonely = {label for at, label in enumerate(self._labels) if not self._neighbours(at)}
+        for at in range(size):
+            new = any((self._labels[maker], self._labels[at]) in left for maker in self._makers[at])
+            if new or self._labels[at] in lonely:
+                chosen = self._grown(at, most)
+                left.difference_update(self.pairs(chosen))
+                lonely.discard(self._labels[at])
+                yield chosen
+
+    def pairs(self, chosen: Sequence[int]) -> Iterator[Pair]:
+        """The pairs among these bindings."""
+        inside = set(chosen)
+        for at in chosen:
+            for maker in self._makers[at]:
+                if maker in inside:
+                    yield self._labels[maker], self._labels[at]
+
+    def _neighbours(self, at: int) -> list[int]:
+        return [*self._makers[at], *self._users[at]]
+
+    def _grown(self, at: int, most: int) -> list[int]:
+        """What is connected to a binding: the makers of its operands, then the nearest others."""
+        chosen = {at}
+        border = set(self._makers[at])
+        while len(chosen) < most:
+            border = border or {n for c in chosen for n in self._neighbours(c)} - chosen
+            if not border:
+                break
+            nearest = min(border, key=lambda n: (abs(n - at), n))
+            border.remove(nearest)
+            chosen.add(nearest)
+            border |= set(self._neighbours(nearest)) - chosen
+        return sorted(chosen)
+
+
+def _label(binding: relax.Binding) -> str:
+    """What a binding computes: the operator, or the kind of its value."""
+    value = binding.value
+    if isinstance(binding, relax.MatchCast):
+        return "match_cast"
+    if isinstance(value, relax.Call) and isinstance(value.op, Op):
+        name = str(value.op.name)
+        if len(value.args) and isinstance(value.args[0], GlobalVar):
+            return f"{name} {value.args[0].name_hint}"
+        return name
+    return type(value).__name__
+
+
+def _module(
+    mod: tvm.IRModule, func: relax.Function, sites: Sequence[Site]
+) -> tvm.IRModule | None:
+    """The bindings as a function of what they use; None where it would take a function."""
+    made = _function(func, sites)
+    if any(_takes_function(param.ty) for param in made.params):
+        return None
+    names = {str(g.name_hint): references(f) for g, f in mod.functions_items()}
+    kept = reachable(names, references(made))
+    rest = {g: f for g, f in mod.functions_items() if g.name_hint in kept}
+    if any(g.name_hint == MAIN for g in rest):
+        return None
+    piece = tvm.IRModule({global_var(MAIN, made.ty): made, **rest})
+    return with_functions(mod.with_attrs({}) if False else piece, piece.functions)
+
+
+def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
+    inside = {site.key for site in sites}
+    used: set[int] = set()
+    for site in sites:
+        used |= used_vars([site.binding.value])
+    results = {site.key for site in sites if site.key not in used}
+    blocks: list[relax.BindingBlock] = []
+    for at, site in enumerate(sites):
+        if at and (site.block, site.dataflow) == (sites[at - 1].block, sites[at - 1].dataflow):
+            blocks[-1].append(site)  # type: ignore[attr-defined]
+    raise NotImplementedError
