@@ -23,6 +23,7 @@ from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
 from .scope import DTYPES, ModuleScope
+from .seeds import Piece, pieces_of
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
@@ -48,6 +49,7 @@ def ir_modules(
     ops: Collection[str | Sequence[str]] | None = None,
     numbers: Sequence[float] = (),
     dtypes: Sequence[str] = (),
+    seeds: Sequence[tvm.IRModule | Piece] = (),
     max_functions: int = 4,
     max_bindings: int = 14,
 ) -> st.SearchStrategy[tvm.IRModule]:
@@ -66,6 +68,8 @@ def ir_modules(
             these chains end early.
         numbers: sizes and constants are often one of these, or next to one: what is compared with
             them somewhere.
+        seeds: pieces of real modules that functions are partly made of; a module is cut into
+            pieces, and slimmed.
         dtypes: most functions use one of these ("int64"); none: mostly float32.
         max_functions: bound on the Relax functions of free form; special ones (recursive,
             Composite, Codegen, Primitive) come on top.
@@ -109,7 +113,14 @@ def ir_modules(
         if dtype not in DTYPES:
             hint = did_you_mean(dtype, DTYPES) or f". Known: {', '.join(DTYPES)}."
             raise InvalidArgument(f"Expected dtypes of tensors in dtypes, got {dtype!r}{hint}")
-    shared = partial(ModuleScope, numbers=tuple(numbers), dtypes=tuple(dtypes))
+    pieces = [
+        piece
+        for number, seed in enumerate(seeds)
+        for piece in ([seed] if isinstance(seed, Piece) else pieces_of(seed, f"seed {number}"))
+    ]
+    shared = partial(
+        ModuleScope, numbers=tuple(numbers), dtypes=tuple(dtypes), pieces=tuple(pieces)
+    )
     modules = _modules(draws, to, forced, banned, chosen, shared)
     return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)
 

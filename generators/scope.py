@@ -16,6 +16,7 @@ from tvm.ir import PrimType
 from ..compat import ir
 from ..compat.ops import relax_op
 from .choices import Choices
+from .seeds.piece import Piece
 from .traits import Trait
 from .values import (
     Dim,
@@ -74,6 +75,8 @@ class ModuleScope:
     """Sizes and constants are often near these."""
     dtypes: Sequence[str] = ()
     """Most functions use one of these; none: any."""
+    pieces: Sequence[Piece] = ()
+    """Of real modules; they are put among the bindings."""
     naming: Mapping[str, str] = field(default_factory=dict)
     """Other names to give, by the plain ones."""
     one_name: bool = False

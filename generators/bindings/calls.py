@@ -41,7 +41,7 @@ def arguments(
     c: Choices, s: Scope, callee: Callee, dims: Mapping[tirx.Var, Dim]
 ) -> list[relax.Expr]:
     """Operands for a call of the function, with these dims for its symbolic variables."""
-    return [_argument(c, s, param.ty, dims) for param in callee.func.params]
+    return [argument(c, s, param.ty, dims) for param in callee.func.params]
 
 
 def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -84,9 +84,10 @@ def _pass_on(s: Scope, result: relax.Var, callees: Callees) -> None:
     s.bind(result)
 
 
-def _argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]) -> relax.Expr:
+def argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim]) -> relax.Expr:
+    """A value in scope of a parameter's type, or a fresh one, with these dims for its variables."""
     if isinstance(ty, relax.TupleType):
-        return relax.Tuple([_argument(c, s, field, dims) for field in ty.fields])
+        return relax.Tuple([argument(c, s, field, dims) for field in ty.fields])
     if isinstance(ty, relax.ShapeType):
         if ty.values is None:
             return shape_argument(c, s, list(s.shape(c, ty.ndim if ty.ndim >= 0 else 2)))

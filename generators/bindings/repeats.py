@@ -61,7 +61,7 @@ def _unchanged(s: Scope, call: relax.Call) -> Iterator[Variation]:
     yield from ()
 
 
-def _operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
+def other_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another value of the same type in place of an operand."""
     for at, arg in enumerate(call.args):
         for value in reversed(s.values):
@@ -69,10 +69,16 @@ def _operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
                 yield Variation({(at,): value.expr})
 
 
-def _swapped(s: Scope, call: relax.Call) -> Iterator[Variation]:
+def swapped_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Two operands in each other's place."""
     for at in range(1, len(call.args)):
         yield Variation({(at - 1,): call.args[at], (at,): call.args[at - 1]})
 
 
-_CHANGES: tuple[Variations, ...] = (_unchanged, attributes, _operands, _swapped, attributes)
+_CHANGES: tuple[Variations, ...] = (
+    _unchanged,
+    attributes,
+    other_operands,
+    swapped_operands,
+    attributes,
+)

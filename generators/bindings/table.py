@@ -15,6 +15,7 @@ from .externs import call_dps_packed, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callees, Kind, Ops
 from .numbers import number
+from .pieces import piece
 from .repeats import repeat
 from .shapes import shape_value
 from .values import alias, get_item, make_tuple, match_cast, operator, tuple_operand
@@ -89,11 +90,16 @@ LINKS = tuple(
 """What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""
 
 
+PIECES = 4
+"""One in so many bindings is a piece of a real module, where there are such."""
+
+
 def kinds(s: Scope) -> list[Kind]:
     """The kinds that this module's traits allow, each as often as it weighs."""
-    return [
+    usual = [
         kind
         for kind in KINDS
         if kind.trait is None or s.has(kind.trait)
         for _ in range(kind.weight)
     ]
+    return usual + [Kind(piece)] * (len(usual) // (PIECES - 1)) if s.module.pieces else usual

@@ -9,6 +9,6 @@
 
 from .cutting import cut
 from .piece import Piece
-from .slimming import slim
+from .slimming import pieces_of, slim
 
-__all__ = ["Piece", "cut", "slim"]
+__all__ = ["Piece", "cut", "pieces_of", "slim"]

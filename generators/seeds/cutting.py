@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
+from ...compat.structural import structural_map
 from ..rewrite.nodes import (
     global_var,
     is_symbolic,
@@ -19,9 +24,10 @@ from ..rewrite.nodes import (
     sequence,
     substitute,
     used_vars,
-    with_functions,
+    with_fresh_variables,
 )
 from ..rewrite.scopes import Site, scopes_of
+from ..values import holds_function
 from .piece import MAIN
 
 MOST = 24
@@ -32,6 +38,9 @@ Pair = tuple[str, str]
 
 _PARTS = ("Composite", "Codegen", "Primitive")
 """Attributes of functions that are parts of others."""
+
+WEIGHT = 256
+"""Elements of a constant that becomes a parameter: what is in it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +81,12 @@ def cut(mod: tvm.IRModule, most: int = MOST) -> Iterator[Cut]:
 
 def pairs_of(mod: tvm.IRModule) -> set[Pair]:
     """All pairs of neighbouring operators in the bodies of functions that are cut."""
-    return {
-        pair
+    bodies = [
+        _Body(func)
         for func in mod.functions.values()
         if isinstance(func, relax.Function) and not _is_part(func)
-        for pair in (body := _Body(func)).pairs(range(len(body.sites)))
-    }
+    ]
+    return {pair for body in bodies for pair in body.pairs(range(len(body.sites)))}
 
 
 def _is_part(func: relax.Function) -> bool:
@@ -152,30 +161,59 @@ def _label(binding: relax.Binding) -> str:
     return type(value).__name__
 
 
-def _module(
-    mod: tvm.IRModule, func: relax.Function, sites: Sequence[Site]
-) -> tvm.IRModule | None:
-    """The bindings as a function of what they use; None where it would take a function."""
+def _module(mod: tvm.IRModule, func: relax.Function, sites: Sequence[Site]) -> tvm.IRModule | None:
+    """The bindings as a function of what they use; None where that is a local function, or where
+    they name a virtual device: devices are those of one module.
+    """
     made = _function(func, sites)
-    if any(_takes_function(param.ty) for param in made.params):
+    devices: list[Any] = []
+    tvm_ffi.structural_walk(made, (ir.VDevice, devices.append))
+    if devices or any(holds_function(param.ty) for param in made.params):
         return None
-    names = {str(g.name_hint): references(f) for g, f in mod.functions_items()}
-    kept = reachable(names, references(made))
-    rest = {g: f for g, f in mod.functions_items() if g.name_hint in kept}
-    if any(g.name_hint == MAIN for g in rest):
-        return None
-    piece = tvm.IRModule({global_var(MAIN, made.ty): made, **rest})
-    return with_functions(mod.with_attrs({}) if False else piece, piece.functions)
+    calls = {str(gvar.name_hint): references(each) for gvar, each in mod.functions_items()}
+    kept = reachable(calls, references(made))
+    rest = {gvar: each for gvar, each in mod.functions_items() if gvar.name_hint in kept}
+    return tvm.IRModule({global_var(MAIN, made.ty): made, **rest})
 
 
 def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
-    inside = {site.key for site in sites}
-    used: set[int] = set()
-    for site in sites:
-        used |= used_vars([site.binding.value])
-    results = {site.key for site in sites if site.key not in used}
-    blocks: list[relax.BindingBlock] = []
-    for at, site in enumerate(sites):
-        if at and (site.block, site.dataflow) == (sites[at - 1].block, sites[at - 1].dataflow):
-            blocks[-1].append(site)  # type: ignore[attr-defined]
-    raise NotImplementedError
+    """The bindings, with parameters for what they use, and all that they leave over as results."""
+    used = set().union(*(used_vars([site.binding.value]) for site in sites))
+    results = [site.var for site in sites if site.key not in used]
+    blocks = [
+        (relax.DataflowBlock if dataflow else relax.BindingBlock)([s.binding for s in group])
+        for (_, dataflow), group in itertools.groupby(sites, lambda s: (s.block, s.dataflow))
+    ]
+    fields = relax.BlockBuilder().normalize(relax.Tuple(results))
+    body = _without_weights(sequence(blocks, fields if len(results) > 1 else results[0]))
+    free = [
+        var
+        for var in relax.analysis.free_vars(relax.Function([], body, body.ty))
+        if not is_symbolic(var)
+    ]
+    # What is bound in a dataflow block and used outside, and what becomes a parameter.
+    renamed = {var: var.name for var in (*results, *free) if isinstance(var, relax.DataflowVar)}
+    whole = substitute(
+        relax.Function(free, body, body.ty),
+        {var: relax.Var(name, var.ty) for var, name in renamed.items()},
+    )
+    numbers = list(relax.analysis.free_symbolic_vars(whole))
+    sizes = [var for var in numbers if str(var.ty.dtype) == "int64"]
+    params = [*whole.params, *(var for var in numbers if var not in sizes)]
+    if sizes:
+        params.append(relax.Var("s", relax.ShapeType(sizes)))
+    pure = not relax.analysis.contains_impure_call(whole)
+    return with_fresh_variables(relax.Function(params, whole.body, whole.ret_ty, pure))
+
+
+def _without_weights(body: Any) -> Any:
+    new: dict[int, relax.Var] = {}
+
+    def parameter(const: ir.GenericConst) -> Any:
+        if not isinstance(const.ty, relax.TensorType):
+            return const
+        if math.prod(ir.constant_data(const).shape) < WEIGHT:
+            return const
+        return new.setdefault(hash(const), relax.Var(f"w{len(new)}", const.ty))
+
+    return structural_map(body, (ir.GenericConst, parameter))

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import tvm
 from tvm import relax
 
 from ...compat.serialization import load_json
 
-MAIN = "piece"
-"""The name of the function that the bindings of a piece are in."""
+MAIN = "relaxfuzz_piece"
+"""The name of the function that the bindings of a piece are in; no other function has it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Piece:
     """A few connected bindings of a real module, and the functions that they refer to."""
 
     name: str
     """Where it is from: "model.onnx, main, bindings 12 to 30"."""
     text: str
-    """The TVM JSON of a module whose function `piece` has what the bindings use as parameters."""
+    """The TVM JSON of a module whose function `MAIN` has what the bindings use as parameters."""
+
+    def __repr__(self) -> str:
+        return f"Piece({self.name!r})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For Hypothesis, which would print the text otherwise."""
+        printer.text(repr(self))
 
     def load(self) -> tvm.IRModule:
         """The module, made anew: a pass may change a node in place."""
         return load_json(self.text)
 
 
-def bindings_of(mod: tvm.IRModule) -> relax.Function:
+def main_of(mod: tvm.IRModule) -> relax.Function:
     """The function of a piece that holds its bindings."""
     return mod[MAIN]
