@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ...compat import availability
 from ...generators.ops import table
+from ...generators.seeds import Piece
 from ...oracles.passcall import PassCall
 from ...oracles.violation import identity, mark
 from ..process import death
@@ -38,6 +39,7 @@ from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
 from .named import recipe
+from .seeds import SHARE, with_pieces
 from .state import Guide, State
 
 AHEAD = 2
@@ -70,6 +72,9 @@ class CampaignConfig:
     """With more there is less overhead, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
+    seeds: tuple[Piece, ...] = ()
+    """Pieces of real modules, which a share of the blocks is made of."""
+    seed_share: float = SHARE
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -212,11 +217,12 @@ class _Campaign:
 
     def _recipe(self, number: int, guide: Guide) -> Recipe:
         """What the modules of a block are made of."""
-        seed, operators = self._config.seed, self._operators
-        return recipe(self._config.targets, seed, number, operators, guide.changed) or Recipe(
-            ops=focus.focus(guide.surest, seed, number, operators),
-            disabled=schedule.disabled(seed, number),
+        config, operators = self._config, self._operators
+        made = recipe(config.targets, config.seed, number, operators, guide.changed) or Recipe(
+            ops=focus.focus(guide.surest, config.seed, number, operators),
+            disabled=schedule.disabled(config.seed, number),
         )
+        return with_pieces(made, config.seeds, config.seed_share, config.seed, number)
 
     def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:

@@ -57,7 +57,7 @@ class Found:
             seed=self.origin.seed,
             index=self.origin.index,
             stage=str(self.origin.stage),
-            recipe=self.origin.recipe,
+            recipe=self.origin.recipe.named,
             exempt=exempt,
         )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # The order of `relaxfuzz --help`.
 from . import check, doctor, nightly, replay, report, run, watch  # noqa: F401
-from . import bisect, catalogue, explain, findings, minimize, zoo  # noqa: F401
+from . import bisect, catalogue, explain, findings, minimize, seeds, zoo  # noqa: F401
 from ..system.sanitizers import restart_with_variables
 from .app import app
 

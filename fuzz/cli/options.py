@@ -91,6 +91,26 @@ Stages = Annotated[
         "may be repeated.",
     ),
 ]
+Seeds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--seeds",
+        metavar="PATH",
+        help="Real modules to fuzz around: TVM JSON, Python, ONNX, a folder of such files, or "
+        "package.module:function, which gives an IRModule; may be repeated. They are cut into "
+        "small pieces, which are put among generated code.",
+        show_default=False,
+    ),
+]
+SeedShare = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="The share of the modules that have pieces of --seeds. Default: 0.5.",
+        show_default=False,
+    ),
+]
 Like = Annotated[
     str | None,
     typer.Option(

@@ -24,6 +24,8 @@ from .options import (
     Out,
     Passes,
     Scheduler,
+    Seeds,
+    SeedShare,
     Stages,
     Workers,
 )
@@ -38,6 +40,7 @@ BUDGET = "60s"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
     "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
+    "  relaxfuzz run --seeds model.onnx --seeds my_models.py:llama   (fuzz around your models)\n\n"
     "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
     "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h"
 )
@@ -64,6 +67,8 @@ def run(
     like: Like = None,
     stage: Stages = None,
     exempt: Exempt = None,
+    seeds: Seeds = None,
+    seed_share: SeedShare = None,
     changed_since: Annotated[
         str | None,
         typer.Option(
@@ -90,9 +95,11 @@ def run(
     from ..affected.passes import affected
     from ..campaign.campaign import CampaignConfig
     from ..campaign.schedule import MODULES_IN_BLOCK
+    from ..campaign.seeds import SHARE
     from ..cluster.where import asked
     from ..findings.known import Choice
     from ..session.fuzzing import Fuzzing
+    from ..session.seeds import pieces_of
     from ..session.session import session
     from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
@@ -128,7 +135,13 @@ def run(
         calls=[target.call for target in chosen if target.call is not None],
         campaign="relaxfuzz run",
     ) as made:
-        config = dataclasses.replace(config, avoid=made.expected.triggers(chosen))
+        pieces = pieces_of(tuple(seeds or ()), made)
+        config = dataclasses.replace(
+            config,
+            avoid=made.expected.triggers(chosen),
+            seeds=pieces,
+            seed_share=SHARE if seed_share is None else seed_share,
+        )
         named = tuple(target.name for target in chosen) if not everything else None
         finished = Fuzzing(config, made, command="run").run(named)
         return made.conclude(finished.modules, finished.checks, finished.seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -141,6 +142,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
         ops=ops or None,
         numbers=recipe.numbers,
         dtypes=recipe.dtypes,
+        seeds=recipe.pieces,
     )
 
 
@@ -369,6 +371,7 @@ class _Run:
         pristine: Given,
     ) -> bool:
         """Report the violations; true where one of them is new to the block."""
+        origin = dataclasses.replace(origin, recipe=origin.recipe.named)
         any_new = False
         for violation in violations:
             known_by = identity(violation)

@@ -281,10 +281,16 @@ class Read(Job[str | None]):
     """Refuse a module that is not."""
     seconds: float = 120.0
     """For executing a Python file."""
+    pieces: bool = False
+    """Cut it into pieces."""
 
 
 def read(job: Read, context: Context[str | None]) -> None:
     """Report the problem in one sentence; None: there is none."""
     context.journal.position(0, Stage.RAW, 0, "read")
-    path, folder = Path(job.path), Path(job.folder)
+    folder = Path(job.folder)
+    if job.pieces:
+        context.report(module_file.read_pieces(job.path, folder, seconds=job.seconds))
+        return
+    path = Path(job.path)
     context.report(module_file.read(path, folder, well_formed=job.well_formed, seconds=job.seconds))

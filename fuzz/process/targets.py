@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...generators.seeds import Piece
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ...oracles.catalogue import has_contract
@@ -83,6 +85,15 @@ class Recipe:
     """Numbers that sizes and constants are near."""
     dtypes: tuple[str, ...] = ()
     """Dtypes that most functions use; empty: any."""
+    pieces: tuple[Piece, ...] = ()
+    """Pieces of real modules that functions are partly made of."""
+
+    @property
+    def named(self) -> Recipe:
+        """The same with the names of the pieces alone, for what is stored."""
+        return dataclasses.replace(
+            self, pieces=tuple(Piece(piece.name, "") for piece in self.pieces)
+        )
 
 
 @dataclass(frozen=True, slots=True)

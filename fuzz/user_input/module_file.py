@@ -8,10 +8,13 @@ which no program of the user has run.
 from __future__ import annotations
 
 import ast
+import dataclasses
+import importlib
 import importlib.util
 import io
 import json
 import math
+import os
 import re
 import signal
 import sys
@@ -24,6 +27,7 @@ import tvm
 
 from ...compat.release import is_installed, tvm_version
 from ...compat.serialization import load_json, save_json, upgraded_json
+from ...generators.seeds import pieces_of
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
@@ -77,6 +81,98 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
     return _sandboxed(
         lambda: _take(built, path, folder, well_formed, is_program), path, fence, folder
     )
+
+
+def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
+    """Cut a module into pieces, and write them as JSON to `folder`.
+
+    A module is cut in the process that builds it: its weights go nowhere else.
+
+    Args:
+        source: a file as for `read`, an ONNX file, or `package.module:function`, which gives an
+            IRModule.
+        seconds: the time limit for building and cutting, and again for checking the pieces.
+
+    Returns:
+        Why there are none, in one sentence; None if there are.
+    """
+    fence = ForkLimits(seconds, MEMORY, 2 * MOST)
+    path, built = Path(source), folder / _BUILT
+    problem = _sandboxed(lambda: _cut(source, built), path, fence, folder)
+    if problem is not None:
+        return problem
+    return _sandboxed(lambda: _take_pieces(built, folder), path, fence, folder)
+
+
+def _cut(source: str, built: Path) -> None:
+    mod = _module(source)
+    try:
+        pieces = list(pieces_of(mod, source))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise BadModule(
+            f"the module of '{sentence(source)}' cannot be cut into pieces: {_line(error)}"
+        ) from None
+    built.write_text(json.dumps(list(map(dataclasses.asdict, pieces))), encoding="utf-8")
+
+
+def _module(source: str) -> tvm.IRModule:
+    path = Path(source)
+    if path.suffix == ".onnx":
+        mod = _from_onnx(path)
+    elif path.suffix == ".py":
+        mod = execute(path)
+    elif ":" in source and not path.exists():
+        mod = _called(source)
+    else:
+        mod = parse_json(_text(path), source)
+    _check(mod, source, True)
+    return mod
+
+
+def _from_onnx(path: Path) -> tvm.IRModule:
+    name = f"'{sentence(str(path))}'"
+    try:
+        onnx = importlib.import_module("onnx")
+        from tvm.relax.frontend.onnx import from_onnx
+    except ImportError as error:
+        raise BadModule(f"{name} needs 'relaxfuzz[onnx]': {_line(error)}") from None
+    try:
+        return from_onnx(onnx.load(str(path)), keep_params_in_input=True)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise BadModule(f"{name} cannot be imported: {_line(error)}") from None
+
+
+def _called(source: str) -> tvm.IRModule:
+    module, _, function = source.partition(":")
+    name = f"'{sentence(source)}'"
+    sys.path.insert(0, os.getcwd())
+    try:
+        made = getattr(importlib.import_module(module), function)()
+    except MemoryError:
+        raise
+    except BaseException as error:  # also SystemExit and KeyboardInterrupt
+        raise BadModule(f"{name} raised {type(error).__name__}: {_line(error)}") from None
+    if not isinstance(made, tvm.IRModule):
+        raise BadModule(f"{name} gives a {type(made).__name__}, not an IRModule")
+    return made
+
+
+def _take_pieces(built: Path, folder: Path) -> None:
+    """Keep the pieces that this TVM loads and finds well-formed."""
+    kept = []
+    for piece in json.loads(_text(built)):
+        try:
+            _check(parse_json(piece["text"], piece["name"]), piece["name"], True)
+        except BadModule:
+            continue
+        kept.append(piece)
+    if not kept:
+        raise BadModule("there are no bindings that could be used")
+    (folder / RESULT).write_text(json.dumps(kept), encoding="utf-8")
 
 
 def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:

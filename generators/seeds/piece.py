@@ -22,6 +22,10 @@ class Piece:
     """Where it is from: "model.onnx, main, bindings 12 to 30"."""
     text: str
     """The TVM JSON of a module whose function `MAIN` has what the bindings use as parameters."""
+    ops: tuple[str, ...] = ()
+    """The operators of its calls, in order, without `relax.`."""
+    digest: str = ""
+    """Equal for structurally equal pieces."""
 
     def __repr__(self) -> str:
         return f"Piece({self.name!r})"

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import Op
 
 from ...compat.serialization import save_json
 from ..rewrite.dims import Resized, sizes_of
 from .cutting import cut
-from .piece import Piece
+from .piece import Piece, main_of
 
 SMALL = 8
 """Sizes up to this one stay."""
@@ -52,11 +54,24 @@ def pieces_of(mod: tvm.IRModule, name: str) -> Iterator[Piece]:
     Args:
         name: of the module, for the names of its pieces.
     """
+    known: set[int] = set()
     for each in cut(mod):
+        digest = int(tvm_ffi.structural_hash(each.mod, map_free_vars=True))
+        if digest in known:  # layers of a model are alike
+            continue
+        known.add(digest)
         small = slim(each.mod)
         if small is not None:
             where = f"{name}, {each.function}, bindings {each.first} to {each.last}"
-            yield Piece(where, save_json(small))
+            digest = int(tvm_ffi.structural_hash(small, map_free_vars=True))
+            yield Piece(where, save_json(small), _ops(main_of(small)), f"{digest:016x}")
+
+
+def _ops(func: relax.Function) -> tuple[str, ...]:
+    """The operators of the calls in the body of a function."""
+    calls = [b.value for block in func.body.blocks for b in block.bindings]
+    ops = [call.op for call in calls if isinstance(call, relax.Call)]
+    return tuple(str(op.name).removeprefix("relax.") for op in ops if isinstance(op, Op))
 
 
 def largest(mod: tvm.IRModule) -> int:

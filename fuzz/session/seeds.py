@@ -1,0 +1,47 @@
+"""The seeds of a session: what is read is told, and what cannot be is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...generators.seeds import Piece
+from ..output.terminal import counted
+from ..user_input.errors import UserError
+from ..user_input.seeds import Seed, distinct, read_seeds
+from .session import Session
+
+
+def pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
+    """The pieces of the user's modules; one line for each module that gives none.
+
+    Args:
+        given: files, folders and functions.
+
+    Raises:
+        UserError: none of them gives any.
+    """
+    if not given:
+        return ()
+    output = session.output
+    seeds: list[Seed] = []
+
+    def progress(done: int, total: int) -> None:
+        output.display.progress(f"{done} of {counted(total, 'seed')} read")
+
+    for seed in read_seeds(given, session.pool, progress):
+        seeds.append(seed)
+        if seed.problem is not None:
+            output.line(f"left out: {seed.problem}", {"event": "seed", **_about(seed)}, "yellow")
+    pieces = distinct(seeds)
+    if not pieces:
+        raise UserError("--seeds: no module could be used")
+    read = sum(seed.problem is None for seed in seeds)
+    output.line(
+        f"{counted(read, 'seed')} cut into {counted(len(pieces), 'piece')}",
+        {"event": "seeds", "read": read, "left_out": len(seeds) - read, "pieces": len(pieces)},
+    )
+    return pieces
+
+
+def _about(seed: Seed) -> dict[str, object]:
+    return {"source": seed.source, "pieces": len(seed.pieces), "problem": seed.problem}

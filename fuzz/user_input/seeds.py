@@ -1,0 +1,109 @@
+"""Reads the user's modules as seeds: pieces that generated modules are partly made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...generators.seeds import Piece
+from ..output.readable import sentence
+from ..process.executor import Executor, ask
+from ..process.jobs import Read
+from ..process.protocol import Died, Limits
+from ..process.serialize import typed
+from ..system.scratch import scratch
+from .errors import UserError
+from .module_file import RESULT
+
+SUFFIXES = (".json", ".onnx", ".py")
+"""Of the files in a folder that are read."""
+
+SECONDS = 120.0
+"""The time limit for building and cutting one module."""
+
+_LIMITS = Limits(step_seconds=3 * SECONDS, memory_mb=8192)
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """One source of pieces."""
+
+    source: str
+    """A file, or `package.module:function`."""
+    pieces: tuple[Piece, ...] = ()
+    problem: str | None = None
+    """Why there are none, in one sentence."""
+
+
+def sources(given: Sequence[str]) -> list[str]:
+    """The files and functions that are named; folders stand for the files in them.
+
+    Raises:
+        UserError: there is no such file, or a folder holds none that can be read.
+    """
+    found: list[str] = []
+    for each in given:
+        path = Path(each)
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+            if not inside:
+                wanted = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+                raise UserError(f"--seeds '{sentence(each)}': no file of {wanted} in this folder")
+            found += map(str, inside)
+        elif path.exists() or ":" in each:
+            found.append(each)
+        else:
+            raise UserError(
+                f"--seeds '{sentence(each)}': no such file or folder, and no "
+                "package.module:function"
+            )
+    return list(dict.fromkeys(found))
+
+
+def read_seeds(
+    given: Sequence[str],
+    pool: Executor,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[Seed]:
+    """Read and cut each of them, in processes of their own; in order, as they come.
+
+    Args:
+        given: files, folders and functions, see `sources`.
+        pool: the workers.
+        progress: called with the number of sources that are done, and of all.
+
+    Raises:
+        UserError: see `sources`.
+        ExecutorError: the workers failed.
+    """
+    todo = sources(given)
+    with ThreadPoolExecutor(pool.workers) as threads:
+        for done, seed in enumerate(threads.map(lambda source: _read(source, pool), todo), 1):
+            progress(done, len(todo))
+            yield seed
+
+
+def _read(source: str, pool: Executor) -> Seed:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        path = os.path.abspath(source) if os.path.exists(source) else source
+        job = Read(path, folder, seconds=SECONDS, pieces=True)
+        answer = ask(pool, job, limits=_LIMITS)
+        if isinstance(answer, Died):
+            return Seed(source, problem=f"reading '{sentence(source)}' killed the worker process")
+        if answer is not None:
+            return Seed(source, problem=answer.replace(sentence(path), sentence(source)))
+        found = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
+    pieces = typed(found, tuple[Piece, ...])
+    named = (dataclasses.replace(p, name=p.name.replace(path, source)) for p in pieces)
+    return Seed(source, tuple(named))
+
+
+def distinct(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
+    """All pieces, equal ones once."""
+    return tuple({piece.digest: piece for seed in seeds for piece in seed.pieces}.values())
