@@ -101,7 +101,7 @@ def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
     problem = _sandboxed(lambda: _cut(source, built), path, fence, folder)
     if problem is not None:
         return problem
-    return _sandboxed(lambda: _take_pieces(built, folder), path, fence, folder)
+    return _sandboxed(lambda: _take_pieces(source, built, folder), path, fence, folder)
 
 
 def _cut(source: str, built: Path) -> None:
@@ -127,7 +127,6 @@ def _module(source: str) -> tvm.IRModule:
         mod = _called(source)
     else:
         mod = parse_json(_text(path), source)
-    _check(mod, source, True)
     return mod
 
 
@@ -161,7 +160,7 @@ def _called(source: str) -> tvm.IRModule:
     return made
 
 
-def _take_pieces(built: Path, folder: Path) -> None:
+def _take_pieces(source: str, built: Path, folder: Path) -> None:
     """Keep the pieces that this TVM loads and finds well-formed."""
     kept = []
     for piece in json.loads(_text(built)):
@@ -171,7 +170,10 @@ def _take_pieces(built: Path, folder: Path) -> None:
             continue
         kept.append(piece)
     if not kept:
-        raise BadModule("there are no bindings that could be used")
+        raise BadModule(
+            f"the module of '{sentence(source)}' has no bindings, or none at sizes that can be made "
+            "small, or is not well-formed"
+        )
     (folder / RESULT).write_text(json.dumps(kept), encoding="utf-8")
 
 

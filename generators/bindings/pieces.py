@@ -90,12 +90,9 @@ class _Copy:
         """What the piece calls, under names that are free."""
         s, added = self._s, []
         for gvar, func in self._mod.functions_items():
-            if func.same_as(self._func):
-                continue
-            if func.attrs is not None and "global_symbol" in func.attrs:
-                func = func.without_attr("global_symbol")
-            self._new[gvar] = s.module.add(str(gvar.name_hint), func)
-            added.append(self._new[gvar])
+            if not func.same_as(self._func):
+                self._new[gvar] = s.module.add(str(gvar.name_hint), func)
+                added.append(self._new[gvar])
         for gvar in added:
             func = s.module.functions[gvar]
             if references(func):

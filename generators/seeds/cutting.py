@@ -172,8 +172,14 @@ def _module(mod: tvm.IRModule, func: relax.Function, sites: Sequence[Site]) -> t
         return None
     calls = {str(gvar.name_hint): references(each) for gvar, each in mod.functions_items()}
     kept = reachable(calls, references(made))
-    rest = {gvar: each for gvar, each in mod.functions_items() if gvar.name_hint in kept}
+    rest = {gvar: _private(each) for gvar, each in mod.functions_items() if gvar.name_hint in kept}
     return tvm.IRModule({global_var(MAIN, made.ty): made, **rest})
+
+
+def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
+    """Without the name that it has outside of its module, which may be another one there."""
+    has_name = func.attrs is not None and "global_symbol" in func.attrs
+    return func.without_attr("global_symbol") if has_name else func
 
 
 def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
