@@ -5,8 +5,8 @@ BUDGET ?= 60s
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-RELAXFUZZ := --editable ".[pytest,report,cluster]"
-RELAXFUZZ_WITH_TVM := --editable ".[tvm,pytest,report,cluster]"
+RELAXFUZZ := --editable ".[pytest,report,cluster,onnx]"
+RELAXFUZZ_WITH_TVM := --editable ".[tvm,pytest,report,cluster,onnx]"
 PYTEST := pytest -q -n 2 --dist worksteal
 
 TESTS_OF_PYTHON := tests/generators/test_ops.py tests/generators/test_modules.py tests/corpus/test_seeds.py \

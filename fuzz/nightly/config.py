@@ -20,6 +20,7 @@ from ..findings.replay import items
 from ..process.targets import Target
 from ..user_input.errors import UserError, parse_budget
 from ..user_input.options import CampaignOptions, Relaxations
+from ..user_input.seeds import is_function, sources
 from ..user_input.settings import read
 from ..user_input.targets import oracles_of, targets
 from .disk import parse_size
@@ -56,6 +57,8 @@ class Nightly(CampaignOptions):
     scheduler: str | None = None
     cluster: str | None = None
     until_first: bool = False
+    seeds: tuple[str, ...] = ()
+    seed_share: float | None = None
     corpus: tuple[Path, ...] = ()
     shipped_knowns: bool = True
     bisect: tuple[str, ...] = ()
@@ -108,6 +111,7 @@ def within(settings: Nightly, folder: Path) -> Nightly:
         out=folder / settings.out,
         corpus=tuple(folder / path for path in settings.corpus),
         known=tuple(folder / path for path in settings.known),
+        seeds=tuple(seed if is_function(seed) else str(folder / seed) for seed in settings.seeds),
         report=report,
     )
 
@@ -149,6 +153,10 @@ def plan(written: Nightly, options: Mapping[str, Any], where: str) -> Plan:
         for path in settings.corpus:
             for _ in items(path):
                 pass
+    with _at(f"{where}, seeds"):
+        sources(settings.seeds)
+    if settings.seed_share is not None and not 0 <= settings.seed_share <= 1:
+        raise UserError(f"{where}: expected 0 to 1 but got seed-share = {settings.seed_share}")
     for path in settings.known:
         if not path.is_dir():
             raise UserError(f"{where}, known: expected a folder of knowns but got '{path}'")

@@ -15,6 +15,7 @@ from ...compat.release import BUILD
 from ..bisect.bisect import Bisection
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
+from ..campaign.seeds import SHARE
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
@@ -24,6 +25,7 @@ from ..process.serialize import plain
 from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
 from ..session.fuzzing import Fuzzing
+from ..session.seeds import pieces_of
 from ..session.session import Session, session
 from ..system.files import write_whole
 from ..system.subprocesses import Stopped, Subprocesses
@@ -227,6 +229,8 @@ class _Phases:
                     compositions=not settings.passes,
                     modules_in_block=settings.block or MODULES_IN_BLOCK,
                     avoid=made.expected.triggers(targets),
+                    seeds=pieces_of(settings.seeds, made),
+                    seed_share=SHARE if settings.seed_share is None else settings.seed_share,
                 ),
                 made,
                 command=COMMAND,

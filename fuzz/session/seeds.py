@@ -34,7 +34,7 @@ def pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
             output.line(f"left out: {seed.problem}", {"event": "seed", **_about(seed)}, "yellow")
     pieces = distinct(seeds)
     if not pieces:
-        raise UserError("--seeds: no module could be used")
+        raise UserError("none of the seeds could be used")
     read = sum(seed.problem is None for seed in seeds)
     output.line(
         f"{counted(read, 'seed')} cut into {counted(len(pieces), 'piece')}",

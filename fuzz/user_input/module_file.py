@@ -123,7 +123,7 @@ def _module(source: str) -> tvm.IRModule:
         mod = _from_onnx(path)
     elif path.suffix == ".py":
         mod = execute(path)
-    elif ":" in source and not path.exists():
+    elif not path.exists():
         mod = _called(source)
     else:
         mod = parse_json(_text(path), source)
@@ -171,7 +171,7 @@ def _take_pieces(source: str, built: Path, folder: Path) -> None:
         kept.append(piece)
     if not kept:
         raise BadModule(
-            f"the module of '{sentence(source)}' has no bindings, or none at sizes that can be made "
+            f"the module of '{sentence(source)}' has no bindings, none whose sizes can be made "
             "small, or is not well-formed"
         )
     (folder / RESULT).write_text(json.dumps(kept), encoding="utf-8")

@@ -41,6 +41,12 @@ class Seed:
     """Why there are none, in one sentence."""
 
 
+def is_function(source: str) -> bool:
+    """The source is `package.module:function`, no path."""
+    module, _, function = source.partition(":")
+    return function.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
 def sources(given: Sequence[str]) -> list[str]:
     """The files and functions that are named; folders stand for the files in them.
 
@@ -54,14 +60,13 @@ def sources(given: Sequence[str]) -> list[str]:
             inside = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
             if not inside:
                 wanted = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
-                raise UserError(f"--seeds '{sentence(each)}': no file of {wanted} in this folder")
+                raise UserError(f"the folder '{sentence(each)}' has no file of {wanted}")
             found += map(str, inside)
-        elif path.exists() or ":" in each:
+        elif path.exists() or is_function(each):
             found.append(each)
         else:
             raise UserError(
-                f"--seeds '{sentence(each)}': no such file or folder, and no "
-                "package.module:function"
+                f"'{sentence(each)}' is no file, no folder, and no package.module:function"
             )
     return list(dict.fromkeys(found))
 

@@ -16,7 +16,7 @@ from .. import idioms
 from ..choices import Choices
 from ..ops import FAMILIES, table
 from ..ops.variation import BYTES, Variation, Variations, accepted, varied
-from ..rewrite.nodes import references, substitute, used_vars
+from ..rewrite.nodes import equal_types, is_symbolic, references, substitute, used_vars
 from ..scope import ModuleScope, Scope
 from ..seeds.piece import main_of
 from .calls import argument
@@ -50,6 +50,10 @@ def piece(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         else:
             return
     operator(c, s, ops, callees)
+
+
+class Unfit(Exception):
+    """A piece cannot be put into a scope so."""
 
 
 class _Copy:
@@ -112,6 +116,8 @@ class _Copy:
 
     def _bind(self, binding: relax.Binding, c: Choices) -> None:
         s = self._s
+        if _has_blocks(binding) and not self._keeps_types(binding.value):
+            raise Unfit  # the types inside of it would not be inferred anew
         if isinstance(binding.value, relax.Function) and hash(binding.var) in used_vars(
             [binding.value]
         ):  # it calls itself
@@ -128,6 +134,15 @@ class _Copy:
             if self._changed and _is_tabulated(value):
                 value = self._otherwise(value, c)
         self._new[binding.var] = s.bind(value)
+
+    def _keeps_types(self, value: relax.Expr) -> bool:
+        """What the value uses has the types that it had in the piece."""
+        used = used_vars([value])
+        return all(
+            equal_types(new.ty, substitute(old.ty, self._new))
+            for old, new in self._new.items()
+            if isinstance(old, relax.Var) and hash(old) in used and not is_symbolic(old)
+        )
 
     def _otherwise(self, call: relax.Call, c: Choices) -> relax.Expr:
         """The call, now and then with another operator, other operands, or varied."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import tvm
 import tvm_ffi
@@ -11,41 +11,80 @@ from tvm import relax, tirx
 from tvm.ir import Op
 
 from ...compat.serialization import save_json
-from ..rewrite.dims import Resized, sizes_of
+from ..rewrite.dims import Resized, dims, sizes_of
 from .cutting import cut
 from .piece import Piece, main_of
 
 SMALL = 8
 """Sizes up to this one stay."""
 
-NEW = (2, 3, 4, 6, 8, 16)
-"""What a larger size may become, the first that the types allow."""
+NEW = (2, 4, 3, 6, 8, 5, 7, 10, 12, 16)
+"""What larger sizes become, in this order."""
+
+FACTORS = (2, 3, 4, 5)
+"""What is left of the factor between a size and another one that it is a multiple of."""
 
 ELEMENTS = 4096
 """Of the largest tensor of a piece."""
+
+_PROBES = (11, 13, 17, 19, 23)
+"""Numbers for symbolic dimensions: with them, type inference sees whether shapes still agree."""
 
 
 def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
     """The piece with small dimensions; None where its types do not allow that.
 
-    Equal sizes stay equal, and what is a multiple of a size stays one, so that what is reshaped or
-    split still can be. Sizes up to 8, symbolic dimensions and dtypes stay as they are.
+    Equal sizes stay equal, products of sizes stay products, and multiples multiples, so that what
+    is reshaped or split still can be. Where all sizes cannot change at once, they change one by
+    one. Sizes up to 8, symbolic dimensions and dtypes stay as they are.
     """
     small = mod
-    done: set[int] = set()
-    while large := sorted(size for size in sizes_of(small) if size > SMALL and size not in done):
-        size = large[0]
-        for new in NEW:
-            sizes = {
-                each: each // size * new for each in sizes_of(small) if each and each % size == 0
-            }
-            made = Resized(small, sizes=sizes).run() if new < size else None
-            if made is not None and relax.analysis.check_well_formed(made):
+    large = sorted(size for size in sizes_of(mod) if size > SMALL)
+    if large:
+        for sizes in (_together(set(sizes_of(mod))), *_one_by_one(large)):
+            made = Resized(small, sizes=sizes).run()
+            if made is not None and _agrees(made):
                 small = made
-                break
-        else:
-            done.add(size)
+                if len(sizes) == len(large):
+                    break
     return small if largest(small) <= ELEMENTS else None
+
+
+def _together(sizes: set[int]) -> Mapping[int, int]:
+    """A small size for each large one."""
+    new = {size: size for size in sizes if size <= SMALL}
+    for size in sorted(sizes.difference(new)):
+        factors = [a for a in new if a > 1 and size % a == 0]
+        pair = next((a for a in sorted(factors, reverse=True) if size // a in new), None)
+        if pair is not None:
+            found = new[pair] * new[size // pair]
+        elif large := [a for a in factors if a > SMALL]:
+            multiples = [new[max(large)] * factor for factor in FACTORS]
+            found = next((n for n in multiples if n not in new.values()), multiples[0])
+        else:
+            found = next((n for n in NEW if n not in new.values()), NEW[0])
+        new[size] = found
+    return {size: small for size, small in new.items() if size > SMALL}
+
+
+def _one_by_one(large: list[int]) -> Iterator[Mapping[int, int]]:
+    for size in large:
+        for small in NEW[:5]:
+            yield {size: small}
+
+
+def _agrees(mod: tvm.IRModule) -> bool:
+    """The module is well-formed, and would be with numbers for symbolic dimensions."""
+    if not relax.analysis.check_well_formed(mod):
+        return False
+    names: dict[str, None] = {}
+    for dim in dims(mod):
+        tvm_ffi.structural_walk(dim, (tvm.ir.Var, lambda var: names.setdefault(str(var.name))))
+    if not names:
+        return True
+    probes = {name: _PROBES[at % len(_PROBES)] for at, name in enumerate(names)}
+    fixed = Resized(mod, symbols=probes).run()
+    return fixed is not None and bool(relax.analysis.check_well_formed(fixed))
 
 
 def pieces_of(mod: tvm.IRModule, name: str) -> Iterator[Piece]:
