@@ -70,7 +70,6 @@ class ModuleScope:
     names: dict[str, int] = field(default_factory=dict)
     bindings: int = 0
     """How many bindings there are so far; numbers the variables."""
-
     numbers: Sequence[float] = ()
     """Sizes and constants are often near these."""
     dtypes: Sequence[str] = ()
