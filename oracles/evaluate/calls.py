@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,10 +10,14 @@ from tvm import relax
 from tvm.ir import Call, GlobalVar
 
 from ..dtypes import dtype_of
-from ..errors import Unsupported
+from ..errors import Undefined, Unsupported
 from .frame import Frame
+from .memory import OVERWRITTEN
 from .packed import packed
 from .poison import poisoned
+
+MISUSED = "a tensor that is updated in place is aliased or live after the call"
+"""What the docstring of `relax.op.call_tir_inplace` rules out."""
 
 
 def _outputs(frame: Frame, call: Call) -> list[Any]:
@@ -53,8 +58,14 @@ def _call_tir_inplace(frame: Frame, call: Call) -> Any:
         for place, output in zip(places, _outputs(frame, call), strict=True)
     ]
     new = [output for place, output in zip(places, outputs, strict=True) if place < 0]
+    updated = [inputs[place] for place in places if place >= 0]
+    if any(a is b for a, b in itertools.combinations(updated, 2)):
+        raise Undefined(MISUSED)
     frame.evaluator.call_global(_callee(call), [*inputs, *new])
-    return _packed(call, outputs)
+    for variable, value in frame.env.items():
+        if any(value is array for array in updated):
+            frame.env[variable] = OVERWRITTEN
+    return _packed(call, [output[...] for output in outputs])
 
 
 def _callee(call: Call) -> GlobalVar:
