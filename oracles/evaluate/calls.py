@@ -10,14 +10,10 @@ from tvm import relax
 from tvm.ir import Call, GlobalVar
 
 from ..dtypes import dtype_of
-from ..errors import Undefined, Unsupported
+from ..errors import Unsupported
 from .frame import Frame
-from .memory import OVERWRITTEN
 from .packed import packed
 from .poison import poisoned
-
-MISUSED = "a tensor that is updated in place is aliased or live after the call"
-"""What the docstring of `relax.op.call_tir_inplace` rules out."""
 
 
 def _outputs(frame: Frame, call: Call) -> list[Any]:
@@ -59,12 +55,11 @@ def _call_tir_inplace(frame: Frame, call: Call) -> Any:
     ]
     new = [output for place, output in zip(places, outputs, strict=True) if place < 0]
     updated = [inputs[place] for place in places if place >= 0]
-    if any(a is b for a, b in itertools.combinations(updated, 2)):
-        raise Undefined(MISUSED)
-    frame.evaluator.call_global(_callee(call), [*inputs, *new])
-    for variable, value in frame.env.items():
-        if any(value is array for array in updated):
-            frame.env[variable] = OVERWRITTEN
+    evaluator = frame.evaluator
+    evaluator.misused |= any(a is b for a, b in itertools.combinations(updated, 2))
+    evaluator.call_global(_callee(call), [*inputs, *new])
+    evaluator.updated += updated
+    # A result is the same memory under another name, so that a use of it is none of the operand.
     return _packed(call, [output[...] for output in outputs])
 
 

@@ -13,10 +13,10 @@ from ...compat import ir
 from ..errors import Undefined, Unsupported
 from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
-from .calls import CALLS, MISUSED
+from .calls import CALLS
 from .frame import Frame, Visit
 from .matching import match, settle
-from .memory import KILLED, MEMORY, OVERWRITTEN
+from .memory import KILLED, MEMORY
 from .operators import operator
 from .poison import fresh
 
@@ -52,8 +52,9 @@ def _variable(frame: Frame, expr: relax.Var) -> Any:
         raise Unsupported(f"variable {expr.name} without a value")
     if value is KILLED:
         raise Undefined(f"{expr.name} is used after it was killed")
-    if value is OVERWRITTEN:
-        raise Undefined(MISUSED)
+    evaluator = frame.evaluator
+    if evaluator.updated and any(value is array for array in evaluator.updated):
+        evaluator.misused = True
     return value
 
 

@@ -24,9 +24,6 @@ from .poison import poisoned
 KILLED: Final = object()
 """The value of a variable that was killed."""
 
-OVERWRITTEN: Final = object()
-"""The value of a variable whose tensor `call_tir_inplace` has updated."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
@@ -83,8 +80,7 @@ def _view(frame: Frame, call: Call) -> Any:
 
 def _kill(frame: Frame, call: Call) -> tuple[()]:
     (var,) = call.args
-    if frame.env.get(hash(var)) is not OVERWRITTEN:  # the end of an operand's life is no use of it
-        frame.value(var)  # it must be alive
+    frame.value(var)  # it must be alive
     frame.env[hash(var)] = KILLED
     return ()
 
