@@ -8,12 +8,12 @@ from dataclasses import replace
 import tvm
 
 from ..catalogue import parts
-from ..inside import parts_alone
 from ..inspect import prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
 from .checkers import RELAX, TENSOR_IR, flaw, names_flaw, relax_flaw, tensor_ir_flaw
+from .inside import parts_alone
 
 
 def check(runs: PassRuns) -> Violation | None:

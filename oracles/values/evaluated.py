@@ -22,10 +22,10 @@ from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute
-from ..inside import parts_alone
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..structural.checkers import flaw
+from ..structural.inside import parts_alone
 from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ..compat import availability
-from .catalogue import COMMON_PARTS, catalogue
-from .pass_runs import PassRuns
-from .passcall import PassCall
+from ...compat import availability
+from ..catalogue import COMMON_PARTS, catalogue
+from ..pass_runs import PassRuns
+from ..passcall import PassCall
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
