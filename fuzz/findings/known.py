@@ -101,7 +101,8 @@ class Expected:
         """The knowns that a finding may be."""
         found = self._own.of(finding.full_key)
         if finding.pass_name not in {call.name for call in finding.calls if is_users(call)}:
-            found += self._shipped.of(finding.full_key)
+            for key in _keys(finding):
+                found += tuple(known for known in self._shipped.of(key) if known not in found)
         return found
 
     def take(self, finding: Finding) -> bool:
@@ -151,6 +152,14 @@ class Expected:
             for known in self.knowns
             if known not in self.reports and (passes is None or not known.passes.isdisjoint(passes))
         ]
+
+
+def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
+    """The finding's own key; what a legalization raises, LegalizeOps reports too."""
+    yield finding.full_key
+    error = finding.violation.raised
+    if error is not None and error.legalization and finding.pass_name != "LegalizeOps":
+        yield finding.oracle, "LegalizeOps", *finding.key
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,10 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "The param type of PrimFunc is expected to be Tensor, PrimExpr, or ShapeExpr",
                 "the message itself, a TypeError on a primitive function with another parameter",
             ),
+            Rejection(
+                r"Only schedulable functions \(whose body is the root block\) can be fused",
+                "the message itself, on a PrimFunc without a root block",
+            ),
         ),
         inside=("ExpandTupleArguments", "RemoveUnusedParameters", "DeadCodeElimination"),
         cost=1.5,

@@ -476,6 +476,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: the function accepts a callback argument",
             ),
         ),
+        inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
         cost=0.4,
     ),
     PassContract(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,8 +54,13 @@ def _call_tir_inplace(frame: Frame, call: Call) -> Any:
         for place, output in zip(places, _outputs(frame, call), strict=True)
     ]
     new = [output for place, output in zip(places, outputs, strict=True) if place < 0]
-    frame.evaluator.call_global(_callee(call), [*inputs, *new])
-    return _packed(call, outputs)
+    updated = [inputs[place] for place in places if place >= 0]
+    evaluator = frame.evaluator
+    evaluator.misused |= any(a is b for a, b in itertools.combinations(updated, 2))
+    evaluator.call_global(_callee(call), [*inputs, *new])
+    evaluator.updated += updated
+    # A result is the same memory under another name, so that a use of it is none of the operand.
+    return _packed(call, [output[...] for output in outputs])
 
 
 def _callee(call: Call) -> GlobalVar:

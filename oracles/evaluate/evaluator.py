@@ -89,6 +89,11 @@ class Evaluator:
         self.perturb = perturb
         self.written: list[Any] = []
         """What the latest call of a PrimFunc has written to, until it is reported."""
+        self.updated: list[Any] = []
+        """The operands that `call_tir_inplace` has updated."""
+        self.misused = False
+        """One of these was aliased or live after the call, which the docstring of
+        `relax.op.call_tir_inplace` rules out."""
         self._mod = mod
         self._prim = prim
         self._functions: Mapping[str, Callable[..., Any]] = {}

@@ -52,6 +52,9 @@ def _variable(frame: Frame, expr: relax.Var) -> Any:
         raise Unsupported(f"variable {expr.name} without a value")
     if value is KILLED:
         raise Undefined(f"{expr.name} is used after it was killed")
+    evaluator = frame.evaluator
+    if evaluator.updated and any(value is array for array in evaluator.updated):
+        evaluator.misused = True
     return value
 
 

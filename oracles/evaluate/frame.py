@@ -26,6 +26,10 @@ class Host(Protocol):
     """Changes the result of every operator."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
+    updated: list[Any]
+    """Operands of calls that have updated them in place."""
+    misused: bool
+    """One of these was used after the call, or updated twice by it."""
 
     def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
         """The result of a function of the module, whatever its kind."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import tvm
 
+from ..catalogue import parts
 from ..inspect import prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
-from .checkers import RELAX, TENSOR_IR, names_flaw, relax_flaw, tensor_ir_flaw
+from .checkers import RELAX, TENSOR_IR, flaw, names_flaw, relax_flaw, tensor_ir_flaw
+from .inside import parts_alone
 
 
 def check(runs: PassRuns) -> Violation | None:
@@ -19,7 +22,23 @@ def check(runs: PassRuns) -> Violation | None:
     if result is None or not runs.changed:
         return None
     known = _same_prim_funcs(runs.mod, result) and runs.intact
-    return relax_flaw(result) or (None if known else tensor_ir_flaw(result)) or names_flaw(result)
+    found = relax_flaw(result) or (None if known else tensor_ir_flaw(result)) or names_flaw(result)
+    return None if found is None else _inside(runs) or found
+
+
+def _inside(runs: PassRuns) -> Violation | None:
+    """What a common part of one of TVM's passes does wrong by itself on the module.
+
+    Behind it other parts may have changed what the checker complains of.
+    """
+    if runs.call.factory is not None:
+        return None
+    for name, alone in parts_alone(runs, parts(runs.call.name)):
+        result = alone.direct.mod
+        wrong = None if result is None else flaw(result)
+        if wrong is not None:
+            return replace(wrong, pass_name=name)
+    return None
 
 
 def _same_prim_funcs(before: tvm.IRModule, after: tvm.IRModule) -> bool:

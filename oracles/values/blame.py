@@ -20,6 +20,8 @@ from ..inspect import bindings_of, op_name, static
 from .comparison import difference, is_float, leaves
 from .expectation import Expectation
 
+IN_PLACE = "a tensor that is updated in place"
+
 
 def first_difference(
     before: Expectation, after: Expectation, tolerance: Tolerance | None = None
@@ -29,11 +31,14 @@ def first_difference(
     Variables are compared by their names as long as the pass keeps these; where it gives one name
     to several, with each of them. A value that is found under another name is only renamed. Where
     no variable differs, it is the operator that computes the part of the result that differs.
+    Where the result uses a tensor after an update in place, who has made it is an accident.
 
     Args:
         tolerance: given for a pass that computes in another precision: on the way to the result,
             floats of another dtype are no difference.
     """
+    if after.misuses:
+        return IN_PLACE
     old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
     new = _trace(after)
     for name, made in new.items():

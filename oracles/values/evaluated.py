@@ -15,7 +15,6 @@ from typing import Any
 
 import tvm
 
-from ...compat import availability
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
 from .. import keys
@@ -25,8 +24,8 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
-from ..passcall import PassCall
 from ..structural.checkers import flaw
+from ..structural.inside import parts_alone
 from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text
@@ -88,9 +87,7 @@ def evaluated(runs: PassRuns) -> Violation | None:
         runs.step("ask the VM")
         verdict, reason = vote(difference.before, difference.after, tolerance)
         if verdict is Verdict.SAME:
-            culprit = _inside(runs)
-            blamed = culprit or runs.call.name
-            return replace(_violation(difference, blamed, tolerance), pass_name=culprit or "")
+            return _blaming(runs, difference, tolerance)
         if difference.undefined:
             # Compiled code does not check what it reads.
             reason = reason or "not observable in the VM"
@@ -99,8 +96,17 @@ def evaluated(runs: PassRuns) -> Violation | None:
         first = unconfirmed.setdefault(difference.what, difference)
         if first is not difference:  # a second set of arguments shows it
             note = f"The VM cannot confirm it: {reason}"
-            return _violation(first, runs.call.name, tolerance, note)
+            return _blaming(runs, first, tolerance, note)
     return None
+
+
+def _blaming(
+    runs: PassRuns, difference: Difference, tolerance: Tolerance | None, *notes: str
+) -> Violation:
+    """The violation by the pass, or by the part of it that makes a difference by itself."""
+    culprit = _inside(runs)
+    found = _violation(difference, culprit or runs.call.name, tolerance, *notes)
+    return replace(found, pass_name=culprit or "")
 
 
 def vote(
@@ -140,22 +146,11 @@ def _confirms(e: Expectation, value: Any, tolerance: Tolerance | None) -> bool:
 
 def _inside(runs: PassRuns) -> str | None:
     """The common part of the pass that by itself makes a difference on the module."""
-    own = runs.call
-    if own.name in COMMON_PARTS:
-        return None
-    for name in COMMON_PARTS:
-        # Which passes a user's own pass runs inside is not known.
-        if documented(own) and name not in parts(own.name):
-            continue
-        if name in availability.current().passes:
-            continue
-        call = PassCall(f"{name}()")
-        contract = contract_of(call)
-        if contract.requires(runs.mod) is None:
-            runs.step(name)
-            alone = PassRuns(runs.mod, (call,), contract, alone=True, known=runs.given)
-            if next(differences(alone), None) is not None:
-                return name
+    # Which passes a user's own pass runs inside is not known.
+    among = parts(runs.call.name) if documented(runs.call) else COMMON_PARTS
+    for name, alone in parts_alone(runs, among):
+        if next(differences(alone), None) is not None:
+            return name
     return None
 
 

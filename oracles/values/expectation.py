@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -69,6 +70,14 @@ class Expectation:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
         return self.plan()(Evaluator(self.mod, **options).run)
+
+    @functools.cached_property
+    def misuses(self) -> bool:
+        """A tensor that is updated in place is aliased or live after the update."""
+        evaluator = Evaluator(self.mod)
+        with contextlib.suppress(Unsupported, Mismatch, Undefined):
+            self.plan()(evaluator.run)
+        return evaluator.misused
 
     @functools.cached_property
     def shaken(self) -> tuple[Any, ...] | None:
@@ -198,9 +207,12 @@ class Expectations:
             args = drawn(func, kind, list(Kind).index(kind), sizes)
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
-            result = Evaluator(self._mod, watch).run(name, copies(args))
+            evaluator = Evaluator(self._mod, watch)
+            result = evaluator.run(name, copies(args))
         except (Unsupported, Mismatch, Undefined):
             return None
+        if evaluator.misused:
+            return None  # nothing is promised for it
         if not (usual or nonfinite) or any(callable(leaf) for _, leaf in leaves(result)):
             return None
         return Expectation(self._mod, name, args, result, kind)

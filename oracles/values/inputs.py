@@ -19,7 +19,7 @@ from tvm.ir import PrimType
 from ...compat import ir
 from ..dtypes import dtype_of
 from ..errors import Unsupported
-from ..inspect import calls_of
+from ..inspect import calls_of, nodes
 
 SIZES = (2, 3, 4)
 """Values of symbolic dimensions."""
@@ -58,6 +58,7 @@ class _Drawing:
     def __init__(
         self, func: relax.Function, kind: Kind, seed: int, sizes: Mapping[str, int]
     ) -> None:
+        self._func = func
         self._kind = kind
         self._sizes = sizes
         self._bounds = _index_bounds(func)
@@ -65,6 +66,17 @@ class _Drawing:
         self._dims: dict[tirx.Var, int] = {}
         # A number that is a parameter may be a dimension of another one.
         self._casts = _casts(func)
+
+    @functools.cached_property
+    def _common_dtype(self) -> str:
+        """That of all tensors of the function whose dtype is known; float32 where they differ."""
+        types = (expr.ty for expr in nodes(self._func, relax.Var, *ir.CONSTANTS))
+        found = {
+            str(ty.dtype)
+            for ty in types
+            if isinstance(ty, relax.TensorType) and ty.dtype is not None
+        }
+        return found.pop() if len(found) == 1 else "float32"
 
     def argument(self, param: relax.Var) -> Any:
         if isinstance(param.ty, PrimType):
@@ -86,8 +98,8 @@ class _Drawing:
                 shape = tuple(map(self._extent, ty.shape.values))
             else:
                 shape = tuple(self._any_size() for _ in range(2 if ty.ndim < 0 else ty.ndim))
-            dtype = dtype_of(str(ty.dtype) if ty.dtype is not None else "float32")
-            return self._numbers(shape, dtype, bound)
+            dtype = str(ty.dtype) if ty.dtype is not None else self._common_dtype
+            return self._numbers(shape, dtype_of(dtype), bound)
         if isinstance(ty, relax.AnyType):
             return self._numbers((self._any_size(),), dtype_of("float32"), bound)
         raise Unsupported(f"parameter of type {type(ty).__name__}")

@@ -108,6 +108,11 @@ def makes_blocks_ordinary() -> tvm.transform.Pass:
     return relax.transform.ToNonDataflow()
 
 
+def expands() -> tvm.transform.Pass:
+    """A pass of TVM as a part of the user's own."""
+    return relax.transform.ExpandMatmulOfSum()
+
+
 CORRECT = (does_nothing, copies, marks, makes_blocks_ordinary)
 
 

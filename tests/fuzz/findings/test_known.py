@@ -29,7 +29,7 @@ from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Violation
+from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
 
 from ...commands import relaxfuzz
@@ -109,6 +109,23 @@ def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed
     )
     own = finding(blamed, ("no",), PassCall("mine()", factory="my_passes.py:mine"))
     assert Expected([known(file)], [], HERE).take(own)
+
+
+def test_what_a_legalization_raises_is_known_whatever_pass_calls_it(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 2\n'
+        'keys = [["crash", "LegalizeOps", "ValueError", "no"]]'
+    )
+    other = finding("FoldConstant", call=PassCall("FoldConstant()"))
+    inside = changed(
+        other, raised=Raised("ValueError", "no", legalization="topi/nn/dense.py:dense")
+    )
+    assert not Expected([known(file)], [], HERE).take(other)
+    assert Expected([known(file)], [], HERE).take(inside)
+    own = PassCall("FoldConstant()", factory="my_passes.py:FoldConstant")
+    users = dataclasses.replace(inside, calls=(own,))
+    assert not Expected([known(file)], [], HERE).take(users)
 
 
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:

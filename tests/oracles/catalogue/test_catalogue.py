@@ -71,12 +71,26 @@ class GroupOfFunction:
         return f
 
 
+@I.ir_module
+class WithoutRootBlock:
+    @T.prim_func(private=True)
+    def nothing(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+        T.evaluate(0)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Primitive": True})
+        cls = WithoutRootBlock
+        return R.call_tir(cls.nothing, (x,), out_ty=R.Tensor((2,), "float32"))
+
+
 @pytest.mark.parametrize(
     ("mod", "text"),
     [
         (SlidingWindow, "LegalizeOps()"),
         (SlidingWindow, "FoldConstant()"),
         (GroupOfFunction, "FuseTIR()"),
+        (WithoutRootBlock, "FuseTIR()"),
     ],
 )
 def test_what_is_refused_in_words_is_no_bug(mod: tvm.IRModule, text: str) -> None:

@@ -52,6 +52,12 @@ class Module:
         for i in range(3):
             x[i] = x[i] * T.float32(2)
 
+    @T.prim_func(private=True)
+    def double_both(x: T.Buffer((3,), "float32"), y: T.Buffer((3,), "float32")):
+        for i in range(3):
+            x[i] = x[i] * T.float32(2)
+            y[i] = y[i] * T.float32(2)
+
     @R.function
     def several(x: R.Tensor(("n",), "float32")) -> R.Tuple(
         R.Tensor(("n",), "float32"), R.Tensor((2,), "float32")
@@ -92,6 +98,30 @@ class Module:
             cls.double, (x,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
         )
         return (y, transposed)
+
+    @R.function
+    def again(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        cls = Module
+        y = R.call_tir_inplace(
+            cls.double, (x,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
+        )
+        z = R.call_tir_inplace(
+            cls.double, (y,), inplace_indices=[0], out_ty=R.Tensor((3,), "float32")
+        )
+        return z
+
+    @R.function
+    def twice(x: R.Tensor((3,), "float32")) -> R.Tuple(
+        R.Tensor((3,), "float32"), R.Tensor((3,), "float32")
+    ):
+        cls = Module
+        y = R.call_tir_inplace(
+            cls.double_both,
+            (x, x),
+            inplace_indices=[0, 1],
+            out_ty=[R.Tensor((3,), "float32"), R.Tensor((3,), "float32")],
+        )
+        return y
 
     @R.function
     def updates_a_constant() -> R.Tensor((3,), "float32"):
@@ -198,6 +228,17 @@ def test_an_update_in_place_is_seen_by_later_readers() -> None:
     np.testing.assert_array_equal(result, [4, 6, 8])
     np.testing.assert_array_equal(updated, [4, 6, 8])
     np.testing.assert_array_equal(copy, [2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("name", "misused"), [("live", True), ("twice", True), ("views", False), ("again", False)]
+)
+def test_what_is_updated_in_place_must_neither_be_aliased_nor_live(
+    name: str, misused: bool
+) -> None:
+    evaluator = Evaluator(Module)
+    evaluator.run(name, [X])
+    assert evaluator.misused == misused
 
 
 def test_results_of_operators_have_their_own_memory() -> None:

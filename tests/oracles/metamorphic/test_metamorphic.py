@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.metamorphic import oracles
 from relaxfuzz.oracles.oracle import Oracle
@@ -77,6 +78,24 @@ def test_the_parser_may_refuse_a_module_whose_types_are_stale_already() -> None:
     functions[helper] = block.get()["helper"]
     stale = Case(tvm.IRModule(functions), case("marks_all").calls)
     assert check(stale, oracles=["tvmscript"]) == []
+
+
+def test_the_parser_may_put_stale_types_right() -> None:
+    """A pass leaves them so: a variable has the old type of the function that it names."""
+    x, device = relax.Var("x", relax.TensorType((6,), "float32")), ir.VDevice("llvm")
+    stale, block = relax.BlockBuilder(), relax.BlockBuilder()
+    for builder, made in ((stale, x), (block, relax.op.to_vdevice(x, device))):
+        with builder.function("helper", [x], private=True):
+            builder.emit_func_output(builder.emit(made))
+    with stale.function("main", []):
+        with stale.dataflow():
+            stale.emit(stale.get().get_global_var("helper"))
+            out = stale.emit_output(relax.Tuple([]))
+        stale.emit_func_output(out)
+    mod = stale.get()
+    mod.update_global_info("vdevice", [device])
+    mod[mod.get_global_var("helper")] = block.get()["helper"]
+    assert check(Case(mod, (PassCall("ToNonDataflow()"),)), oracles=["tvmscript"]) == []
 
 
 def test_names_that_the_call_gives_are_not_changed() -> None:

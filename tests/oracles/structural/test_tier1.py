@@ -286,3 +286,29 @@ def test_what_tvm_lacks_is_no_outcome_of_a_pass(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delattr(tvm.transform, "Sequential")
     with pytest.raises(Drift, match=r"this TVM has no tvm\.ir\.transform\.Sequential"):
         check(Case(module(), (PassCall("Normalize()"),)), oracles=("sequential",))
+
+
+def size_outside_of_its_block() -> tvm.IRModule:
+    """The type of an output names another output, which nothing else uses."""
+    x, block = relax.Var("x", relax.TensorType(dtype="float32")), relax.BlockBuilder()
+    with block.function("main", [x]):
+        with block.dataflow():
+            size = block.emit_output(relax.op.shape_of(x))
+            y = block.emit_output(relax.op.reshape(x, size))
+        block.emit_func_output(block.emit(relax.op.sum(y)))
+    return block.get()
+
+
+@pytest.mark.parametrize("text", ["ExpandMatmulOfSum()", "ReorderTakeAfterMatmul()"])
+def test_what_a_part_does_wrong_by_itself_is_its_own_fault(text: str) -> None:
+    """Behind CanonicalizeBindings other parts run, and the checker complains of something else."""
+    mod = size_outside_of_its_block()
+    (alone,) = check(Case(mod, (PassCall("CanonicalizeBindings()"),)))
+    (found,) = check(Case(mod, (PassCall(text),)))
+    assert (found.oracle, found.pass_name) == ("well-formed", "CanonicalizeBindings")
+    assert found.key == alone.key
+
+
+def test_what_a_users_pass_does_wrong_is_its_own_fault() -> None:
+    (found,) = check(Case(size_outside_of_its_block(), (user("expands"),)))
+    assert (found.oracle, found.pass_name) == ("well-formed", "expands")

@@ -303,7 +303,10 @@ def doubles_a_gradient() -> Pass:
 
 
 FAULTS: dict[str, tuple[Callable[[], tvm.IRModule], Any, Any, str]] = {
-    "in place": (live, updates_a_live_value, updates_a_dead_value, "function next"),
+    "in place": (
+        *(live, updates_a_live_value, updates_a_dead_value),
+        "a tensor that is updated in place",
+    ),
     "storage": (planned, shares_storage, kills_after_last_use, "function sum"),
     "nan": (nan, folds_without_nan, folds, "relax.add"),
 }

@@ -40,6 +40,10 @@ class Module:
         return R.take(x, i, axis=1)
 
     @R.function
+    def untyped(x: R.Tensor) -> R.Tensor:
+        return R.add(x, R.const(1, "int32"))
+
+    @R.function
     def callback(f: R.Callable((R.Any,), R.Any)) -> R.Tuple():
         return R.tuple()
 
@@ -102,6 +106,12 @@ def test_indices_are_in_range(kind: Kind) -> None:
     _, indices, number = draw("indexed", kind)
     assert 0 <= indices.min() <= indices.max() < 5
     assert isinstance(number, int)
+
+
+def test_an_unknown_dtype_is_that_of_the_other_tensors() -> None:
+    """Operators on two dtypes are not defined."""
+    (x,) = draw("untyped", Kind.WHOLE)
+    assert x.dtype == "int32"
 
 
 def test_what_cannot_be_drawn_is_named() -> None:
