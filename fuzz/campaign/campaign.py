@@ -214,7 +214,8 @@ class _Campaign:
         """What the modules of a block are made of."""
         seed, operators = self._config.seed, self._operators
         return recipe(self._config.targets, seed, number, operators, guide.changed) or Recipe(
-            ops=focus.focus(guide.surest, seed, number, operators),
+            ops=focus.focus(guide.surest, seed, number, operators)
+            or schedule.operators(operators, seed, number),
             disabled=schedule.disabled(seed, number),
         )
 

@@ -32,7 +32,7 @@ CHECKER = "relax.analysis.well_formed"
 ACCEPTED = "accepted"
 """How it ended, in a key, where nothing died."""
 
-INFERENCE_OF = "BlockBuilder.normalize"
+TYPES = "type inference"
 """Who is blamed for a call of which type inference dies."""
 
 PLACES = 3
@@ -53,6 +53,8 @@ class _BrokenModule:
     @property
     def broken(self) -> str:
         return self.rule.broken
+
+    key = broken
 
     @property
     def source(self) -> str:
@@ -80,8 +82,12 @@ class _ChangedCall:
     """A call that type inference may accept or refuse."""
 
     call: IllTyped
-    blamed = INFERENCE_OF
+    blamed = TYPES
     source = INFERENCE
+
+    @property
+    def key(self) -> str:
+        return self.call.op
 
     @property
     def broken(self) -> str:
@@ -169,7 +175,7 @@ def _broken(
 def _violation(attempt: _Attempt, how: str) -> Violation:
     title = f"{'no error' if how == ACCEPTED else how}, where {attempt.broken}"
     detail = f"{title} ({attempt.source})\n\n{keys.listing(attempt.module())}"
-    return Violation(title, detail, (how, attempt.broken)).blame(ORACLE.name, attempt.blamed)
+    return Violation(title, detail, (how, attempt.key)).blame(ORACLE.name, attempt.blamed)
 
 
 # Reproducers
@@ -183,7 +189,7 @@ def _example(case: Case, key: Sequence[str] | None) -> tuple[_Attempt, tvm.IRMod
     """
     mod = case.mod if keys.compiled(case.mod) else from_source(to_source(case.mod))
     runs = PassRuns(mod, case.calls, contract_of(case.calls[0]), alone=True, thorough=True)
-    attempts = (each for each in _attempts(runs) if key is None or each.broken == key[1])
+    attempts = (each for each in _attempts(runs) if key is None or each.key == key[1])
     found = (each for each, how in _not_refused(runs, attempts) if key is None or how == key[0])
     first = next(found, None)
     return None if first is None else (first, mod)
