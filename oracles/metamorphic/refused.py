@@ -1,10 +1,12 @@
 """Refused: what breaks a rule of well-formedness is not taken for a well-formed module.
 
-So are calls of which nobody knows whether they break one: type inference may die of none.
+So are calls of which nobody knows whether they break one: neither type inference nor a function of
+TVM's interface may die of any.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,10 +23,11 @@ from ..execute.fork import LATE, in_fork
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Case, Violation
-from . import ill_typed
+from . import ill_typed, misuse
 from .broken import INFERENCE, RULES, Rule
 from .graph import Graph
 from .ill_typed import IllTyped
+from .misuse import Misuse
 
 CHECKER = "relax.analysis.well_formed"
 """Who is blamed: a pass may rely on the rules."""
@@ -35,11 +38,21 @@ ACCEPTED = "accepted"
 TYPES = "type inference"
 """Who is blamed for a call of which type inference dies."""
 
+ERRORS = (
+    "docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate "
+    "specific types of error'"
+)
+INTERFACE = "arguments"
+"""Who is blamed for a function that dies of its arguments."""
+
 PLACES = 3
 """Places of a module at which a rule is broken, where the oracle is asked for by name."""
 
 CALLS, MOST_CALLS = 20, 2000
 """Calls that are given other operands or attributes, in a sample and where it is asked by name."""
+
+MISUSES = 20
+"""Calls of functions with arguments of other types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +110,8 @@ class _ChangedCall:
         return self.call.module()
 
     def is_refused(self, runs: PassRuns) -> bool:
-        try:
+        with contextlib.suppress(Exception):  # any error tells the user that something is wrong
             self.call.infer()
-        except Exception:  # any error tells the user that something is wrong
-            return True
         return True  # it has a type: the call is right
 
     def text(self, whole: tvm.IRModule, apply: str) -> str:
@@ -117,7 +128,44 @@ class _ChangedCall:
         )
 
 
-_Attempt = _BrokenModule | _ChangedCall
+@dataclass(frozen=True, slots=True)
+class _MisusedFunction:
+    """A function whose arguments may be of other types than it takes."""
+
+    misuse: Misuse
+    blamed = INTERFACE
+    source = ERRORS
+
+    @property
+    def key(self) -> str:
+        return self.misuse.function
+
+    @property
+    def broken(self) -> str:
+        return f"{self.key} is given arguments of other types"
+
+    def module(self) -> tvm.IRModule:
+        return tvm.IRModule()
+
+    def is_refused(self, runs: PassRuns) -> bool:
+        with contextlib.suppress(Exception):  # any error tells the user that something is wrong
+            self.misuse.call()
+        return True  # it takes them
+
+    def text(self, whole: tvm.IRModule, apply: str) -> str:
+        return "\n".join(
+            [
+                "from tvm.relax import dpl\n",
+                f"# Here {self.broken}.",
+                "try:",
+                f"    {self.misuse.text}",
+                "except Exception as error:",
+                '    print(f"refused: {error}")',
+            ]
+        )
+
+
+_Attempt = _BrokenModule | _ChangedCall | _MisusedFunction
 
 
 def check(runs: PassRuns) -> tuple[Violation, ...]:
@@ -137,6 +185,7 @@ def _attempts(runs: PassRuns) -> Iterator[_Attempt]:
     yield from _broken(runs.mod, rules, PLACES if runs.thorough else 1, chance)
     # A check by name begins with those of the sample, so that it finds again what that has found.
     yield from map(_ChangedCall, ill_typed.some(runs.mod, CALLS, random.Random(runs.entropy)))
+    yield from map(_MisusedFunction, misuse.some(MISUSES, random.Random(runs.entropy)))
     if runs.thorough:
         yield from map(_ChangedCall, itertools.islice(ill_typed.every(runs.mod), MOST_CALLS))
 
@@ -255,7 +304,8 @@ ORACLE = Oracle(
     independent=True,
     thorough=True,
     promise="A module that breaks a rule of well-formedness is refused, by the checker or by the "
-    "pass, with an error; so is a call that type inference gives no type.",
+    "pass, with an error; so are calls without a type, and arguments of types that a function "
+    "does not take.",
     source="docstring of relax.analysis.well_formed: 'Check if the IRModule is well-formed'",
     check=check,
     snippet=lambda case: _text(_example(case, None), "apply"),
