@@ -300,7 +300,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="refused",
     tier=2,
-    cost=30.0,
+    cost=35.0,
     independent=True,
     thorough=True,
     promise="A module that breaks a rule of well-formedness is refused, by the checker or by the "
