@@ -48,10 +48,10 @@ INTERFACE = "arguments"
 PLACES = 3
 """Places of a module at which a rule is broken, where the oracle is asked for by name."""
 
-CALLS, MOST_CALLS = 20, 2000
+CALLS, MOST_CALLS = 12, 2000
 """Calls that are given other operands or attributes, in a sample and where it is asked by name."""
 
-MISUSES = 20
+MISUSES = 32
 """Calls of functions with arguments of other types."""
 
 
@@ -300,7 +300,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="refused",
     tier=2,
-    cost=35.0,
+    cost=40.0,
     independent=True,
     thorough=True,
     promise="A module that breaks a rule of well-formedness is refused, by the checker or by the "
