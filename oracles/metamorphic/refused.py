@@ -48,7 +48,7 @@ INTERFACE = "arguments"
 PLACES = 3
 """Places of a module at which a rule is broken, where the oracle is asked for by name."""
 
-CALLS, MOST_CALLS = 12, 2000
+CALLS, MOST_CALLS = 12, 400
 """Calls that are given other operands or attributes, in a sample and where it is asked by name."""
 
 MISUSES = 32
