@@ -156,7 +156,7 @@ def _replaceable(mod: tvm.IRModule) -> Iterator[tuple[str, tuple[tuple[int, ...]
 
 
 def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
-    """PrimFuncs whose last parameter alone is an output, with layouts that fit it."""
+    """PrimFuncs of buffers whose last one alone is an output, with layouts that fit it."""
     calls = (node.args[0] for node in calls_of(mod, "relax.call_tir") if _gives_one_tensor(node))
     found = []
     for gvar in sorted(set(calls), key=lambda gvar: str(gvar.name_hint)):
