@@ -33,7 +33,8 @@ FUNCTION_HEADER = 28
 BINDING = 24
 
 RARE = 3
-"""How often an operator is listed that only modules with some rare trait have."""
+"""How often an operator is listed that only modules with some rare trait have; with two of them, so
+many times as often."""
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -169,7 +170,7 @@ def build(
     if Trait.PASS_NAMES in traits:
         names.rename(naming, module)
     usable = [op for op in ops if idioms.suits(op, traits)] or list(ops)
-    usable = [op for op in usable for _ in range(RARE if _is_rare(op) else 1)]
+    usable = [op for op in usable for _ in range(RARE ** _rare_traits(op))]
     some = c.part(17)
     if len(usable) > 12 and some.flag():
         usable = [some.pick(usable) for _ in range(8)]
@@ -194,8 +195,8 @@ def build(
     return tvm.IRModule(module.functions, attrs=attrs or None, global_infos=infos)
 
 
-def _is_rare(op: Op) -> bool:
-    return op.needs is not None or not op.legalizes
+def _rare_traits(op: Op) -> int:
+    return (op.needs is not None) + (not op.legalizes)
 
 
 def _special(c: Choices, module: ModuleScope) -> list[Callee]:

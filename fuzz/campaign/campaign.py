@@ -219,7 +219,8 @@ class _Campaign:
         """What the modules of a block are made of."""
         config, operators = self._config, self._operators
         made = recipe(config.targets, config.seed, number, operators, guide.changed) or Recipe(
-            ops=focus.focus(guide.surest, config.seed, number, operators),
+            ops=focus.focus(guide.surest, config.seed, number, operators)
+            or schedule.operators(operators, config.seed, number),
             disabled=schedule.disabled(config.seed, number),
         )
         return with_pieces(made, config.seeds, config.seed_share, config.seed, number)

@@ -1,5 +1,5 @@
 """What is checked next: the items of a campaign and their shares of the checks, the sample of
-expensive oracles, the traits that a block leaves out.
+expensive oracles, the operators of a block and the traits that it leaves out.
 
 Everything here is a function of the seed, the block and what the block itself has checked so far,
 and of what blocks long before it have yielded, never of the clock: any number of workers checks the
@@ -65,6 +65,8 @@ time as tier 1.
 
 SWARM = 0.15
 """The chance that a trait is left out of all modules of a block."""
+OPERATORS = 40
+"""Of a block, of some two hundred; enough that each meets many others."""
 SEQUENCE_LENGTHS = (2, 8)
 IN_PIPELINES = 0.5
 """The chance that a pass of a sequence is the one that follows in a pipeline of TVM's: orders that
@@ -219,6 +221,18 @@ def disabled(seed: int, block: int) -> tuple[Trait, ...]:
     """
     random = Random(entropy("swarm", seed, block))
     return tuple(trait for trait in Trait if random.random() < SWARM)
+
+
+def operators(names: Sequence[str], seed: int, block: int) -> tuple[str, ...]:
+    """The operators that this block's modules are made of.
+
+    A few blocks in a row have all of them between them: a short campaign, which makes a few calls
+    of each operator on average, would by chance make none of many.
+    """
+    groups = max(1, len(names) // OPERATORS)
+    order = sorted(names)
+    Random(entropy("operators", seed, block // groups)).shuffle(order)
+    return tuple(order[block % groups :: groups])
 
 
 def blocks(modules: int | None, size: int = MODULES_IN_BLOCK) -> Iterator[tuple[int, int]]:

@@ -32,6 +32,7 @@ __all__ = [
     "Variation",
     "Variations",
     "accepted",
+    "operands_of",
     "varied",
 ]
 
@@ -144,18 +145,22 @@ def accepted(
 # Kinds of variations
 
 
-def _operands(args: Iterable[relax.Expr], place: Place = ()) -> Iterator[tuple[Place, relax.Expr]]:
+def operands_of(
+    args: Iterable[relax.Expr], place: Place = ()
+) -> Iterator[tuple[Place, relax.Expr]]:
     """The operands, those in tuples too."""
     for at, arg in enumerate(args):
         if isinstance(arg, relax.Tuple):
-            yield from _operands(arg.fields, (*place, at))
+            yield from operands_of(arg.fields, (*place, at))
         else:
             yield (*place, at), arg
 
 
 def _tensors(call: relax.Call) -> dict[Place, relax.TensorType]:
     return {
-        place: arg.ty for place, arg in _operands(call.args) if isinstance(arg.ty, relax.TensorType)
+        place: arg.ty
+        for place, arg in operands_of(call.args)
+        if isinstance(arg.ty, relax.TensorType)
     }
 
 
@@ -221,7 +226,7 @@ def unknown(s: Scope, call: relax.Call) -> Iterator[Variation]:
     for group in _together(call):
         for forget in _FORGET:
             yield Variation({place: partial(forget, ty) for place, ty in group.items()})
-    for place, arg in _operands(call.args):
+    for place, arg in operands_of(call.args):
         if isinstance(arg.ty, relax.ShapeType):
             yield Variation({place: relax.ShapeType(ndim=arg.ty.ndim)})
             yield Variation({place: relax.ShapeType(ndim=-1)})
@@ -239,7 +244,7 @@ _FORGET: tuple[Callable[[relax.TensorType], relax.TensorType], ...] = (
 
 def values(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Parameters in place of constants: whatever comes, zeros in a divisor too."""
-    for place, arg in _operands(call.args):
+    for place, arg in operands_of(call.args):
         if isinstance(arg, ir.GenericConst) and isinstance(arg.ty, relax.TensorType):
             yield Variation({place: arg.ty})
 
@@ -248,7 +253,7 @@ def constants(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Constants of one number in place of constants: zeros in a divisor, and scalars, which are
     written into PrimFuncs as numbers.
     """
-    for place, arg in _operands(call.args):
+    for place, arg in operands_of(call.args):
         if isinstance(arg, ir.GenericConst) and isinstance(arg.ty, relax.TensorType):
             dtype = str(arg.ty.dtype)
             held = [v for v in _NUMBERS if dtype not in _WHOLE or _holds(dtype, v)]
@@ -264,7 +269,7 @@ def sizes(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another size for a dim, wherever it occurs or in one operand: symbolic, 1, 0 as they come."""
     shaped = {
         place: dims
-        for place, arg in _operands(call.args)
+        for place, arg in operands_of(call.args)
         if (dims := dims_of(arg) if isinstance(arg, relax.ShapeExpr) else _dims(arg.ty))
     }
     tensors = _tensors(call)
@@ -297,7 +302,7 @@ def _resized(
 def numbers(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Other numbers, symbolic ones too, for operands that are numbers or shapes."""
     symbolic = [dim for dim in s.dims if not isinstance(dim, int)]
-    for place, arg in _operands(call.args):
+    for place, arg in operands_of(call.args):
         if isinstance(arg.ty, PrimType):
             dtype = str(arg.ty.dtype)
             numbers = (0, 1) if dtype == "bool" else _NUMBERS

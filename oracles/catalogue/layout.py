@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import tvm
+from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Rejection, Sought
-from ..inspect import attr, ops_used, prim_funcs
+from ..inspect import attr, calls_of, ops_used, prim_funcs
 from ..passcall import PassCall
-from .common import REWRITING, any_of
+from .common import REWRITING, any_of, definition
 from .tensorir import ELEMENTWISE, IMPORTS, inputs, signature, spell
 
 # Desired layouts of data, weight and (as a third one) output; the first is the usual one.
@@ -67,9 +69,62 @@ TRANSFORMS: dict[int, tuple[tuple[str, str], ...]] = {
 }
 
 
+SUGGESTED = ("from collections.abc import Callable", "import tvm", "from tvm import relax")
+
+
+def suggested(
+    make: Callable[..., tvm.transform.Pass], name: str, layout: Callable[..., tuple[object, ...]]
+) -> tvm.transform.Pass:
+    """The pass with the PrimFunc of this name in the layouts that TVM suggests, given that of its
+    output.
+    """
+
+    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        func = mod[name].with_attr("operator_name", name)
+        mod = mod.clone()
+        mod.update_func(mod.get_global_var(name), func)
+        # Schedules change statements that two functions share.
+        func = tvm.ir.load_json(tvm.ir.save_json(func.without_attr("global_symbol")))
+        schedule = tvm.s_tir.Schedule(func)
+        layouts: dict[object, object] = {}
+        for block, changes in relax.analysis.suggest_layout_transforms(func, [layout]).items():
+            for node, index_map in changes.items():
+                if node.same_as(block):
+                    schedule.transform_block_layout(block.name_hint, index_map)
+                elif node not in layouts:
+                    layouts[node] = index_map
+                    schedule.transform_layout(block.name_hint, node, index_map)
+        if not layouts:
+            return mod
+        same = [tvm.tirx.IndexMap.from_func(lambda *i: i, len(each.shape)) for each in func.params]
+        chosen = [layouts.get(*each) for each in zip(func.params, same, strict=True)]
+        return make({name: schedule.mod["main"]}, {name: chosen})(mod)
+
+    return tvm.transform.module_pass(run, opt_level=0, name=make.__name__)
+
+
+OUTPUTS: dict[int, tuple[tuple[str, int], ...]] = {
+    1: (("lambda i: (i // 2, i % 2)", 0),),
+    2: (("lambda i, j: (j, i)", -1), ("lambda i, j: (i, j // 2, j % 2)", 1)),
+    3: (("lambda i, j, k: (i, k, j)", -1), ("lambda i, j, k: (i, j // 2, k, j % 2)", 1)),
+    4: (
+        ("lambda i, j, k, l: (i, k, l, j)", -1),
+        ("lambda i, j, k, l: (i, j // 2, k, l, j % 2)", 1),
+    ),
+}
+"""Layouts of an output by rank, each with the dim that has to be even (-1: none)."""
+
+
 def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     """Another implementation, computing the same in another layout, for some operator names."""
-    replaceable = dict(_replaceable(mod))
+    part = c.part(2)
+    replaceable, laid_out = dict(_replaceable(mod)), _with_one_output(mod)
+    if laid_out and (part.flag() or not replaceable):
+        name, layouts = part.pick(laid_out)
+        return PassCall(
+            f"suggested(AlterOpImpl, {name!r}, {c.pick(layouts)})",
+            imports=(*SUGGESTED, definition(suggested)),
+        )
     if not replaceable:
         return None
     name = c.pick(sorted(replaceable))
@@ -100,6 +155,29 @@ def _replaceable(mod: tvm.IRModule) -> Iterator[tuple[str, tuple[tuple[int, ...]
             yield name, first
 
 
+def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
+    """PrimFuncs of buffers whose last one alone is an output, with layouts that fit it."""
+    calls = (node.args[0] for node in calls_of(mod, "relax.call_tir") if _gives_one_tensor(node))
+    found = []
+    for gvar in sorted(set(calls), key=lambda gvar: str(gvar.name_hint)):
+        func = mod[gvar]
+        shape = func.params[-1].shape if func.params else ()
+        if isinstance(func.body, ir.SBlockRealize) and all(
+            isinstance(d, tirx.IntImm) for d in shape
+        ):
+            fitting = [
+                layout
+                for layout, even in OUTPUTS.get(len(shape), ())
+                if even < 0 or (shape[even] > 0 and shape[even] % 2 == 0)
+            ]
+            found += [(str(gvar.name_hint), fitting)] if fitting else []
+    return found
+
+
+def _gives_one_tensor(call: relax.Call) -> bool:
+    return isinstance(call.ty_args[0], relax.TensorType)
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ConvertLayout",
@@ -112,9 +190,12 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AlterOpImpl",
         variants=_alter_op_impl,
-        no_variants="it has no PrimFunc whose operator_name and shape allow another implementation",
+        no_variants="it has no PrimFunc whose operator_name or shape allows another implementation",
         stages=(Stage.RAW, Stage.LEGALIZED),
-        looks_for=Sought(lambda mod: any(_replaceable(mod)), traits=(Trait.CALL_TIR,)),
+        looks_for=Sought(
+            lambda mod: any(_replaceable(mod)) or bool(_with_one_output(mod)),
+            traits=(Trait.CALL_TIR,),
+        ),
         exemptions=(
             Exemption(
                 "idempotent",

@@ -103,6 +103,36 @@ def square_of(shape: tuple[int, ...], dtype: str) -> tuple[object, object]:
     return pattern, lambda call, found: relax.op.multiply(found[x], found[x])
 
 
+def cube_of_typed(shape: tuple[int, ...], dtype: str) -> tuple[object, object]:
+    """An operand of this type, in a call of a variable."""
+    x = dpl.wildcard().has_ty(relax.TensorType(shape, dtype))
+    pattern = dpl.is_op("relax.multiply")(dpl.is_op("relax.square")(x), dpl.is_var())
+    return pattern, lambda call, found: call
+
+
+def square_of_square() -> tuple[object, object]:
+    """An operand whose type has variables: as many rows as columns."""
+    n = tvm.tirx.Var("n", "int64")
+    x = dpl.wildcard().has_ty(relax.TensorType([n, n], "float32"))
+    pattern = dpl.is_op("relax.square")(x)
+    return pattern, lambda call, found: relax.op.multiply(found[x], found[x])
+
+
+def same_shape(shape: tuple[int, ...], dtype: str) -> tuple[object, object]:
+    """An operand that is this shape itself."""
+    x = dpl.wildcard().has_shape(list(shape)) & dpl.wildcard().has_dtype(dtype)
+    pattern = dpl.is_op("relax.reshape")(x, dpl.is_shape(list(shape)))
+    return pattern, lambda call, found: found[x]
+
+
+def sum_of_kernels() -> tuple[object, object]:
+    """Calls of functions of the module, and of others; what it finds stays as it is."""
+    call = dpl.is_call_tir("") | dpl.is_call_dps_packed("") | dpl.is_call_packed("")
+    return call | dpl.is_op("relax.add")(dpl.is_dfv(), dpl.is_call_tir("")), (
+        lambda call, found: call
+    )
+
+
 def field_of_tuple() -> tuple[object, object]:
     """A field of a tuple of two."""
     x = dpl.wildcard()
@@ -180,6 +210,23 @@ def square_module(shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
         with builder.function(name, [x]):
             with builder.dataflow():
                 result = relax.op.square(x) if name == "pattern" else relax.Call(squared, [x])
+                output = builder.emit_output(result)
+            builder.emit_func_output(output)
+    return builder.finalize()
+
+
+def relu_module(shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
+    """The function that comes with it bears the name of the one that comes with another rule."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(shape, dtype))
+    with builder.function("squared", [x], private=True):
+        builder.emit_func_output(builder.emit(relax.op.maximum(x, relax.const(0, dtype))))
+    squared = builder.get().get_global_var("squared")
+    for name in ("pattern", "replacement"):
+        x = relax.Var("x", relax.TensorType(shape, dtype))
+        with builder.function(name, [x]):
+            with builder.dataflow():
+                result = relax.op.nn.relu(x) if name == "pattern" else relax.Call(squared, [x])
                 output = builder.emit_output(result)
             builder.emit_func_output(output)
     return builder.finalize()
@@ -306,6 +353,10 @@ PATTERNS = (
     Rule(constant_subtracted, ("subtract",)),
     Rule(kept_dims, ("sum",)),
     Rule(square_of, ("square",), typed=True),
+    Rule(cube_of_typed, ("square", "multiply"), typed=True),
+    Rule(square_of_square, ("square",)),
+    Rule(same_shape, ("reshape",), typed=True),
+    Rule(sum_of_kernels, ()),
     Rule(field_of_tuple, ()),
     Rule(concatenated_constant, ("concat",)),
     Rule(product_over, ("multiply", "divide")),
@@ -315,6 +366,7 @@ PATTERNS = (
 MODULES = (
     Rule(difference_module, ("subtract",), typed=True),
     Rule(square_module, ("square",), typed=True),
+    Rule(relu_module, ("nn.relu",), typed=True),
     Rule(pair_module, ("add", "subtract"), typed=True),
 )
 CONTEXTS = (

@@ -1,10 +1,16 @@
-"""Refused: what breaks a rule of well-formedness is not taken for a well-formed module."""
+"""Refused: what breaks a rule of well-formedness is not taken for a well-formed module.
+
+So are calls of which nobody knows whether they break one: neither type inference nor a function of
+TVM's interface may die of any.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
@@ -17,8 +23,11 @@ from ..execute.fork import LATE, in_fork
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Case, Violation
-from .broken import RULES, Rule
+from . import ill_typed, misuse
+from .broken import INFERENCE, RULES, Rule
 from .graph import Graph
+from .ill_typed import IllTyped
+from .misuse import Misuse
 
 CHECKER = "relax.analysis.well_formed"
 """Who is blamed: a pass may rely on the rules."""
@@ -26,47 +35,182 @@ CHECKER = "relax.analysis.well_formed"
 ACCEPTED = "accepted"
 """How it ended, in a key, where nothing died."""
 
+TYPES = "type inference"
+"""Who is blamed for a call of which type inference dies."""
+
+ERRORS = (
+    "docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate "
+    "specific types of error'"
+)
+INTERFACE = "arguments"
+"""Who is blamed for a function that dies of its arguments."""
+
 PLACES = 3
 """Places of a module at which a rule is broken, where the oracle is asked for by name."""
 
+CALLS, MOST_CALLS = 12, 400
+"""Calls that are given other operands or attributes, in a sample and where it is asked by name."""
+
+MISUSES = 32
+"""Calls of functions with arguments of other types."""
+
+
+@dataclass(frozen=True, slots=True)
+class _BrokenModule:
+    """A module that breaks a rule: the checker or the pass refuses it."""
+
+    rule: Rule
+    graph: Graph
+    blamed = CHECKER
+
+    @property
+    def broken(self) -> str:
+        return self.rule.broken
+
+    key = broken
+
+    @property
+    def source(self) -> str:
+        return self.rule.source
+
+    def module(self) -> tvm.IRModule:
+        return self.graph.load()
+
+    def is_refused(self, runs: PassRuns) -> bool:
+        mod = self.module()
+        if not relax.analysis.check_well_formed(mod):
+            return True
+        try:
+            runs.directly(mod)
+        except Exception:  # any error tells the user that something is wrong
+            return True
+        return False
+
+    def text(self, whole: tvm.IRModule, apply: str) -> str:
+        return _edited(self, Graph(whole), apply)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangedCall:
+    """A call that type inference may accept or refuse."""
+
+    call: IllTyped
+    blamed = TYPES
+    source = INFERENCE
+
+    @property
+    def key(self) -> str:
+        return self.call.op
+
+    @property
+    def broken(self) -> str:
+        return f"{self.call.op} is given other operands or attributes"
+
+    def module(self) -> tvm.IRModule:
+        return self.call.module()
+
+    def is_refused(self, runs: PassRuns) -> bool:
+        with contextlib.suppress(Exception):  # any error tells the user that something is wrong
+            self.call.infer()
+        return True  # it has a type: the call is right
+
+    def text(self, whole: tvm.IRModule, apply: str) -> str:
+        return "\n".join(
+            [
+                f"# Here {self.broken}.",
+                to_source(self.module()),
+                'call = mod["main"].body.blocks[0].bindings[0].value',
+                "try:",
+                "    relax.BlockBuilder().normalize(call)",
+                "except Exception as error:",
+                '    print(f"refused: {error}")',
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _MisusedFunction:
+    """A function whose arguments may be of other types than it takes."""
+
+    misuse: Misuse
+    blamed = INTERFACE
+    source = ERRORS
+
+    @property
+    def key(self) -> str:
+        return self.misuse.function
+
+    @property
+    def broken(self) -> str:
+        return f"{self.key} is given arguments of other types"
+
+    def module(self) -> tvm.IRModule:
+        return tvm.IRModule()
+
+    def is_refused(self, runs: PassRuns) -> bool:
+        with contextlib.suppress(Exception):  # any error tells the user that something is wrong
+            self.misuse.call()
+        return True  # it takes them
+
+    def text(self, whole: tvm.IRModule, apply: str) -> str:
+        return "\n".join(
+            [
+                "from tvm.relax import dpl\n",
+                f"# Here {self.broken}.",
+                "try:",
+                f"    {self.misuse.text}",
+                "except Exception as error:",
+                '    print(f"refused: {error}")',
+            ]
+        )
+
+
+_Attempt = _BrokenModule | _ChangedCall | _MisusedFunction
+
 
 def check(runs: PassRuns) -> tuple[Violation, ...]:
-    """One rule is broken at one place, both by chance; thoroughly, each one at several."""
+    """One rule is broken at one place, both by chance, and some calls are changed; thoroughly, each
+    rule at several places, and many calls.
+    """
     found: dict[tuple[str, ...], Violation] = {}
-    for rule, broken, how in _not_refused(runs):
-        violation = _violation(rule, broken.load(), how)
+    for attempt, how in _not_refused(runs, _attempts(runs)):
+        violation = _violation(attempt, how)
         found.setdefault(violation.key, violation)
     return tuple(found.values())
 
 
-def _not_refused(
-    runs: PassRuns, rules: Sequence[Rule] = RULES
-) -> Iterator[tuple[Rule, Graph, str]]:
-    """Broken modules that neither the checker nor the pass refuses, and how that ended."""
+def _attempts(runs: PassRuns) -> Iterator[_Attempt]:
     chance = random.Random(runs.entropy)
-    if not runs.thorough:
-        rules = chance.sample(rules, 1)
-    places = PLACES if runs.thorough else 1
-    tried = list(_broken(runs.mod, rules, places, chance))
+    rules = RULES if runs.thorough else chance.sample(RULES, 1)
+    yield from _broken(runs.mod, rules, PLACES if runs.thorough else 1, chance)
+    # A check by name begins with those of the sample, so that it finds again what that has found.
+    yield from map(_ChangedCall, ill_typed.some(runs.mod, CALLS, random.Random(runs.entropy)))
+    yield from map(_MisusedFunction, misuse.some(MISUSES, random.Random(runs.entropy)))
+    if runs.thorough:
+        yield from map(_ChangedCall, itertools.islice(ill_typed.every(runs.mod), MOST_CALLS))
+
+
+def _not_refused(runs: PassRuns, attempts: Iterable[_Attempt]) -> Iterator[tuple[_Attempt, str]]:
+    """What neither the checker nor the pass nor type inference refuses, and how that ended."""
+    tried = list(attempts)
     while tried:
 
-        def work(tried: Sequence[tuple[Rule, Graph]] = tried) -> Iterator[bool]:
-            for _, graph in tried:
-                yield _is_refused(runs, graph.load())
+        def work(tried: Sequence[_Attempt] = tried) -> Iterator[bool]:
+            return (attempt.is_refused(runs) for attempt in tried)
 
         refused, end = in_fork(work)
-        for (rule, graph), is_refused in zip(tried, refused, strict=False):
+        for attempt, is_refused in zip(tried, refused, strict=False):
             if not is_refused:
-                yield rule, graph, ACCEPTED
+                yield attempt, ACCEPTED
         if end is None or end == LATE:
             return
-        yield *tried[len(refused)], end
+        yield tried[len(refused)], end
         tried = tried[len(refused) + 1 :]
 
 
 def _broken(
     mod: tvm.IRModule, rules: Sequence[Rule], most: int, chance: random.Random
-) -> Iterator[tuple[Rule, Graph]]:
+) -> Iterator[_BrokenModule]:
     """Each rule broken at so many places at the most."""
     whole = Graph(mod)
     for rule in rules:
@@ -74,46 +218,41 @@ def _broken(
         for number in chance.sample(range(count), min(most, count)):
             graph = Graph(mod)
             next(itertools.islice(rule.edits(graph), number, None))()
-            yield rule, graph
+            yield _BrokenModule(rule, graph)
 
 
-def _is_refused(runs: PassRuns, mod: tvm.IRModule) -> bool:
-    if not relax.analysis.check_well_formed(mod):
-        return True
-    try:
-        runs.directly(mod)
-    except Exception:  # any error tells the user that something is wrong
-        return True
-    return False
-
-
-def _violation(rule: Rule, mod: tvm.IRModule, how: str) -> Violation:
-    title = f"{'no error' if how == ACCEPTED else how}, where {rule.broken}"
-    detail = f"{title} ({rule.source})\n\n{keys.listing(mod)}"
-    return Violation(title, detail, (how, rule.broken)).blame(ORACLE.name, CHECKER)
+def _violation(attempt: _Attempt, how: str) -> Violation:
+    title = f"{'no error' if how == ACCEPTED else how}, where {attempt.broken}"
+    detail = f"{title} ({attempt.source})\n\n{keys.listing(attempt.module())}"
+    return Violation(title, detail, (how, attempt.key)).blame(ORACLE.name, attempt.blamed)
 
 
 # Reproducers
 
 
-def _example(case: Case, key: Sequence[str] | None) -> tuple[Rule, Graph, Graph] | None:
-    """A module as its reproducer builds it, and the same with a rule broken.
+def _example(case: Case, key: Sequence[str] | None) -> tuple[_Attempt, tvm.IRModule] | None:
+    """What is not refused, and the module as its reproducer builds it.
 
     Args:
         key: the violation to show; None: any.
     """
     mod = case.mod if keys.compiled(case.mod) else from_source(to_source(case.mod))
     runs = PassRuns(mod, case.calls, contract_of(case.calls[0]), alone=True, thorough=True)
-    rules = [rule for rule in RULES if key is None or rule.broken == key[1]]
-    found = ((r, g) for r, g, how in _not_refused(runs, rules) if key is None or how == key[0])
-    rule, broken = next(found, (None, None))
-    return None if rule is None or broken is None else (rule, Graph(mod), broken)
+    attempts = (each for each in _attempts(runs) if key is None or each.key == key[1])
+    found = (each for each, how in _not_refused(runs, attempts) if key is None or how == key[0])
+    first = next(found, None)
+    return None if first is None else (first, mod)
 
 
-def _text(example: tuple[Rule, Graph, Graph] | None, apply: str) -> str:
+def _text(example: tuple[_Attempt, tvm.IRModule] | None, apply: str) -> str:
+    assert example is not None, "everything is refused"
+    attempt, whole = example
+    return attempt.text(whole, apply)
+
+
+def _edited(attempt: _BrokenModule, whole: Graph, apply: str) -> str:
     """Python that edits `mod` in its JSON form, and raises if it is accepted then."""
-    assert example is not None, "every broken module is refused"
-    rule, whole, broken = example
+    broken = attempt.graph
     lines = ["document = json.loads(tvm.ir.save_json(mod))", 'nodes = document["nodes"]']
     for index, (before, after) in enumerate(zip(whole.nodes, broken.nodes, strict=False)):
         lines += _assignments(f"nodes[{index}]", before, after)
@@ -121,7 +260,7 @@ def _text(example: tuple[Rule, Graph, Graph] | None, apply: str) -> str:
     return "\n".join(
         [
             "import json\n",
-            f"# Now {rule.broken}.",
+            f"# Now {attempt.broken}.",
             *lines,
             "broken = tvm.ir.load_json(json.dumps(document))",
             "try:",
@@ -130,7 +269,7 @@ def _text(example: tuple[Rule, Graph, Graph] | None, apply: str) -> str:
             "except Exception as error:",
             '    print(f"refused: {error}")',
             "else:",
-            f'    raise AssertionError("no error, where {rule.broken}")',
+            f'    raise AssertionError("no error, where {attempt.broken}")',
         ]
     )
 
@@ -154,18 +293,19 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
     example = _example(case, violation.key)
     if example is None:
         return None
-    rule, whole, broken = example
-    return Half("a well-formed module", whole.load()), Half(rule.broken, broken.load())
+    attempt, whole = example
+    return Half("a well-formed module", whole), Half(attempt.broken, attempt.module())
 
 
 ORACLE = Oracle(
     name="refused",
     tier=2,
-    cost=20.0,
+    cost=40.0,
     independent=True,
     thorough=True,
     promise="A module that breaks a rule of well-formedness is refused, by the checker or by the "
-    "pass, with an error.",
+    "pass, with an error; so are calls without a type, and arguments of types that a function "
+    "does not take.",
     source="docstring of relax.analysis.well_formed: 'Check if the IRModule is well-formed'",
     check=check,
     snippet=lambda case: _text(_example(case, None), "apply"),

@@ -124,3 +124,13 @@ def test_blocks_go_without_some_traits() -> None:
     assert len(set(without)) > 90
     assert all(any(trait in traits for traits in without) for trait in Trait)
     assert all(any(trait not in traits for traits in without) for trait in Trait)
+
+
+def test_a_few_blocks_have_all_operators() -> None:
+    names = [f"op{number}" for number in range(schedule.OPERATORS * 5 + 3)]
+    blocks = [schedule.operators(names, 1, number) for number in range(10)]
+    for cycle in (blocks[:5], blocks[5:]):
+        assert sorted(op for block in cycle for op in block) == sorted(names)
+    assert blocks[:5] != blocks[5:]
+    assert schedule.operators(names[:3], 1, 7) == schedule.operators(names[2::-1], 1, 7)
+    assert set(schedule.operators(names[:3], 1, 7)) == set(names[:3])

@@ -336,8 +336,21 @@ def test_another_implementation_is_offered_for_a_known_operator() -> None:
         assert call is not None
         names = [gvar.name_hint for gvar in call.run(mod).get_global_vars()]
         assert any("replacement" in name for name in names) or "tir_square" in names
-    assert variants(Choices(b""), with_prim_func("tir_square")) is None
-    assert variants(Choices(b""), with_prim_func("tir_square", "relax.unknown")) is None
+    assert variants(Choices(b""), Operators) is None
+
+
+@pytest.mark.parametrize("name", [None, "relax.unknown"])
+def test_a_kernel_gets_the_layouts_that_tvm_suggests(name: str | None) -> None:
+    mod = with_prim_func("tir_square", name)
+    before = mod.script()
+    call = catalogue["AlterOpImpl"].variants(Choices(b""), mod)
+    assert call is not None
+    assert call.name == "AlterOpImpl"
+    after = call.run(mod)
+    assert "layout_transform" in after["main"].script()
+    assert mod.script() == before
+    oracles = ("crash", "well-formed", "sequential", "evaluated")
+    assert list(check(Case(mod, (call,)), oracles=oracles)) == []
 
 
 def test_gradients_are_asked_of_scalars_only() -> None:

@@ -20,7 +20,7 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
 
 RULES = (*PATTERNS, *MODULES, *CONTEXTS)
-ONLY_MATCH = ("concatenated_constant", "product_over")
+ONLY_MATCH = ("concatenated_constant", "product_over", "cube_of_typed", "sum_of_kernels")
 
 
 @I.ir_module
@@ -33,6 +33,7 @@ class Model:
         y: R.Tensor((2, 3), "float32"),
         v: R.Tensor((3, 4), "float32"),
         w: R.Tensor((3, 5), "float32"),
+        s: R.Tensor((3, 3), "float32"),
     ):
         with R.dataflow():
             double = R.add(x, x)
@@ -56,9 +57,13 @@ class Model:
             second = R.square(root)
             third = R.square(one)
             fourth = R.square(other)
+            fifth = R.square(s)
+            same = R.reshape(y, R.shape([2, 3]))
+            positive = R.nn.relu(same)
+            cube = R.multiply(square, y)
             gv = (
                 (negated, difference, total, square, together, ratio, both),
-                (left, right, first, second, third, fourth),
+                (left, right, first, second, third, fourth, fifth, same, positive, cube),
             )
             R.output(gv)
         return gv
@@ -106,6 +111,15 @@ def test_two_rewriters_are_one() -> None:
     exec("\n".join(imports), names)
     again = eval(expression, names)
     tvm.ir.assert_structural_equal(again(Model), call.run(Model), map_free_vars=True)
+
+
+def test_functions_of_one_name_that_come_with_two_rules_are_two() -> None:
+    rules = [rule for rule in MODULES if rule.name in ("square_module", "relu_module")]
+    call = call_of([(rule, f"{rule.name}((2, 3), 'float32')") for rule in rules])
+    names = {gvar.name_hint for gvar in call.run(Model).get_global_vars()}
+    assert len(names) == 3
+    oracles = ("crash", "well-formed", "sequential", "evaluated")
+    assert list(check(Case(Model, (call,)), oracles=oracles)) == []
 
 
 def test_a_rewriter_names_what_it_looks_for() -> None:

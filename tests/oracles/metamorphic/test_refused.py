@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tvm
 from tvm import relax
+from tvm.relax import dpl
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.generators.ops.variation import Variation
 from relaxfuzz.generators.source import from_source, to_source
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.execute.fork import in_fork
+from relaxfuzz.oracles.inspect import calls_of
+from relaxfuzz.oracles.metamorphic import misuse
 from relaxfuzz.oracles.metamorphic.broken import RULES, Rule
 from relaxfuzz.oracles.metamorphic.graph import Graph
+from relaxfuzz.oracles.metamorphic.ill_typed import IllTyped
+from relaxfuzz.oracles.metamorphic.misuse import VALUES, Misuse, some
 from relaxfuzz.oracles.metamorphic.oracles import SourceFault, rebuilt
+from relaxfuzz.oracles.metamorphic.refused import ORACLE
 from relaxfuzz.oracles.metamorphic.twins import unshared
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.checkers import flaw
@@ -125,3 +136,65 @@ def test_the_snippet_fails_on_what_is_accepted(share: bool) -> None:
     built = from_source(to_source(mod))
     with pytest.raises(AssertionError, match="no error, where"):
         run_snippet("refused", Case(built, (PassCall("Normalize()"),)))
+
+
+def test_a_call_of_which_type_inference_dies_is_told() -> None:
+    """Known of TVM 0.26 and 0.27: it looks at a shape that may not be known."""
+    x = relax.Var("x", relax.TensorType((1, 4, 2, 2), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.nn.pixel_shuffle(x, 2))
+        builder.emit_func_output(out)
+    died = ("SIGSEGV", "relax.nn.pixel_shuffle")
+    dies = Case(builder.get(), (PassCall("Normalize()"),))
+    violations = {each.key: each for each in check(dies, oracles=["refused"])}
+    assert died in violations
+    (text,) = ORACLE.brief(dies, violations[died])
+    assert "BlockBuilder().normalize(call)" in text
+    assert in_fork(lambda: exec_only(text)) == ([], "SIGSEGV")
+
+
+def exec_only(text: str) -> Iterator[bool]:
+    exec(text, {"tvm": tvm, "relax": relax})
+    yield True
+
+
+@pytest.mark.parametrize("kind", ["exchanged", "left out"])
+def test_what_type_inference_refuses_is_no_finding(kind: str) -> None:
+    (call,) = calls_of(module()["impure"])
+    change = Variation({(0,): relax.Tuple([]) if kind == "exchanged" else None})
+    changed = IllTyped(call, change)
+    with contextlib.suppress(Exception):
+        changed.infer()
+    assert len(calls_of(changed.module())) == 1
+
+
+@pytest.mark.parametrize("type_", VALUES)
+def test_each_type_has_a_value(type_: str) -> None:
+    eval(VALUES[type_], {"tvm": tvm, "relax": relax, "dpl": dpl})
+
+
+def test_functions_are_given_arguments_of_other_types() -> None:
+    made = list(some(300, random.Random(0)))
+    assert made == list(some(300, random.Random(0)))
+    assert len({each.function for each in made}) > 100
+    refused = 0
+    for each in made[:60]:
+        try:
+            each.call()
+        except TypeError:
+            refused += 1
+    assert refused > 30
+
+
+def test_a_function_that_dies_of_its_arguments_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A null pointer where a function has to be, which the sample does not give."""
+    wrong = Misuse("relax.analysis.udchain", ("None",))
+    monkeypatch.setattr(misuse, "some", lambda most, chance: iter([wrong]))
+    dies = Case(module(), (PassCall("Normalize()"),))
+    found = {each.key: each for each in check(dies, oracles=["refused"])}
+    died = ("SIGSEGV", "relax.analysis.udchain")
+    assert died in found
+    (text,) = ORACLE.brief(dies, found[died])
+    assert in_fork(lambda: exec_only(text)) == ([], "SIGSEGV")
