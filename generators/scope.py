@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -465,6 +466,8 @@ class Scope:
     def close(self) -> None:
         """End the current block; its DataflowVars leave the scope."""
         if self._bindings:
+            if self._dataflow and self.has(Trait.ALL_RETURNED):
+                self._export_unused()
             if self._dataflow and not self._exports:
                 self.bind(self._bindings[-1].var, export=True)
             kind = relax.DataflowBlock if self._dataflow else relax.BindingBlock
@@ -477,6 +480,27 @@ class Scope:
         self._dataflow = False
         self._exports = False
         self._local_from = len(self.values)
+
+    def _export_unused(self) -> None:
+        """Let what nothing in the dataflow block uses outlive it."""
+        used = {var for old in self._bindings for var in relax.analysis.free_vars(old.value)}
+        new: dict[relax.Expr, relax.Var] = {}
+        for at, old in enumerate(self._bindings):
+            if not isinstance(old.var, relax.DataflowVar) or old.var in used:
+                continue
+            var = new[old.var] = self._var(old.var.ty, export=True)
+            is_cast = isinstance(old, relax.MatchCast)
+            self._bindings[at] = (
+                relax.MatchCast(var, old.value, old.ty)
+                if is_cast
+                else relax.VarBinding(var, old.value)
+            )
+        self.values = [
+            dataclasses.replace(value, expr=new[value.expr]) if value.expr in new else value
+            for value in self.values
+        ]
+        self.tuples = [new.get(var, var) for var in self.tuples]
+        self.shapes = [new.get(var, var) for var in self.shapes]
 
     @contextmanager
     def nested(self) -> Iterator[Scope]:

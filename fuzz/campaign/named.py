@@ -38,6 +38,9 @@ ALONE = 0.95
 """The same of a pass that names no operator: without the trait, modules have nothing for it."""
 SPECIAL = 0.3
 """The same for a trait that makes operands special."""
+RETURNED = 0.7
+"""The chance that the functions of a block return all that nothing else uses: what a pass does
+wrong in dead code has no value that could be compared."""
 LEFT_OUT = 0.45
 """The chance that a block leaves out any other trait: small modules are quick, and show more of
 what is looked for."""
@@ -89,6 +92,8 @@ def recipe(
     chance = FORCED if names.ops else ALONE
     forced = needed.union(trait for trait in names.traits if random.random() < chance)
     forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
+    if random.random() < RETURNED:
+        forced.add(Trait.ALL_RETURNED)
     kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
     disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
     numbers = names.numbers if random.random() < NEAR_NUMBERS else ()

@@ -69,7 +69,8 @@ def general(
         s.exporting = choices.flag(0.2) or number == len(body) - 1 or observed
         kind.emit(choices, s, ops, callees)
     s.close()
-    return finish(c, s, _everything(c, s) if observed else _result(c, s))
+    everything = observed or s.has(Trait.ALL_RETURNED)
+    return finish(c, s, _everything(c, s) if everything else _result(c, s))
 
 
 def tuple_param(c: Choices, s: Scope) -> relax.Var:

@@ -37,8 +37,9 @@ from .aims import (
 )
 from .pattern import Leaf, Node, Pattern, Tree, calls
 
-CALL = 8
-"""Bytes for the decisions of one call's record."""
+CALL = 20
+"""Bytes for the decisions of one call's record: attributes come last, and are the simplest ones
+where no bytes are left."""
 
 EARLY = 0.08
 """How often a pattern ends before its last call: what only begins like one matters, too."""
