@@ -37,10 +37,10 @@ DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "b
 
 
 def near(numbers: Sequence[float], which: int) -> float:
-    """One of the numbers, what is next to it, or twice as much."""
+    """One of the numbers, what is next to it, twice or half as much."""
     way, at = divmod(which, len(numbers))
     number = numbers[at]
-    return number + (0, number, 0.5, -0.5, 1, -1)[way % 6]
+    return number + (0, number, 0.5, -0.5, 1, -1, -number / 2)[way % 7]
 
 
 def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
@@ -245,6 +245,8 @@ class Scope:
         They are in [low, high], from -3 to 3 where nothing is said. Without bounds they may be near
         the numbers that the module is to have.
 
+        They are in equal steps, sometimes but for one, which repeats the number before it.
+
         Where the trait is on, equal constants are one node, as tied weights are. Without elements
         it is a parameter instead: TVM cannot load such a constant from JSON.
         """
@@ -263,11 +265,15 @@ class Scope:
         choice, stride = divmod(choice // 2, len(_STRIDES))
         choice, nature = divmod(choice, len(DIVISORS))
         divisor = DIVISORS[nature] if low < high and "float" in dtype else 1
-        first, stride = choice % ((high - low) * divisor + 1), _STRIDES[stride]
-        key = (tuple(shape), dtype, low, high, divisor, first, stride)
+        choice, first = divmod(choice, (high - low) * divisor + 1)
+        repeats = 1 + choice // 4 % (size - 1) if size > 2 and choice % 4 == 3 else None
+        stride = _STRIDES[stride]
+        key = (tuple(shape), dtype, low, high, divisor, first, stride, repeats)
         expr = self.module.constants.get(key) if self.has(Trait.SHARED_CONSTANTS) else None
         if expr is None:
             steps = (first + stride * np.arange(size)) % ((high - low) * divisor + 1)
+            if repeats is not None:
+                steps[repeats] = steps[repeats - 1]
             data = (low + steps / divisor).astype(np.dtype(dtype)).reshape(tuple(shape))
             expr = self.module.constants[key] = relax.const(data, dtype)
         return Value(expr, tuple(shape), dtype, len(shape))

@@ -27,7 +27,11 @@ CHOSEN = (1, 2, 2, 3, 4)
 WEIGHT = 2
 """How often each of them is there by itself."""
 CHAINS = 4
-"""Chains of a block: patterns of the pass, and two operators in either order."""
+"""Chains of a block: patterns of the pass, and a few operators in any order."""
+LENGTHS = (1, 1, 2)
+"""How many more operators such a chain has."""
+BESIDE = 0.3
+"""The chance that two of them do not form a chain, but have an operand in common."""
 OTHERS = 2
 """Further operators of a block, for variety."""
 NEAR = 0.4
@@ -124,8 +128,11 @@ def _operators(
                 at = random.randrange(len(chain))
                 chain[at] = random.choice(_family(chain[at], operators))
         else:
-            chain = [random.choice(chosen), random.choice(known)]
+            chain = [random.choice(chosen), *random.choices(known, k=random.choice(LENGTHS))]
             random.shuffle(chain)
+            if random.random() < BESIDE:
+                chains.append(" & ".join(chain[:2]))
+                continue
         chains.append(" > ".join(chain))
     others = random.sample(sorted(operators), OTHERS)
     return chosen, (*chosen * WEIGHT, *chains, *others)

@@ -105,8 +105,7 @@ def test_no_shipped_known_excuses_a_users_pass(tmp_path: Path) -> None:
 def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed: str) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\n'
-        f'key_format = 2\nkeys = [["crash", "{blamed}", "no"]]'
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 2\nkeys = [["crash", "{blamed}", "no"]]'
     )
     own = finding(blamed, ("no",), PassCall("mine()", factory="my_passes.py:mine"))
     assert Expected([known(file)], [], HERE).take(own)
