@@ -266,7 +266,7 @@ class Scope:
         choice, nature = divmod(choice, len(DIVISORS))
         divisor = DIVISORS[nature] if low < high and "float" in dtype else 1
         choice, first = divmod(choice, (high - low) * divisor + 1)
-        repeats = 1 + choice // 4 % (size - 1) if size > 2 and choice % 4 == 3 else None
+        repeats = 1 + choice // 3 % (size - 1) if size > 2 and choice % 3 == 2 else None
         stride = _STRIDES[stride]
         key = (tuple(shape), dtype, low, high, divisor, first, stride, repeats)
         expr = self.module.constants.get(key) if self.has(Trait.SHARED_CONSTANTS) else None
