@@ -203,7 +203,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.HELPERS, 16, functions.helpers),
     (Trait.PRIMITIVE, 20, functions.primitive),
     (Trait.CODEGEN, 8, functions.codegen),
-    (Trait.DIFFERENTIABLE, 16, functions.differentiable),
+    (Trait.DIFFERENTIABLE, 17, functions.differentiable),
     (Trait.NUM_INPUT, 28, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
     (Trait.COMPOSITE, 10, functions.composites),

@@ -25,6 +25,7 @@ from .general import finish, tuple_param
 def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function that Gradient takes: one dataflow block, float parameters, a scalar result."""
     pattern = c.part(8)
+    several = c.flag(0.2)  # before what may leave no bytes
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     shape = (c.pick((2, 3)), 3)
     if Trait.TUPLES in module.traits and c.flag(0.3):
@@ -43,7 +44,7 @@ def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
         x = floats[-1]
     loss = s.emit(c.pick((relax_op.sum, relax_op.mean))(x.expr), export=True)
     result = loss.expr
-    if c.flag(0.2):
+    if several:
         other = s.emit(relax_op.negative(x.expr), export=True)
         result = relax.Tuple([loss.expr, other.expr])
     return [module.add("loss", finish(c, s, result), public=True)]
