@@ -18,11 +18,12 @@ from . import corners, functions, idioms, names
 from .bindings import Callee
 from .choices import Choices
 from .idioms.building import Builder
-from .idioms.pattern import row
+from .idioms.pattern import Pattern, beside, row
+from .module_scope import ModuleScope
 from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
-from .scope import DTYPES, ModuleScope
+from .scope import DTYPES
 from .seeds import Piece, pieces_of
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
@@ -66,7 +67,7 @@ def ir_modules(
             `only=()` a module is one function of tensors of known shapes.
         ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table. Several in
             a row, ("matmul", "add", "nn.relu"), work each on the result of the one before; some of
-            these chains end early.
+            these chains end early. Several side by side, "matmul & nn.relu", have one operand.
         numbers: sizes and constants are often one of these, or next to one: what is compared with
             them somewhere.
         seeds: pieces of real modules that functions are partly made of; a module is cut into
@@ -215,7 +216,7 @@ _SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.Gl
     (Trait.HELPERS, 16, functions.helpers),
     (Trait.PRIMITIVE, 20, functions.primitive),
     (Trait.CODEGEN, 8, functions.codegen),
-    (Trait.DIFFERENTIABLE, 16, functions.differentiable),
+    (Trait.DIFFERENTIABLE, 17, functions.differentiable),
     (Trait.NUM_INPUT, 28, functions.weighted),
     (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
     (Trait.COMPOSITE, 10, functions.composites),
@@ -255,7 +256,12 @@ def _ops(names: Collection[str | Sequence[str]] | None) -> list[Op]:
         return [op for name, op in table.items() if name not in off]
     if () in map(tuple, names):
         raise InvalidArgument(f"Expected operators in a row but got none in ops={names!r}")
-    return [_op(name) if isinstance(name, str) else _chain(list(map(_op, name))) for name in names]
+    return [_of_name(name) if isinstance(name, str) else _chain(name) for name in names]
+
+
+def _of_name(name: str) -> Op:
+    ops = list(map(_op, name.split(" & ")))
+    return ops[0] if len(ops) == 1 else _built(name, beside([op.name for op in ops]), ops)
 
 
 def _op(name: str) -> Op:
@@ -267,12 +273,16 @@ def _op(name: str) -> Op:
     return table[name]
 
 
-def _chain(ops: Sequence[Op]) -> Op:
+def _chain(names: Sequence[str]) -> Op:
     """The last of the operators, each on the result before it where it can take that."""
-    pattern = row([op.name for op in ops])
+    ops = list(map(_op, names))
+    return _built(" > ".join(names), row(names), ops)
+
+
+def _built(name: str, pattern: Pattern, ops: Sequence[Op]) -> Op:
     return dataclasses.replace(
         ops[-1],
-        name=" > ".join(op.name for op in ops),
+        name=name,
         build=lambda c, s: Builder(c, s).last(pattern),
         legalizes=all(op.legalizes for op in ops),
         pure=all(op.pure for op in ops),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .choices import Choices
-from .scope import ModuleScope
+from .module_scope import ModuleScope
 
 FUNCTIONS = (
     "main_1",

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-import tvm
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ..compat import ir
 from ..compat.ops import relax_op
 from .choices import Choices
-from .seeds.piece import Piece
+from .module_scope import ModuleScope
 from .traits import Trait
 from .values import (
     Dim,
@@ -37,10 +36,10 @@ DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "b
 
 
 def near(numbers: Sequence[float], which: int) -> float:
-    """One of the numbers, what is next to it, or twice as much."""
+    """One of the numbers, what is next to it, twice or half as much."""
     way, at = divmod(which, len(numbers))
     number = numbers[at]
-    return number + (0, number, 0.5, -0.5, 1, -1)[way % 6]
+    return number + (0, number, 0.5, -0.5, 1, -1, -number / 2)[way % 7]
 
 
 def _variables(dims: Sequence[Dim]) -> list[tirx.Var]:
@@ -53,52 +52,6 @@ def _mentioned(ty: relax.Type) -> list[tirx.Var]:
 
 Supplier: TypeAlias = Callable[["Choices", "Scope", Request], "Value | None"]
 """Gives the operand that is asked for; None: any other that fits."""
-
-
-@dataclass(slots=True)
-class ModuleScope:
-    """What the functions of one module share."""
-
-    traits: frozenset[Trait]
-    builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
-    functions: dict[relax.GlobalVar, tvm.ir.BaseFunc] = field(default_factory=dict)
-    vdevices: list[ir.VDevice] = field(default_factory=list)
-    shapes: dict[tuple[int, ...], relax.ShapeExpr] = field(default_factory=dict)
-    """ShapeExpr nodes that several functions use, by their static dims."""
-    constants: dict[tuple[object, ...], relax.Expr] = field(default_factory=dict)
-    """Constants that several places use, by what they are."""
-    names: dict[str, int] = field(default_factory=dict)
-    bindings: int = 0
-    """How many bindings there are so far; numbers the variables."""
-    numbers: Sequence[float] = ()
-    """Sizes and constants are often near these."""
-    dtypes: Sequence[str] = ()
-    """Most functions use one of these; none: any."""
-    pieces: Sequence[Piece] = ()
-    """Of real modules; they are put among the bindings."""
-    naming: Mapping[str, str] = field(default_factory=dict)
-    """Other names to give, by the plain ones."""
-    one_name: bool = False
-    """Whether all bound variables of a kind have one name."""
-
-    def unique(self, name: str) -> str:
-        """The name, or what stands for it here, with a number behind it where it is taken."""
-        name = self.naming.get(name, name)
-        taken = self.names.get(name, 0)
-        self.names[name] = taken + 1
-        return name if taken == 0 else self.unique(f"{name}_{taken}")
-
-    def add(self, name: str, func: tvm.ir.BaseFunc, *, public: bool = False) -> relax.GlobalVar:
-        """Add a function under a fresh GlobalVar that carries its type.
-
-        A public one has the GlobalVar's name as its global symbol.
-        """
-        gvar = relax.GlobalVar(self.unique(name))
-        if public:
-            func = func.with_attr("global_symbol", gvar.name_hint)
-        relax.expr._update_type(gvar, func.ty)
-        self.functions[gvar] = func
-        return gvar
 
 
 State: TypeAlias = tuple[
@@ -246,6 +199,8 @@ class Scope:
         They are in [low, high], from -3 to 3 where nothing is said. Without bounds they may be near
         the numbers that the module is to have.
 
+        They are in equal steps, sometimes but for one, which repeats the number before it.
+
         Where the trait is on, equal constants are one node, as tied weights are. Without elements
         it is a parameter instead: TVM cannot load such a constant from JSON.
         """
@@ -264,11 +219,15 @@ class Scope:
         choice, stride = divmod(choice // 2, len(_STRIDES))
         choice, nature = divmod(choice, len(DIVISORS))
         divisor = DIVISORS[nature] if low < high and "float" in dtype else 1
-        first, stride = choice % ((high - low) * divisor + 1), _STRIDES[stride]
-        key = (tuple(shape), dtype, low, high, divisor, first, stride)
+        choice, first = divmod(choice, (high - low) * divisor + 1)
+        repeats = 1 + choice // 3 % (size - 1) if size > 2 and choice % 3 == 2 else None
+        stride = _STRIDES[stride]
+        key = (tuple(shape), dtype, low, high, divisor, first, stride, repeats)
         expr = self.module.constants.get(key) if self.has(Trait.SHARED_CONSTANTS) else None
         if expr is None:
             steps = (first + stride * np.arange(size)) % ((high - low) * divisor + 1)
+            if repeats is not None:
+                steps[repeats] = steps[repeats - 1]
             data = (low + steps / divisor).astype(np.dtype(dtype)).reshape(tuple(shape))
             expr = self.module.constants[key] = relax.const(data, dtype)
         return Value(expr, tuple(shape), dtype, len(shape))
@@ -467,6 +426,8 @@ class Scope:
     def close(self) -> None:
         """End the current block; its DataflowVars leave the scope."""
         if self._bindings:
+            if self._dataflow and self.has(Trait.ALL_RETURNED):
+                self._export_unused()
             if self._dataflow and not self._exports:
                 self.bind(self._bindings[-1].var, export=True)
             kind = relax.DataflowBlock if self._dataflow else relax.BindingBlock
@@ -479,6 +440,27 @@ class Scope:
         self._dataflow = False
         self._exports = False
         self._local_from = len(self.values)
+
+    def _export_unused(self) -> None:
+        """Let what nothing in the dataflow block uses outlive it."""
+        used = {var for old in self._bindings for var in relax.analysis.free_vars(old.value)}
+        new: dict[relax.Expr, relax.Var] = {}
+        for at, old in enumerate(self._bindings):
+            if not isinstance(old.var, relax.DataflowVar) or old.var in used:
+                continue
+            var = new[old.var] = self._var(old.var.ty, export=True)
+            is_cast = isinstance(old, relax.MatchCast)
+            self._bindings[at] = (
+                relax.MatchCast(var, old.value, old.ty)
+                if is_cast
+                else relax.VarBinding(var, old.value)
+            )
+        self.values = [
+            dataclasses.replace(value, expr=new[value.expr]) if value.expr in new else value
+            for value in self.values
+        ]
+        self.tuples = [new.get(var, var) for var in self.tuples]
+        self.shapes = [new.get(var, var) for var in self.shapes]
 
     @contextmanager
     def nested(self) -> Iterator[Scope]:

@@ -50,6 +50,7 @@ class Trait(enum.StrEnum):
     SHARED_CONSTANTS = "shared-constants"
     ALIASES = "aliases"
     TRIVIAL_OUTPUTS = "trivial-outputs"
+    ALL_RETURNED = "all-returned"
     NON_DATAFLOW = "non-dataflow"
     IMPURE = "impure"
     CALL_TIR = "call-tir"
@@ -102,6 +103,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.SHARED_CONSTANTS: 0.3,
     Trait.ALIASES: 0.3,
     Trait.TRIVIAL_OUTPUTS: 0.3,
+    Trait.ALL_RETURNED: 0.2,
     Trait.NON_DATAFLOW: 0.3,
     Trait.IMPURE: 0.15,
     Trait.CALL_TIR: 0.4,

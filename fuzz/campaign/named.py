@@ -27,7 +27,11 @@ CHOSEN = (1, 2, 2, 3, 4)
 WEIGHT = 2
 """How often each of them is there by itself."""
 CHAINS = 4
-"""Chains of a block: patterns of the pass, and two operators in either order."""
+"""Chains of a block: patterns of the pass, and a few operators in any order."""
+LENGTHS = (1, 1, 2)
+"""How many more operators such a chain has."""
+BESIDE = 0.3
+"""The chance that two of them do not form a chain, but have an operand in common."""
 OTHERS = 2
 """Further operators of a block, for variety."""
 NEAR = 0.4
@@ -38,6 +42,9 @@ ALONE = 0.95
 """The same of a pass that names no operator: without the trait, modules have nothing for it."""
 SPECIAL = 0.3
 """The same for a trait that makes operands special."""
+RETURNED = 0.7
+"""The chance that the functions of a block return all that nothing else uses: what a pass does
+wrong in dead code has no value that could be compared."""
 LEFT_OUT = 0.45
 """The chance that a block leaves out any other trait: small modules are quick, and show more of
 what is looked for."""
@@ -89,6 +96,8 @@ def recipe(
     chance = FORCED if names.ops else ALONE
     forced = needed.union(trait for trait in names.traits if random.random() < chance)
     forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
+    if random.random() < RETURNED:
+        forced.add(Trait.ALL_RETURNED)
     kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
     disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
     numbers = names.numbers if random.random() < NEAR_NUMBERS else ()
@@ -119,8 +128,11 @@ def _operators(
                 at = random.randrange(len(chain))
                 chain[at] = random.choice(_family(chain[at], operators))
         else:
-            chain = [random.choice(chosen), random.choice(known)]
+            chain = [random.choice(chosen), *random.choices(known, k=random.choice(LENGTHS))]
             random.shuffle(chain)
+            if random.random() < BESIDE:
+                chains.append(" & ".join(chain[:2]))
+                continue
         chains.append(" > ".join(chain))
     others = random.sample(sorted(operators), OTHERS)
     return chosen, (*chosen * WEIGHT, *chains, *others)

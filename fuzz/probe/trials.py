@@ -20,9 +20,9 @@ from ...compat.availability import Availability
 from ...compat.drift import Drift, drift_of
 from ...generators import functions, idioms, stages
 from ...generators.choices import Choices
+from ...generators.module_scope import ModuleScope
 from ...generators.modules import ir_modules
 from ...generators.ops import table
-from ...generators.scope import ModuleScope
 from ...generators.stages import Stage
 from ...generators.traits import IMPLIES, Trait
 from ...oracles import pipelines

@@ -14,10 +14,11 @@ from tvm.ir import Op
 from ...compat import availability
 from .. import idioms
 from ..choices import Choices
+from ..module_scope import ModuleScope
 from ..ops import FAMILIES, table
 from ..ops.variation import BYTES, Variation, Variations, accepted, varied
 from ..rewrite.nodes import equal_types, is_symbolic, references, substitute, used_vars
-from ..scope import ModuleScope, Scope
+from ..scope import Scope
 from ..seeds.piece import main_of
 from .calls import argument
 from .kind import Callees, Ops

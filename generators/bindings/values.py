@@ -10,6 +10,7 @@ from tvm import relax, tirx
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
+from ..traits import Trait
 from ..values import dims_of, is_nested
 from .kind import ARITHMETIC, Callees, Ops
 from .shapes import fresh_dims
@@ -21,7 +22,10 @@ def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if not op.pure:
         s.dataflow(False)
         s.pure = False
-    s.bind(op.call(c, s))
+    result = s.bind(op.call(c, s))
+    fields = result.ty.fields if isinstance(result.ty, relax.TupleType) else ()
+    if len(fields) and s.has(Trait.TUPLES) and c.flag():
+        s.bind(relax.TupleGetItem(result, c.below(len(fields))))
 
 
 def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

@@ -13,7 +13,8 @@ from ..bindings import BACKENDS
 from ..choices import Choices
 from ..idioms.building import Builder
 from ..idioms.pattern import parse
-from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
+from ..module_scope import ModuleScope
+from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .general import finish
 

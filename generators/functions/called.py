@@ -8,7 +8,8 @@ from tvm import relax
 
 from ...compat.ops import existing, relax_op
 from ..choices import Choices
-from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
+from ..module_scope import ModuleScope
+from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .general import finish
 

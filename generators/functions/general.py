@@ -10,8 +10,9 @@ from tvm import relax, tirx
 from .. import bindings
 from ..bindings import Callee
 from ..choices import Choices
+from ..module_scope import ModuleScope
 from ..ops.record import Op
-from ..scope import DEFAULT_DTYPE, DTYPES, ModuleScope, Scope, near
+from ..scope import DEFAULT_DTYPE, DTYPES, Scope, near
 from ..traits import Trait
 from ..values import Dim
 
@@ -69,7 +70,8 @@ def general(
         s.exporting = choices.flag(0.2) or number == len(body) - 1 or observed
         kind.emit(choices, s, ops, callees)
     s.close()
-    return finish(c, s, _everything(c, s) if observed else _result(c, s))
+    everything = observed or s.has(Trait.ALL_RETURNED)
+    return finish(c, s, _everything(c, s) if everything else _result(c, s))
 
 
 def tuple_param(c: Choices, s: Scope) -> relax.Var:

@@ -14,8 +14,9 @@ from ..idioms.building import Builder
 from ..idioms.groups import GROUPS
 from ..idioms.pattern import Pattern, parse, restricted
 from ..idioms.patterns import PATTERNS
+from ..module_scope import ModuleScope
 from ..ops import table
-from ..scope import DEFAULT_DTYPE, ModuleScope, Scope
+from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from ..values import Dim
 from .attributed import bounded
@@ -25,6 +26,7 @@ from .general import finish, tuple_param
 def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function that Gradient takes: one dataflow block, float parameters, a scalar result."""
     pattern = c.part(8)
+    several = c.flag(0.2)  # before what may leave no bytes
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     shape = (c.pick((2, 3)), 3)
     if Trait.TUPLES in module.traits and c.flag(0.3):
@@ -43,7 +45,7 @@ def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
         x = floats[-1]
     loss = s.emit(c.pick((relax_op.sum, relax_op.mean))(x.expr), export=True)
     result = loss.expr
-    if c.flag(0.2):
+    if several:
         other = s.emit(relax_op.negative(x.expr), export=True)
         result = relax.Tuple([loss.expr, other.expr])
     return [module.add("loss", finish(c, s, result), public=True)]

@@ -37,8 +37,9 @@ from .aims import (
 )
 from .pattern import Leaf, Node, Pattern, Tree, calls
 
-CALL = 8
-"""Bytes for the decisions of one call's record."""
+CALL = 20
+"""Bytes for the decisions of one call's record: attributes come last, and are the simplest ones
+where no bytes are left."""
 
 EARLY = 0.08
 """How often a pattern ends before its last call: what only begins like one matters, too."""
@@ -46,7 +47,7 @@ EARLY = 0.08
 LINKED = 0.1
 """How often something stands between two calls."""
 
-SWAPPED, EQUAL = 0.12, 0.04
+SWAPPED, EQUAL = 0.15, 0.04
 """How often two operands change places, or are one value."""
 
 TRIES = 5
@@ -161,7 +162,8 @@ class Builder:
 
     def last(self, pattern: Pattern) -> relax.Expr:
         """The last call of a pattern, not bound yet; all others are."""
-        *_, (_, expr) = self._steps(pattern)
+        self.emit(pattern[:-1])
+        *_, (_, expr) = self._steps(pattern[-1:])
         return expr
 
     def _steps(self, pattern: Pattern) -> Iterator[tuple[str | None, relax.Expr]]:
@@ -197,8 +199,9 @@ class Builder:
         `first` is where in the plan's operators to begin.
         """
         s, operands = self.s, node.operands
-        if plan.swapped and len(operands) == 2 and SWAPPING.issuperset(node.ops):
-            operands = operands[::-1]
+        if plan.swapped and SWAPPING.issuperset(node.ops):
+            first_operand = (Leaf(f"X{node.number}"),) if len(operands) == 1 else ()
+            operands = (*first_operand, *operands[::-1])
         name = plan.ops[0]
         given: dict[int, Value | None] = {}
         known = set(self.names)

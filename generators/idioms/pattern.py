@@ -116,6 +116,11 @@ def row(names: Sequence[str]) -> Pattern:
     return parse("(".join(reversed(names)) + "(" + ")" * len(names), {})
 
 
+def beside(names: Sequence[str]) -> Pattern:
+    """Operators side by side, with one first operand."""
+    return parse("; ".join(f"{name}(X)" for name in names), {})
+
+
 def calls(pattern: Pattern) -> Iterator[Node]:
     """All the calls of a pattern."""
 

@@ -74,6 +74,9 @@ EINSUMS = (
 
 def _build_einsum(c: Choices, s: Scope) -> relax.Expr:
     subscripts, operands = c.pick(EINSUMS)
+    if c.flag(0.3):
+        inputs, _, result = subscripts.partition("->")
+        subscripts = f"{inputs}->{result[::-1]}"
     dtype = c.pick(EINSUM_DTYPES)
     letters = sorted(set("".join(operands)))
     # A sum over nothing is left unwritten by TVM's TensorIR, hence no zeros.

@@ -83,6 +83,17 @@ def suggested(
         func = mod[name].with_attr("operator_name", name)
         mod = mod.clone()
         mod.update_func(mod.get_global_var(name), func)
+        try:
+            schedule, layouts = relaid(func)
+        except Exception:  # the analysis and the schedule refuse what they do not support
+            return mod
+        if not layouts:
+            return mod
+        same = [tvm.tirx.IndexMap.from_func(lambda *i: i, len(each.shape)) for each in func.params]
+        chosen = [layouts.get(*each) for each in zip(func.params, same, strict=True)]
+        return make({name: schedule.mod["main"]}, {name: chosen})(mod)
+
+    def relaid(func: tvm.tirx.PrimFunc) -> tuple[tvm.s_tir.Schedule, dict[object, object]]:
         # Schedules change statements that two functions share.
         func = tvm.ir.load_json(tvm.ir.save_json(func.without_attr("global_symbol")))
         schedule = tvm.s_tir.Schedule(func)
@@ -94,11 +105,7 @@ def suggested(
                 elif node not in layouts:
                     layouts[node] = index_map
                     schedule.transform_layout(block.name_hint, node, index_map)
-        if not layouts:
-            return mod
-        same = [tvm.tirx.IndexMap.from_func(lambda *i: i, len(each.shape)) for each in func.params]
-        chosen = [layouts.get(*each) for each in zip(func.params, same, strict=True)]
-        return make({name: schedule.mod["main"]}, {name: chosen})(mod)
+        return schedule, layouts
 
     return tvm.transform.module_pass(run, opt_level=0, name=make.__name__)
 
@@ -161,7 +168,9 @@ def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
     found = []
     for gvar in sorted(set(calls), key=lambda gvar: str(gvar.name_hint)):
         func = mod[gvar]
-        shape = func.params[-1].shape if func.params else ()
+        if not func.params or not all(hasattr(param, "shape") for param in func.params):
+            continue
+        shape = func.params[-1].shape
         if isinstance(func.body, ir.SBlockRealize) and all(
             isinstance(d, tirx.IntImm) for d in shape
         ):

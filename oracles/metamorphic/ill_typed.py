@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import tvm
 from tvm import relax, tirx
 
+from ...generators.module_scope import ModuleScope
 from ...generators.ops import variation
 from ...generators.ops.variation import Variation
-from ...generators.scope import ModuleScope, Scope
+from ...generators.scope import Scope
 from ...generators.traits import Trait
 from ...generators.values import Dim
 from ..inspect import calls_of, op_name

@@ -151,5 +151,18 @@ SECOND: tuple[Specimen, ...] = (
 )
 """Written later than the first ones, and without a look at what relaxfuzz does."""
 
-SPECIMENS: tuple[Specimen, ...] = (*FIRST, *SECOND)
-SETS = {"first": FIRST, "second": SECOND}
+THIRD: tuple[Specimen, ...] = _of(
+    "third",
+    ("drop_tile_of_ones", "interface", "More repeats than dimensions add dimensions."),
+    ("argsort_by_flip", "values", "Equal elements come in the other order."),
+    ("one_hot_by_equal", "interface", "The new axis may be another than the last."),
+    ("GlobalPoolAsMean", "ill-formed", "In NHWC the picture is in other axes."),
+    ("SoftplusByLog", "values", "Softplus has a beta, which is lost."),
+    ("PointwiseConv", "crash", "With groups, the kernel has fewer channels."),
+    ("FlipOfConcat", "values", "Along another axis, the order stays."),
+    ("GroupNormOfChannels", "values", "The channels may be in another axis."),
+)
+"""Of operators and attributes that none of the others looks at."""
+
+SPECIMENS: tuple[Specimen, ...] = (*FIRST, *SECOND, *THIRD)
+SETS = {"first": FIRST, "second": SECOND, "third": THIRD}

@@ -127,7 +127,7 @@ def main() -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="Only these passes, or sets of them: first, second.",
+        help="Only these passes, or sets of them: first, second, third.",
     )
     parser.add_argument("--seconds", type=float, default=30.0, help="The budget of each campaign.")
     parser.add_argument("--jobs", type=int, default=1, help="Campaigns at a time.")

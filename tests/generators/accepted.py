@@ -15,9 +15,10 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.variation import KINDS, Variations, accepted
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.generators.values import Dim
 

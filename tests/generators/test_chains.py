@@ -44,6 +44,29 @@ def test_a_row_works_on_itself() -> None:
     assert wanted > 3 * by_chance
 
 
+def test_operators_side_by_side_have_an_operand_in_common() -> None:
+    def together(mod: tvm.IRModule) -> bool:
+        values = [v for func in mod.functions.values() for v in calls(func).values()]
+        sums, powers = (
+            [v for v in values if isinstance(v, relax.Call) and v.op.name == f"relax.{name}"]
+            for name in ("cumsum", "square")
+        )
+        return any(a.args[0].same_as(b.args[0]) for a in sums for b in powers)
+
+    beside = ir_modules(ops=["cumsum & square"], only=())
+    assert sum(together(example(beside, 0, i)) for i in range(40)) > 25
+
+
+def test_a_product_may_take_the_result_before_it_as_its_second_operand() -> None:
+    strategy = ir_modules(ops=[("negative", "matmul")], only=())
+    second = 0
+    for index in range(60):
+        made = calls(example(strategy, 0, index)["main"])
+        products = [v for v in made.values() if v.op.name == "relax.matmul"]
+        second += any(v.args[1] in made and v.args[0] not in made for v in products)
+    assert second >= 3
+
+
 def test_an_operator_that_cannot_go_on_takes_another_operand() -> None:
     strategy = ir_modules(ops=[("equal", "matmul")], only=())  # a product takes no bool
     for index in range(20):

@@ -43,6 +43,18 @@ def test_losses_are_differentiable_and_of_many_forms() -> None:
     assert any(isinstance(ty, relax.TupleType) for ty in params)
 
 
+def test_functions_return_all_that_nothing_else_uses() -> None:
+    local = 0
+    for mod in made("all-returned", "match-cast", "tuples", ops=("add", "split", "exp")):
+        for _, func in relax_functions(mod):
+            bound = [binding.var for binding in bindings_of(func)]
+            used = {v for b in bindings_of(func) for v in relax.analysis.free_vars(b.value)}
+            unused = [v for v in bound if isinstance(v, relax.DataflowVar) and v not in used]
+            assert not unused, mod
+            local += sum(isinstance(var, relax.DataflowVar) for var in bound)
+    assert local > MODULES  # what is used stays within its block
+
+
 def test_calls_of_composite_functions_are_merged() -> None:
     sizes: list[int] = []
     for mod in made("composite"):

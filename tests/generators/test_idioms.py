@@ -15,8 +15,8 @@ from relaxfuzz.generators.bindings.table import LINKS, links_between
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.idioms.building import OWN, Builder, Link
 from relaxfuzz.generators.idioms.pattern import Leaf, Node, Pattern, Tree, calls, parse, row
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
-from relaxfuzz.generators.scope import ModuleScope
 from relaxfuzz.generators.traits import Trait
 
 PLAIN = frozenset({Trait.NO_LEGALIZE, Trait.UNIT_DIMS, Trait.CONSTANTS, Trait.VDEVICES})

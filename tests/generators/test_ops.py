@@ -17,11 +17,12 @@ from relaxfuzz.compat import ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.idioms import suits
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import FAMILIES, LEFT_OUT, _tabulate, new_ops, table
 from relaxfuzz.generators.ops.convolution import SPATIAL
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.undefined import LARGE
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.generators.values import Dim
 from relaxfuzz.oracles.errors import Unsupported

@@ -7,7 +7,8 @@ from tvm import relax
 
 from relaxfuzz.generators.bindings.repeats import repeat
 from relaxfuzz.generators.choices import Choices
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.module_scope import ModuleScope
+from relaxfuzz.generators.scope import Scope
 
 
 @pytest.mark.parametrize(("end", "calls"), [(4, 3), (1, 2)], ids=["one-element", "less-than-none"])

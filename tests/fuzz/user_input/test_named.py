@@ -63,7 +63,7 @@ def test_patterns_of_nodes_stand_for_traits() -> None:
 
         return is_op("relax.add")(wildcard(), is_const())
 
-    assert names_in(matches).traits == (Trait.CONSTANTS,)
+    assert names_in(matches).traits == (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS)
 
 
 def test_numbers_in_the_code_and_in_what_it_refers_to() -> None:

@@ -12,9 +12,10 @@ from tvm import relax, tirx
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.ops.convolution import from_layout
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.values.inputs import Kind, drawn

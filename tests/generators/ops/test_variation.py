@@ -13,11 +13,12 @@ from tvm import relax
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table, variation
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.variation import BYTES, KINDS, OFTEN, accepted, varied
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator

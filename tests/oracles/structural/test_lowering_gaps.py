@@ -19,8 +19,9 @@ from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles import pipelines
 from relaxfuzz.oracles.execute.lowering import remaining

@@ -13,9 +13,10 @@ from tvm import relax, tirx
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.ops.record import Op
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.values import Dim
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import TooLarge, Undefined, Unsupported

@@ -15,9 +15,10 @@ from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.ops.record import Op
-from relaxfuzz.generators.scope import ModuleScope, Scope
+from relaxfuzz.generators.scope import Scope
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.tensorir import Fault, sanitize, translate
