@@ -11,12 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from ..errors import Mismatch, TooLarge, Undefined
+from .contraction import CHUNK, fold_product, in_turn
 from .intrinsics import NAMES as INTRINSICS
 from .intrinsics import greater, lesser
 from .packed import NAMES as PACKED
-
-CHUNK = 1 << 19
-"""Lanes that run at once; more of them take turns, so that memory is bounded."""
 
 ELEMENTS = 1 << 28
 """The largest buffer that a program may allocate."""
@@ -182,12 +180,7 @@ def _in_order(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
         return _at_once(ufunc, old, values, *axes)
     if rows.shape[-1] == 0:
         return old
-    result = ufunc(old, rows[..., 0])
-    if rows.shape[-1] > 1:
-        rest = np.broadcast_to(rows[..., 1:], (*result.shape, rows.shape[-1] - 1))
-        line = np.concatenate([result[..., None], rest], axis=-1)
-        result = ufunc.accumulate(line, axis=-1)[..., -1]
-    return result.reshape(np.shape(old))[()]
+    return in_turn(ufunc, old, rows).reshape(np.shape(old))[()]
 
 
 def _at_once(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
@@ -227,6 +220,7 @@ NAMES: Mapping[str, Any] = {
     **INTRINSICS,
     **PACKED,
     **FOLDS,
+    "fold_product": fold_product,
     **{
         function.__name__: function
         for function in (
