@@ -175,8 +175,9 @@ class Triage:
                 time.sleep(0.1)
         finally:
             self.stop()
+        if not self.pending:
             for thread in self._threads:
-                thread.join(timeout=None if not self.pending else 5)
+                thread.join()
         self.check()
 
     def check(self) -> None:

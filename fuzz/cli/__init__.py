@@ -8,6 +8,7 @@ from __future__ import annotations
 # The order of `relaxfuzz --help`.
 from . import check, doctor, nightly, replay, report, run, watch  # noqa: F401
 from . import bisect, catalogue, explain, findings, minimize, zoo  # noqa: F401
+from ..system import ending
 from ..system.sanitizers import restart_with_variables
 from .app import app
 
@@ -15,4 +16,8 @@ from .app import app
 def main() -> None:
     """The entry point of the `relaxfuzz` script."""
     restart_with_variables()
-    app()
+    try:
+        ending.arm()
+        app()
+    except KeyboardInterrupt:  # before the command began, or after its end
+        raise SystemExit(ending.INTERRUPTED) from None

@@ -15,6 +15,7 @@ import typer.core
 
 from ..output.readable import message
 from ..system.disk_failure import watched
+from ..system.ending import INTERRUPTED
 from ..user_input.errors import RelaxfuzzError, UserError
 from ..user_input.options import EXEMPT_INSTEAD
 
@@ -92,7 +93,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         code = 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        code = 130
+        code = INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it (`relaxfuzz passes | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -99,7 +99,7 @@ class Fuzzing:
         for text in session.triage.user_errors:
             session.user_error(text)
         if session.interrupt.stop.is_set():
-            session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
+            session.display.line("stopping; findings that are not confirmed yet stay unconfirmed")
         seconds = min(MOST_DRAIN, max(LEAST_DRAIN, runner.config.seconds or 0.0))
         until = time.monotonic() + seconds
         session.drain(seconds)

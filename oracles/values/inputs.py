@@ -165,8 +165,8 @@ class _Drawing:
                 return "rng.integers(1, 4, shape)"
             case Kind.FRACTION if dtype.itemsize == 8:
                 # Neighbours that are equal in float32.
-                near = "2**24 + np.arange(8)"
-                return f"rng.choice(np.r_[{near}{f', -({near})' if signed else ''}], shape)"
+                signs = "rng.choice([-1, 1], shape) * " if signed else ""
+                return f"({signs}(2**24 + rng.integers(0, 8, shape)))"
             case Kind.FRACTION:
                 return f"rng.integers({-100 if signed else 0}, 101, shape)"
             case Kind.BOUNDARY | Kind.SPECIAL:

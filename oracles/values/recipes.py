@@ -30,8 +30,8 @@ def random(template: str, rng: np.random.Generator, shape: tuple[int, ...], dtyp
     """An array of random numbers.
 
     Args:
-        template: an expression of `rng`, which occurs once, `shape` and `np`.
-        rng: a large array takes a seed of it, for a generator of its own.
+        template: an expression of `rng`, `shape` and `np`.
+        rng: a large array takes a seed of it, with which each `rng` of the template begins.
     """
     if math.prod(shape) <= LARGE:
         numbers = eval(_compiled(template), {"np": np, "rng": rng, "shape": shape})
