@@ -22,6 +22,10 @@ LARGE = 1000
 MOST = 1 << 25
 """Elements that the arguments of one call may have: a check holds several sets of arguments."""
 
+PERIOD = 8191
+"""So many random numbers repeat in a large array, since to draw millions takes seconds. A prime, so
+that hardly ever two rows or columns are equal."""
+
 REMEMBERED = 4096
 """Expressions that are kept."""
 
@@ -38,7 +42,8 @@ def random(template: str, rng: np.random.Generator, shape: tuple[int, ...], dtyp
         return np.asarray(numbers).astype(dtype)
     own = f"np.random.default_rng({rng.integers(1 << 16)})"
     name = f'"{dtype}"' if dtype.kind in "fiub" else f'np.dtype("{dtype}")'
-    text = f"{template.replace('rng', own).replace('shape', str(shape))}.astype({name})"
+    numbers = template.replace("rng", own).replace("shape", str(PERIOD))
+    text = f"np.resize({numbers}.astype({name}), {shape})"
     array = eval(text, {"np": np})
     _made[_digest(array)] = text
     if len(_made) > REMEMBERED:
