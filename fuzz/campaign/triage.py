@@ -249,7 +249,7 @@ class Triage:
                 raise
             self._fault(finding)
             if finding.confirmed:
-                self._publish_once(finding)
+                self._publish_once(self.store.get(finding.id) or finding)  # as far as it got
             elif not isinstance(error, ExecutorError):  # then it stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)

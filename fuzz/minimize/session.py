@@ -180,6 +180,7 @@ class _Session:
             others = self._confirmed(pool, result.others)
             smallest = dataclasses.replace(result.finding, confirmed=True)
             stopped = self._interrupt.stop.is_set()
+            text: str | None
             if stopped:  # there is no time to run anything; the search has seen that it fails
                 *_, text = (None, *reproducer.texts(smallest, self._form, pool))
             else:

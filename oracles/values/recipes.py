@@ -68,7 +68,7 @@ _made: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 
 
 def _digest(array: Any) -> tuple[Any, ...]:
-    content = np.ascontiguousarray(array).reshape(-1).view("uint8")
+    content = np.ascontiguousarray(array).reshape(-1).view("uint8").data
     return array.shape, str(array.dtype), hashlib.blake2b(content, digest_size=16).digest()
 
 
