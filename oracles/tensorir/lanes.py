@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .contraction import CHUNK, MATMUL
 from .dependence import Loop, Plan
 from .intrinsics import BITS
+from .runtime import CHUNK, MATMUL
 from .statements import Statements, type_name
 from .values import Storage, Value, subscript
 

@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
 from relaxfuzz.oracles.errors import TooLarge
-from relaxfuzz.oracles.tensorir import STEPS, contraction, translate
+from relaxfuzz.oracles.tensorir import STEPS, runtime, translate
 from relaxfuzz.oracles.tensorir.program import compiled
 from relaxfuzz.oracles.tensorir.statements import Statements
 from tests.transformer import transformer
@@ -120,7 +120,7 @@ def one_by_one(func: tirx.PrimFunc, args: list[Any]) -> None:
 def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether few products of floats are added as the loops do it, or as BLAS does it."""
     if request.param == "as a whole":
-        monkeypatch.setattr(contraction, "IN_ORDER", 0)
+        monkeypatch.setattr(runtime, "IN_ORDER", 0)
     return str(request.param)
 
 

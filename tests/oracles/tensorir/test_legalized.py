@@ -20,7 +20,7 @@ from relaxfuzz.generators.scope import ModuleScope, Scope
 from relaxfuzz.generators.values import Dim
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import TooLarge, Undefined, Unsupported
-from relaxfuzz.oracles.tensorir import Program, contraction, translate
+from relaxfuzz.oracles.tensorir import Program, runtime, translate
 from relaxfuzz.oracles.tensorir.expressions import Expressions
 from relaxfuzz.oracles.tensorir.program import compiled
 from relaxfuzz.oracles.tensorir.statements import Statements
@@ -150,7 +150,7 @@ def test_lanes_are_like_iterations() -> None:
 
 
 def test_sums_of_products_as_a_whole_are_like_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contraction, "IN_ORDER", 0)
+    monkeypatch.setattr(runtime, "IN_ORDER", 0)
     compared = set()
     for name, func, program in programs():
         if "fold_product" not in program.text:
