@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import tvm
 
-from .errors import Unloadable
+from .errors import TooLarge, Unloadable
 from .pass_runs import PassRuns
 from .violation import Case, Violation
 
@@ -95,11 +96,15 @@ class Oracle:
         return not runs.exempt(self.name) and (self.universal or not runs.contract.universal_only)
 
     def checks(self, case: Case, violation: Violation, *, brief: bool) -> Iterator[str]:
-        """Python that shows the violation: the shorter forms, or the whole check."""
-        if brief:
-            yield from self.brief(case, violation)
-        else:
-            yield self.snippet if isinstance(self.snippet, str) else self.snippet(case)
+        """Python that shows the violation: the shorter forms, or the whole check.
+
+        None where an array in it is too large to be written out.
+        """
+        with contextlib.suppress(TooLarge):
+            if brief:
+                yield from self.brief(case, violation)
+            else:
+                yield self.snippet if isinstance(self.snippet, str) else self.snippet(case)
 
     def violations(self, runs: PassRuns) -> tuple[Violation, ...]:
         """All that is wrong; nothing where a module cannot be compared."""

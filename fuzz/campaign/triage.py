@@ -35,6 +35,9 @@ REDUCE_SECONDS = 3.0
 MOST_SECONDS = 60.0
 """To reduce one finding after the campaign, if its share of the remaining time allows it."""
 
+STUCK_SECONDS = 180.0
+"""After the time for reduction: if nothing is finished for so long, the rest stays pending."""
+
 CONFIRM, REDUCE, DEFERRED = range(3)
 """Priorities of the queue: confirm first, reduce next, then what was deferred."""
 
@@ -157,6 +160,8 @@ class Triage:
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         """Finish all that is pending; after `seconds` nothing more is reduced.
 
+        What then takes longer than `STUCK_SECONDS` stays pending in the store, as far as it got.
+
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
         Raises:
@@ -168,15 +173,22 @@ class Triage:
                 self._enqueue(DEFERRED, finding, state)
             self._deferred.clear()
         self._start_threads(self._executor.workers)
+        left, latest = self.pending, self._deadline
         try:
             while self.pending and not self._stop:
                 tick()
                 self.check()
                 time.sleep(0.1)
+                now = time.monotonic()
+                if self.pending != left:
+                    left, latest = self.pending, max(now, self._deadline)
+                elif now > latest + STUCK_SECONDS:
+                    break
         finally:
             self.stop()
+        if not self.pending:
             for thread in self._threads:
-                thread.join(timeout=None if not self.pending else 5)
+                thread.join()
         self.check()
 
     def check(self) -> None:
@@ -237,7 +249,7 @@ class Triage:
                 raise
             self._fault(finding)
             if finding.confirmed:
-                self._publish_once(finding)
+                self._publish_once(self.store.get(finding.id) or finding)  # as far as it got
             elif not isinstance(error, ExecutorError):  # then it stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)
@@ -282,6 +294,8 @@ class Triage:
                 smaller = result.finding
                 if not smaller.reduced and self._defer(smaller, result.state):
                     return
+        if smaller is not finding:  # what happens from here on does not lose it
+            self.store.put(smaller)
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
             if (text := reproducer.failing(candidate, executor=self._executor)) is not None:
                 self._publish_once(self.store.publish(self._shown(candidate), text))

@@ -14,6 +14,7 @@ import typer
 import typer.core
 
 from ..output.readable import message
+from ..system import ending
 from ..system.disk_failure import watched
 from ..user_input.errors import RelaxfuzzError, UserError
 from ..user_input.options import EXEMPT_INSTEAD
@@ -53,19 +54,28 @@ app = typer.Typer(
 
 
 def command(
-    name: str | None = None, *, of: typer.Typer = app, tvm: bool = True, **settings: Any
+    name: str | None = None,
+    *,
+    of: typer.Typer = app,
+    tvm: bool = True,
+    ends_soon: bool = False,
+    **settings: Any,
 ) -> Callable[[F], F]:
     """Make a command of a function that returns the exit code.
 
     Args:
         of: the group that it belongs to.
         tvm: whether the command needs a working TVM.
+        ends_soon: a signal ends the command within two seconds, see `system.ending`. A campaign
+            confirms first what it has found.
         settings: those of `typer.Typer.command`.
     """
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def run(*args: Any, **options: Any) -> None:
+            if ends_soon:
+                ending.arm()
             finish(lambda: function(*args, **options), tvm=tvm)
 
         of.command(name, **settings)(run)
@@ -92,7 +102,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         code = 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        code = 130
+        code = ending.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it (`relaxfuzz passes | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -25,10 +25,11 @@ from .options import (
 
 
 @command(
+    ends_soon=True,
     epilog="Examples:\n\n"
     "  relaxfuzz check model.json\n\n"
     "  relaxfuzz check model.py FuseOps 'ConvertToDataflow(min_size=1)'\n\n"
-    "  relaxfuzz check model.py --pipeline default"
+    "  relaxfuzz check model.py --pipeline default",
 )
 def check(
     module: Module,

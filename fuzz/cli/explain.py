@@ -21,13 +21,14 @@ _LOCATE, _BUILD = "locate ", "build"
 
 
 @command(
+    ends_soon=True,
     epilog="Examples:\n\n"
     "  relaxfuzz explain model.json\n\n"
     "  relaxfuzz explain model.py --pipeline cpu_generic\n\n"
     "  relaxfuzz explain lowered.json --pipeline none\n\n"
     "  relaxfuzz explain model.py --pipeline my_build.py:pipeline\n\n"
     "Exit codes: 0 the module builds, 1 it does not, and the causes are explained, 2 user error, "
-    "3 relaxfuzz itself failed."
+    "3 relaxfuzz itself failed.",
 )
 def explain(
     module: Module,

@@ -13,6 +13,7 @@ from .options import Json, Workers
 
 
 @command(
+    ends_soon=True,
     epilog="Examples:\n\n"
     "  relaxfuzz minimize relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz minimize model.json --pass FuseOps --format issue\n\n"
@@ -20,7 +21,7 @@ from .options import Json, Workers
     "  relaxfuzz minimize model.py --pipeline default --budget 5m\n\n"
     "  relaxfuzz minimize model.json --predicate 'python still_wrong.py {}.py'\n\n"
     "Exit codes: 0 no oracle fails, or the predicate's module is minimized; 1 an oracle fails, and "
-    "the module is minimized; 2 user error; 3 relaxfuzz itself failed."
+    "the module is minimized; 2 user error; 3 relaxfuzz itself failed.",
 )
 def minimize(
     module: Annotated[

@@ -164,8 +164,9 @@ class _ParallelSearch:
             shares=self._workers,
         )
         run = _Run(share)
+        limits = self._limits.for_module(self.state.module)
         run.job = self._executor.submit(
-            job, lambda reply: self._replies.put((run, reply)), limits=self._limits
+            job, lambda reply: self._replies.put((run, reply)), limits=limits
         )
         return run
 

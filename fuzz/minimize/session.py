@@ -179,15 +179,20 @@ class _Session:
             self._keep(result.state, result.finding)
             others = self._confirmed(pool, result.others)
             smallest = dataclasses.replace(result.finding, confirmed=True)
-            try:
-                smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
-            except ExecutorError as error:  # only the description lacks it
-                self._faults[str(error)] = None
-            text = reproducer.failing(smallest, self._form, executor=pool)
+            stopped = self._interrupt.stop.is_set()
+            text: str | None
+            if stopped:  # there is no time to run anything; the search has seen that it fails
+                *_, text = (None, *reproducer.texts(smallest, self._form, pool))
+            else:
+                try:
+                    smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
+                except ExecutorError as error:  # only the description lacks it
+                    self._faults[str(error)] = None
+                text = reproducer.failing(smallest, self._form, executor=pool)
         write_whole(self._out, text or self._module_text(smallest.module))
         if self._target.store is not None:
             with Store(self._target.store, create=False, write=True) as store:
-                if text is not None and self._form is Form.SOURCE:
+                if text is not None and not stopped and self._form is Form.SOURCE:
                     store.publish(smallest, text)
                 else:
                     store.put(smallest)

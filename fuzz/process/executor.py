@@ -96,6 +96,7 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
         ExecutorError: the executor is broken or closed.
     """
     replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+    limits = limits.for_module(getattr(job, "module", ""))
     executor.submit(job, replies.put, limits=limits)
     results: list[R] = []
     while True:

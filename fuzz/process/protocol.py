@@ -83,6 +83,17 @@ class Limits:
     memory_mb: int = 2048
     """Growth over its size at the fork."""
 
+    def for_module(self, module: str) -> Limits:
+        """The limits for a job on this module, as JSON: a large one takes longer for each step."""
+        factor = min(max(1.0, len(module) / USUAL), MOST)
+        return dataclasses.replace(self, step_seconds=factor * self.step_seconds)
+
+
+USUAL = 100_000
+"""Characters of the JSON of a module that is no larger than generated ones."""
+
+MOST = 30.0
+"""How much longer a step may take at most."""
 
 LIMITS = Limits()
 """The default limits."""

@@ -6,7 +6,7 @@ import functools
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import tvm
@@ -35,6 +35,9 @@ VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
 
 TRIAGE_SECONDS = 120.0
+
+TICK = 0.1
+"""How often it is looked whether the user wants to stop."""
 
 
 def check_module(
@@ -130,14 +133,14 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     done = 0
-    with ThreadPoolExecutor(session.pool.workers) as threads:
-        futures: dict[Future[list[Finding]], Check] = {
-            threads.submit(_findings, job, session): job for job in jobs
-        }
-        for future in as_completed(futures):
-            if session.interrupt.stop.is_set():
-                threads.shutdown(wait=False, cancel_futures=True)
-                break
+    threads = ThreadPoolExecutor(session.pool.workers)
+    futures: dict[Future[list[Finding]], Check] = {
+        threads.submit(_findings, job, session): job for job in jobs
+    }
+    left = set(futures)
+    while left and not session.interrupt.stop.is_set():
+        ended, left = wait(left, TICK, FIRST_COMPLETED)
+        for future in ended:
             error = future.exception()
             if isinstance(error, UserError):
                 session.user_error(str(error))
@@ -148,6 +151,8 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
                     session.triage.report(finding)
             done += 1
             session.display.progress(f"{done} of {len(jobs)} checks  {_label(futures[future])}")
+    # What is still running is killed when the pool is closed.
+    threads.shutdown(wait=False, cancel_futures=True)
     seconds = time.monotonic() - began
     session.drain(TRIAGE_SECONDS)
     session.remember()

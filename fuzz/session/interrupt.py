@@ -1,4 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first one asks a command to stop, the second to stop at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first one asks a command to stop, the second to stop at once.
+
+Where `system.ending` is armed, the command must conclude soon after the first one.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from ..system import ending
+
+PATIENCE = 0.7
+"""Seconds for what is running, after the first signal."""
 
 
 class Interrupt:
@@ -28,7 +36,15 @@ class Interrupt:
                     null = os.open(os.devnull, os.O_WRONLY)
                     os.dup2(null, end)
                     os.close(null)
-        (self.now if self.stop.is_set() else self.stop).set()
+        if self.stop.is_set():
+            self.now.set()
+            return
+        self.stop.set()
+        if not ending.armed:
+            return
+        timer = threading.Timer(PATIENCE, self.now.set)
+        timer.daemon = True
+        timer.start()
 
     @contextmanager
     def caught(self) -> Iterator[None]:

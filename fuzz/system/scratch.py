@@ -32,6 +32,16 @@ def sweep(folder: Path) -> None:
             os.close(descriptor)
 
 
+def remove() -> None:
+    """Remove the folder of this process, if it has one."""
+    if (path := _own.get(os.getpid())) is not None:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+_own: dict[int, Path] = {}
+"""Folders by their processes: a process that is forked inherits this, and has none."""
+
+
 @functools.cache
 def _create(owner: int) -> Path:
     folder = Path(tempfile.gettempdir())
@@ -42,10 +52,7 @@ def _create(owner: int) -> Path:
         if _lock(path) is not None:  # else another process has swept it already
             break
 
-    def remove() -> None:
-        if os.getpid() == owner:
-            shutil.rmtree(path, ignore_errors=True)
-
+    _own[owner] = path
     atexit.register(remove)
     return path
 

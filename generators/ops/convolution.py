@@ -270,7 +270,7 @@ def _conv(n: int) -> Op:
         weight = _grouped(_wide(weight, dtype), 0, groups)
         out = np.zeros((x.shape[0], groups, weight.shape[1], *out_dims), x.dtype)
         for place, part in windows(x, kernel, strides, dilation, out_dims):
-            out += np.einsum("ngi...,goi->ngo...", part, weight[(..., *place)])
+            out += (weight[(..., *place)] @ part.reshape(*part.shape[:3], -1)).reshape(out.shape)
         out = out.reshape(out.shape[0], -1, *out_dims).astype(dtype)
         return from_layout(out, "NC" + letters, str(attrs.out_layout))
 

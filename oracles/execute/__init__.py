@@ -6,6 +6,7 @@ costs half of what just-in-time compilation does; only bytecode is made for each
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,15 +14,16 @@ from typing import Any, Protocol
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import vm_build
 
 from ...compat.drift import Drift, drift_of
 from .. import keys
 from ..errors import Unsupported
+from ..inspect import nodes, prim_funcs, relax_functions
 from ..violation import Violation
 from . import kernels
-from .fork import LATE, allow, in_fork
+from .fork import HANG, LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
 
@@ -132,7 +134,7 @@ def execute(
 
     steps, end = in_fork(work)
     if end is not None:
-        if end == LATE:
+        if end == LATE or (end == HANG and _is_large(mod)):
             return None
         again, same = in_fork(work)
         return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None
@@ -143,6 +145,31 @@ def execute(
         failure: Failure = last
         return failure
     return [value for _, value in steps[2:]]
+
+
+LARGE = 10_000
+"""A tensor with more elements may take kernels that are not optimised longer than `CPU_SECONDS`."""
+
+
+def _is_large(mod: tvm.IRModule) -> bool:
+    """It has a large tensor: that it takes long is no sign of a hang."""
+    found: list[Any] = []
+    for _, func in relax_functions(mod):
+        found += [var.ty for var in nodes(func, relax.Var)]
+    for _, prim in prim_funcs(mod):
+        found += [buffer.ty for buffer in prim.params if isinstance(buffer.ty, tirx.BufferType)]
+    while found:
+        ty = found.pop()
+        if isinstance(ty, relax.TupleType):
+            found += ty.fields
+            continue
+        shape = getattr(ty, "shape", None)
+        dims = [
+            dim for dim in getattr(shape, "values", shape) or () if isinstance(dim, tirx.IntImm)
+        ]
+        if math.prod(int(dim.value) for dim in dims) > LARGE:
+            return True
+    return False
 
 
 _LACKS = "lacks"

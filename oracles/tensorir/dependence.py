@@ -17,6 +17,9 @@ of the loops is then what the loops do. Where a block has initial values (a stor
 element), `v` must have a positive coefficient in a reduction variable of that block: as the values
 of such a variable are never below its domain, the block begins its reduction at the first `v` only.
 
+A loop that leads in this way to `C[i] = C[i] + a * b` only is part of a **contraction** (a matmul,
+a convolution): all its lanes run at once, as only those of `a`, `b` and C are ever in memory.
+
 Loops with anything that lanes do not know (allocations, views, `while`, bounds that depend on `v`
 or on memory, calls, assertions, jumps) run one iteration after the other; that does not keep the
 loops inside from running in lanes.
@@ -24,6 +27,7 @@ loops inside from running in lanes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -96,6 +100,13 @@ class Loop:
     extent: int | None = None
     step: int | None = 1
     blocked: bool = False
+    contraction: Contraction | None = None
+    """What it is part of, if nothing else is inside."""
+
+    @property
+    def count(self) -> int:
+        """How many iterations it has, about."""
+        return USUAL if self.extent is None else max(1, self.extent // (self.step or 1))
 
 
 class Update(NamedTuple):
@@ -103,6 +114,27 @@ class Update(NamedTuple):
 
     operator: str
     operand: Any
+
+    @property
+    def multiplies(self) -> bool:
+        """It adds a product."""
+        return self.operator == "add" and type(self.operand) is ir.Mul
+
+
+class Nest(NamedTuple):
+    """Loops and blocks, each inside the one before, around one store."""
+
+    store: Any
+    loops: Sequence[Loop]
+    blocks: Sequence[Any]
+
+
+class Contraction(NamedTuple):
+    """Loops around one store `C[i] = C[i] + a * b`: a matmul or a convolution."""
+
+    dtype: str
+    held: int
+    """The largest number of lanes of `a`, `b` and the sums, about: all of `a * b` is never held."""
 
 
 class Plan:
@@ -196,10 +228,13 @@ class Plan:
         loop.last, loop.last_access = len(self.loops) - 1, len(self._accesses)
         loop.kind = self._kind(loop)
         loop.height, loop.inner = inside
+        if loop.kind != "serial":
+            loop.contraction = self._contraction(loop)
         if loop.kind in ("lanes", "reduce"):
             loop.height += 1
-            count = USUAL if loop.extent is None else max(1, loop.extent // (loop.step or 1))
-            return Size(loop.height, loop.inner * count)
+            if loop.contraction is not None:
+                return Size(loop.height, loop.contraction.held)
+            return Size(loop.height, loop.inner * loop.count)
         return inside
 
     def _uniform(self, bound: Any) -> None:
@@ -340,22 +375,45 @@ class Plan:
         other = self._of_var.get(var)
         return other is not None and loop.number < other.number <= loop.last
 
-    def _reduces(self, loop: Loop) -> bool:
-        stmt, blocks = loop.node.body, []
+    def _nest(self, loop: Loop) -> Nest | None:
+        """What is inside a loop, if that is loops and blocks around one store only."""
+        stmt, loops, blocks = loop.node.body, [], []
         while not isinstance(stmt, ir.BufferStore):
             if isinstance(stmt, ir.For):
-                if self.loops[stmt.__chandle__()].kind == "serial":
-                    return False
+                inner = self.loops[stmt.__chandle__()]
+                if inner.kind == "serial":
+                    return None
+                loops.append(inner)
                 stmt = stmt.body
             elif isinstance(stmt, ir.SBlockRealize):
                 if integer(stmt.predicate) != 1:
-                    return False
+                    return None
                 blocks.append(stmt)
                 stmt = stmt.block.body
             elif isinstance(stmt, ir.AttrStmt):
                 stmt = stmt.body
             else:
-                return False
+                return None
+        return Nest(stmt, loops, blocks)
+
+    def _contraction(self, loop: Loop) -> Contraction | None:
+        """The sum of products that a loop computes, if it does nothing else."""
+        nest = self._nest(loop)
+        update = None if nest is None else self.updates.get(nest.store.__chandle__())
+        if nest is None or update is None or not update.multiplies:
+            return None
+        held = 1
+        for part in (*nest.store.indices, update.operand.a, update.operand.b):
+            variables = self._forms.variables(part)
+            lanes = [each.count for each in (loop, *nest.loops) if each.var in variables]
+            held = max(held, math.prod(lanes))
+        return Contraction(dtype_of(nest.store.buffer.ty.dtype), held)
+
+    def _reduces(self, loop: Loop) -> bool:
+        nest = self._nest(loop)
+        if nest is None:
+            return False
+        stmt, blocks = nest.store, nest.blocks
         update = self._update(stmt)
         if update is None:
             return False

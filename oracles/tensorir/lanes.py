@@ -9,12 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from .dependence import Loop, Plan
-from .runtime import CHUNK
+from .intrinsics import BITS
+from .runtime import CHUNK, MATMUL
 from .statements import Statements, type_name
 from .values import Storage, Value, subscript
 
 PER_STEP = 100
 """Lanes that count as one iteration."""
+
+PER_MATMUL = 2000
+"""Lanes of a contraction of dtypes in `FAST` that count as one iteration."""
+
+FAST = MATMUL | {f"{sign}int{bits}" for sign in ("", "u") for bits in BITS}
+"""Dtypes that BLAS multiplies, integers mostly among them."""
+
+HELD = 1 << 26
+"""Lanes that the operands of a contraction may have where they all run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +80,11 @@ class Lanes(Statements):
         dtype = type_name(begin.dtype)
         stride = "" if step == 1 else f", {step}"
         outer = [lane.count for lane in self._open]
+        whole = loop.contraction is not None and loop.contraction.held <= HELD
         if first is not None and first >= 0 and size is not None and all(map(str.isdecimal, outer)):
             count = len(range(0, size, step))
             lanes = math.prod(map(int, outer)) * count
-            if lanes * loop.inner <= CHUNK:
+            if whole or lanes * loop.inner <= CHUNK:
                 self._charge(loop, str(lanes))
                 part = f"{first}:{first + size}{':' + str(step) if stride else ''}"
                 line = len(self.lines)
@@ -82,6 +93,13 @@ class Lanes(Statements):
                 if not any(name in text for text in self.lines[line + 1 :]):
                     del self.lines[line]
                 return
+        if whole and first is not None and first >= 0 and step == 1:
+            end = extent.text if first == 0 else f"{first} + {extent.text}"
+            with self.block(f"if {extent.text} > 0:"):
+                self._charge(loop, " * ".join([*outer, f"({extent.text})"]))
+                self.emit(f"{name} = span({first}, {end}, {loop.height}, {dtype})")
+                self._run(stmt, loop, name, begin, f"{first}:{end}", f"({extent.text})")
+            return
         inner = " * ".join([*outer, str(loop.inner)])
         args = (
             f"{begin.text}, {begin.text} + {extent.text}, {loop.height}, {dtype}, {inner}{stride}"
@@ -102,10 +120,12 @@ class Lanes(Statements):
         """Charge the budget for lanes, at the innermost loop."""
         if loop.height > 1:
             return
+        fast = loop.contraction is not None and loop.contraction.dtype in FAST
+        per_step = PER_MATMUL if fast else PER_STEP
         if not lanes.isdecimal():
-            self.emit(f"left -= {lanes} // {PER_STEP} + 1")
+            self.emit(f"left -= {lanes} // {per_step} + 1")
         elif self.depth > 1 or int(lanes) > PER_STEP * PER_STEP:
-            self.emit(f"left -= {int(lanes) // PER_STEP + 1}")
+            self.emit(f"left -= {int(lanes) // per_step + 1}")
         else:
             return
         self.emit("if left < 0: too_large()")
@@ -182,11 +202,16 @@ class Lanes(Statements):
         self, stmt: Any, storage: Storage, indices: Sequence[Value], reducing: Sequence[Lane]
     ) -> Value:
         update = self._plan.updates[stmt.__chandle__()]
-        old, operand = self.element(storage, indices), self.value(update.operand)
+        old, function = self.element(storage, indices), f"fold_{update.operator}"
+        operands = [update.operand]
+        if update.multiplies:
+            function, operands = "fold_product", [update.operand.a, update.operand.b]
+        values = [self.value(operand) for operand in operands]
         heights = ", ".join(str(lane.height) for lane in reducing)
         counts = ", ".join(lane.count for lane in reducing)
-        args = f"{old.text}, {self.exact(operand)}, ({heights},), ({counts},)"
-        return Value(f"fold_{update.operator}({args})", operand.dtype, lanes=old.lanes)
+        args = ", ".join([old.text, *map(self.exact, values)])
+        text = f"{function}({args}, ({heights},), ({counts},))"
+        return Value(text, values[0].dtype, lanes=old.lanes)
 
     def element(self, storage: Storage, indices: Sequence[Value]) -> Value:
         """An element for each lane: a part of the array where the indices are variables of loops.

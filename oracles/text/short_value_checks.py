@@ -12,7 +12,8 @@ import tvm
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES
 from ..values.expectation import Expectation
-from .value_reproducer import PIPELINE_TEXTS, bounds_of, literal, remaining_text
+from ..values.recipes import is_large
+from .value_reproducer import PIPELINE_TEXTS, bounds_of, constant, literal, remaining_text
 
 
 def both_sides(
@@ -73,7 +74,8 @@ def by_evaluator(
     if not raises:
         if _numpy(e.result) is None:
             return
-        lines.append(f"expected = {_one_line(e.result)}")
+        expected = f"evaluate(mod, {e.function!r}, args)"
+        lines.append(f"expected = {expected if is_large(e.result) else _one_line(e.result)}")
         lines.append(_compared(e, "actual", "expected", tolerance))
     yield "\n".join(lines)
 
@@ -87,7 +89,7 @@ def _against_numpy(
     pipeline: str = "default",
 ) -> Iterator[str]:
     args, kept = _arguments(e.args), _numpy(e.result)
-    if args is None or kept is None:
+    if args is None or kept is None or is_large(e.result):
         return
     for build in _builds(mod, after, pipeline):
         yield (
@@ -146,11 +148,8 @@ def _one_line(value: Any) -> str:
     """A Python expression for arrays, as short as it is exact."""
     if isinstance(value, tuple):
         return f"({''.join(f'{_one_line(item)}, ' for item in value)})"
-    if isinstance(value, np.ndarray) and value.size > 1 and value.dtype.kind in "fiub":
-        first = value.flat[0]
-        if (value == first).all():
-            return f'np.full({value.shape}, {first.item()}, "{value.dtype}")'
-    return re.sub(r"\s*\n\s*", " ", literal(value))
+    text = constant(value) if isinstance(value, np.ndarray) and value.size > 1 else None
+    return text or re.sub(r"\s*\n\s*", " ", literal(value))
 
 
 def _numpy(result: Any) -> str | None:

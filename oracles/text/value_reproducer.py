@@ -11,12 +11,14 @@ import tvm
 from tvm import relax
 
 from ...generators.ops.record import Tolerance
+from ..errors import TooLarge
 from ..execute import DEVICES, from_numpy, to_numpy
 from ..execute.lowering import DONE
 from ..inspect import local_functions, nodes, ops_used
 from ..pipelines import steps
 from ..values.comparison import SENSITIVITY, leaves
 from ..values.expectation import Expectation
+from ..values.recipes import LARGE, is_large, recipe
 from .standalone import standalone
 
 
@@ -57,11 +59,23 @@ def _compared(
     parts = [prepared]
     for e, call in zip(expected, calls, strict=True):
         relative, absolute = bounds_of(e.result, *e.bounds(tolerance))
+        result, made = literal_or_evaluated(e)
         parts.append(
-            f"args = {literal(e.args)}\n{call}\n"
-            f"assert_close(actual, {literal(e.result)}, rtol={relative:g}, atol={absolute:g})"
+            f"args = {literal(e.args)}\n{made}{call}\n"
+            f"assert_close(actual, {result}, rtol={relative:g}, atol={absolute:g})"
         )
     return "\n\n".join(parts)
+
+
+def literal_or_evaluated(e: Expectation) -> tuple[str, str]:
+    """An expression for what a call of `mod` must give, and statements that come before the call.
+
+    A large result is evaluated again, which needs relaxfuzz.
+    """
+    if not is_large(e.result):
+        return literal(e.result), ""
+    evaluated = f"expected = evaluate(mod, {e.function!r}, args)\n"
+    return "expected", f"from relaxfuzz import evaluate\n\n{evaluated}"
 
 
 def bounds_of(
@@ -170,23 +184,41 @@ def assert_close(actual: Any, expected: Any, rtol: float, atol: float) -> None:
 
 
 def literal(value: Any) -> str:
-    """A Python expression for arguments and results."""
+    """A Python expression for arguments and results.
+
+    Raises:
+        TooLarge: a large array that no expression has made, see `recipes`.
+    """
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, tuple):
         return f"({''.join(f'{literal(item)}, ' for item in value)})"
     if not isinstance(value, np.ndarray | np.generic):
         return repr(value)
+    if is_large(value):
+        text = recipe(value) or constant(value)
+        if text is None:
+            raise TooLarge(f"the text of an array of {value.size} elements")
+        return text
     name = str(value.dtype)
     dtype = f'"{name}"' if value.dtype.kind in "fiub" else f'np.dtype("{name}")'
     if not value.size:
         return f"np.zeros({value.shape!r}, {dtype})"
     # The shortest digits that identify a value of the dtype.
     items = np.array2string(
-        np.asarray(value), separator=", ", threshold=value.size, max_line_width=88
+        np.asarray(value), separator=", ", threshold=LARGE + 1, max_line_width=88
     )
     named = _ODD.sub(lambda odd: f"np.{odd.group()}", items)
     return f"np.array({named}, {dtype})"
+
+
+def constant(value: Any) -> str | None:
+    """An expression for an array of one number, as short as it is exact; None for others."""
+    first = value.flat[0] if value.dtype.kind in "fiub" and value.size else None
+    if first is None or not (value == first).all():
+        return None
+    number = _ODD.sub(lambda odd: f"np.{odd.group()}", str(first.item()))
+    return f'np.full({value.shape}, {number}, "{value.dtype}")'
 
 
 _ODD = re.compile(r"\b(?:nan|inf)\b")

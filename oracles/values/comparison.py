@@ -45,9 +45,7 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
 
 def finite(value: Any) -> bool:
     """No NaN and no infinity anywhere."""
-    return all(
-        bool(np.isfinite(x.astype("float64")).all()) for _, x in leaves(value) if is_float(x)
-    )
+    return all(bool(np.isfinite(x).all()) for _, x in leaves(value) if is_float(x))
 
 
 def exact(value: Any) -> bool:
@@ -103,6 +101,8 @@ def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
 
 
 def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool:
+    if np.array_equal(_bits(want), _bits(got)):  # what takes no time even for millions of numbers
+        return True
     if not is_float(want):
         firm = np.ones(want.shape, "bool")
         for other in moved:
@@ -115,6 +115,10 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
             allowed = np.fmax(allowed, SENSITIVITY * np.abs(a - other.astype("float64")))
         near = np.isfinite(a) & (np.abs(a - b) <= allowed)
         return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
+
+
+def _bits(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view("uint8")
 
 
 def is_float(value: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,8 +19,9 @@ from tvm.ir import PrimType
 
 from ...compat import ir
 from ..dtypes import dtype_of
-from ..errors import Unsupported
+from ..errors import TooLarge, Unsupported
 from ..inspect import calls_of, nodes
+from .recipes import MOST, random
 
 SIZES = (2, 3, 4)
 """Values of symbolic dimensions."""
@@ -49,6 +51,7 @@ def drawn(
 
     Raises:
         Unsupported: a parameter that is no tensor, shape, number or tuple of these.
+        TooLarge: more than `MOST` elements together.
     """
     drawing = _Drawing(func, kind, seed, sizes or {})
     return [drawing.argument(param) for param in func.params]
@@ -64,6 +67,7 @@ class _Drawing:
         self._bounds = _index_bounds(func)
         self._rng = np.random.default_rng(seed)
         self._dims: dict[tirx.Var, int] = {}
+        self._left = MOST
         # A number that is a parameter may be a dimension of another one.
         self._casts = _casts(func)
 
@@ -139,50 +143,51 @@ class _Drawing:
     # Numbers
 
     def _numbers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
+        self._left -= math.prod(shape)
+        if self._left < 0:
+            raise TooLarge(f"arguments of more than {MOST} elements")
         if dtype == np.bool_:
-            numbers = self._rng.integers(0, 2, shape)
+            template = "rng.integers(0, 2, shape)"
         elif dtype.kind in "iu":
-            numbers = self._integers(shape, dtype, bound)
+            template = self._integers(dtype, bound)
         else:
-            numbers = self._floats(shape, dtype)
-        return np.asarray(numbers).astype(dtype)
+            template = self._floats(dtype)
+        return random(template, self._rng, shape, dtype)
 
-    def _floats(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        rng = self._rng
+    def _floats(self, dtype: Any) -> str:
         match self._kind:
             case Kind.FRACTION:
-                return rng.integers(-7, 8, shape) / 8
+                return "(rng.integers(-7, 8, shape) / 8)"
             case Kind.BOUNDARY:
-                return rng.integers(-1, 2, shape)
+                return "rng.integers(-1, 2, shape)"
             case Kind.POSITIVE:
-                return rng.integers(1, 4, shape)
+                return "rng.integers(1, 4, shape)"
             case Kind.SPECIAL:
                 info = ml_dtypes.finfo(dtype)
-                extremes = [np.nan, np.inf, -np.inf, -0.0, float(info.max), float(info.tiny)]
-                return rng.choice([*extremes, *range(-3, 4)], shape)
-        return rng.integers(-3, 4, shape)
+                extremes = f"np.nan, np.inf, -np.inf, -0.0, {float(info.max)}, {float(info.tiny)}"
+                return f"rng.choice([{extremes}, *range(-3, 4)], shape)"
+        return "rng.integers(-3, 4, shape)"
 
-    def _integers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
-        rng = self._rng
+    def _integers(self, dtype: Any, bound: Any) -> str:
         if bound is not None:
-            return rng.integers(0, max(1, self._size(bound)), shape)
+            return f"rng.integers(0, {max(1, self._size(bound))}, shape)"
         signed = dtype.kind == "i"
         match self._kind:
             case Kind.POSITIVE:
-                return rng.integers(1, 4, shape)
+                return "rng.integers(1, 4, shape)"
             case Kind.FRACTION if dtype.itemsize == 8:
                 # Neighbours that are equal in float32.
-                signs = rng.choice([-1, 1], shape) if signed else 1
-                return signs * (2**24 + rng.integers(0, 8, shape))
+                signs = "rng.choice([-1, 1], shape) * " if signed else ""
+                return f"({signs}(2**24 + rng.integers(0, 8, shape)))"
             case Kind.FRACTION:
-                return rng.integers(-100 if signed else 0, 101, shape)
+                return f"rng.integers({-100 if signed else 0}, 101, shape)"
             case Kind.BOUNDARY | Kind.SPECIAL:
                 few = [-1, 0, 1] if signed else [0, 1]
                 if dtype.itemsize <= 2:  # longer ones must not overflow
                     info = np.iinfo(dtype)
                     few += [int(info.min), int(info.max)]
-                return rng.choice(few, shape)
-        return rng.integers(-3 if signed else 0, 4, shape)
+                return f"rng.choice({few}, shape)"
+        return f"rng.integers({-3 if signed else 0}, 4, shape)"
 
 
 ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {

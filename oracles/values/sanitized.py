@@ -203,7 +203,6 @@ def _snippet(case: Case) -> str:
         )
     # What an output holds does not matter.
     args = [np.zeros_like(x) if i in found.outputs else x for i, x in enumerate(found.args)]
-    called = f"args = {literal(args)}\nfunc = apply(mod)[{found.name!r}]\n"
     if found.fault.kind in OUTSIDE and next(accesses_outside(found.func, args), None):
         shapes = ", ".join(f'np.zeros({arg.shape}, "{arg.dtype}")' for arg in args)
         return (
@@ -214,7 +213,8 @@ def _snippet(case: Case) -> str:
         )
     return (
         "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
-        f"from relaxfuzz import sanitize\n\n{called}"
+        f"from relaxfuzz import sanitize\n\nargs = {literal(args)}\n"
+        f"func = apply(mod)[{found.name!r}]\n"
         f"fault = sanitize(func, args, outputs={found.outputs})\n"
         'assert fault is None, f"{func}\\n{fault}"\n'
     )

@@ -58,6 +58,7 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
             # With less precision, infinities come and go.
             if e.kind is not Kind.SPECIAL or runs.contract.relation is not Relation.LOOSE:
                 yield e, Expectation(after, name, e.args, None, e.kind, plan)
+                runs.step("evaluate")
 
 
 def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:

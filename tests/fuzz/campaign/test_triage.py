@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -280,3 +281,27 @@ def test_what_is_met_on_the_way_is_kept_and_not_reported(
     assert reported.reduced
     (other,) = store.findings(confirmed=False)
     assert {reported.key[0], other.key[0]} == {"KeyError", "ValueError"}
+
+
+def test_what_is_stuck_stays_pending(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as it got: the violation is confirmed, and the module reduced."""
+    monkeypatch.setattr(triage, "STUCK_SECONDS", 1.0)
+    stuck = threading.Event()
+
+    def failing(*args: Any, **options: Any) -> str | None:
+        stuck.wait(60)
+        return None
+
+    monkeypatch.setattr(triage.reproducer, "failing", failing)
+    worker = Triage(store, pool)
+    worker.add(finding)
+    while not (kept := store.get(finding.id)) or not kept.reduced:
+        time.sleep(0.05)
+    began = time.monotonic()
+    worker.drain(0.5, lambda: None)
+    assert time.monotonic() - began < 30
+    assert [each.id for each in store.pending()] == [finding.id]
+    stuck.set()
+    assert "sin" not in kept.source

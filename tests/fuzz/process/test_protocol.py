@@ -27,6 +27,7 @@ from relaxfuzz.fuzz.process.jobs import (
     WriteChecks,
 )
 from relaxfuzz.fuzz.process.protocol import (
+    USUAL,
     VERSION,
     Broken,
     Cancel,
@@ -222,3 +223,10 @@ def test_a_job_of_an_unknown_type_is_refused_with_its_id() -> None:
     with pytest.raises(UnknownJob, match="but got 'Play'") as refused:
         request(b'{"message":"Submit","id":7,"job":{"kind":"Play"},"limits":{}}')
     assert refused.value.id == 7
+
+
+def test_a_step_on_a_large_module_may_take_longer() -> None:
+    usual = Limits(step_seconds=2.0, memory_mb=100)
+    assert usual.for_module("x" * 10) == usual
+    assert usual.for_module("x" * (5 * USUAL)) == Limits(step_seconds=10.0, memory_mb=100)
+    assert usual.for_module("x" * (100 * USUAL)).step_seconds == 60.0

@@ -333,3 +333,14 @@ def test_a_vote_records_that_a_side_dies() -> None:
         Verdict.NONE,
         "the process of the result dies (run): SIGFPE",
     )
+
+
+def test_a_large_tensor_that_takes_long_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that is not optimised multiplies these matrices in several seconds."""
+    monkeypatch.setattr(fork, "CPU_SECONDS", 0)
+    bb = relax.BlockBuilder()
+    x, y = (relax.Var(name, R.Tensor((1500, 1500), "float32")) for name in "xy")
+    with bb.function("main", [x, y]):
+        bb.emit_func_output(bb.emit(relax.op.matmul(x, y)))
+    ones = np.ones((1500, 1500), "float32")
+    assert execute(bb.get(), [lambda run: run("main", [ones, ones])]) is None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
@@ -20,7 +21,7 @@ from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.values import Dim
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import TooLarge, Undefined, Unsupported
-from relaxfuzz.oracles.tensorir import Program, translate
+from relaxfuzz.oracles.tensorir import Program, runtime, translate
 from relaxfuzz.oracles.tensorir.expressions import Expressions
 from relaxfuzz.oracles.tensorir.program import compiled
 from relaxfuzz.oracles.tensorir.statements import Statements
@@ -147,6 +148,24 @@ def test_lanes_are_like_iterations() -> None:
                 assert_same_bits(scalars, lanes, name)
                 compared += 1
     assert compared > 700
+
+
+def test_sums_of_products_as_a_whole_are_like_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "IN_ORDER", 0)
+    compared = set()
+    for name, func, program in programs():
+        if "fold_product" not in program.text:
+            continue
+        for seed in (0, 1, 2):
+            args = arguments(func, seed)
+            whole, scalars = copies(args), copies(args)
+            loops = compiled(Statements().function(func))
+            expected = outcome(lambda *args, loops=loops: loops(BUDGET, *args), scalars)
+            if expected != "TooLarge":
+                assert outcome(program, whole) == expected, name
+                assert_close(scalars, whole, name)
+                compared.add(name.rpartition("_")[0])
+    assert len(compared) >= 10, compared
 
 
 def test_programs_are_like_compiled_code() -> None:

@@ -1,0 +1,85 @@
+"""The end of a command that is asked to end: soon, whatever it is doing then.
+
+SIGINT, SIGTERM or SIGHUP first asks the command to end by itself, see `session.interrupt`. A thread
+that Python's own handler of signals wakes up, even while the main thread is busy outside of Python,
+ends the process if it is still there `SECONDS` later, with all that it has started. Findings are in
+the store by then: it is written to at once, and made for processes that are killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+import psutil
+
+from .scratch import remove
+
+SECONDS = 1.8
+"""From the first signal to the end."""
+
+INTERRUPTED = 130
+"""The exit code of a command that did not end by itself; that of shells for Ctrl-C."""
+
+_ROUNDS = 20
+"""How often processes are looked for that were started while others were killed."""
+
+
+armed = False
+"""Whether a signal ends this process."""
+
+
+def arm() -> None:
+    """Begin to watch for signals, in the main thread of a process that is a command."""
+    global armed
+    armed = True
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+        numbers.append(signal.SIGHUP)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in numbers:
+        signal.signal(number, _interrupt)
+    watch = threading.Thread(target=_watch, args=(read, bytes(numbers)), name="end", daemon=True)
+    watch.start()
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """As Python does it for Ctrl-C; a command that has more to do has a handler of its own."""
+    raise KeyboardInterrupt
+
+
+def _watch(read: int, numbers: bytes) -> None:
+    while os.read(read, 1) not in [bytes([number]) for number in numbers]:
+        pass
+    time.sleep(SECONDS)
+    with contextlib.suppress(OSError, ValueError):
+        print("interrupted", file=sys.stderr, flush=True)
+    kill_started()
+    remove()
+    os._exit(INTERRUPTED)
+
+
+def kill_started() -> None:
+    """Kill all descendants of this process, and what they start meanwhile."""
+    process = psutil.Process()
+    for _ in range(_ROUNDS):
+        started = [each for each in process.children(recursive=True) if _runs(each)]
+        if not started:
+            return
+        for each in started:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+        time.sleep(0.005)
+
+
+def _runs(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False

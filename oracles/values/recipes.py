@@ -1,0 +1,77 @@
+"""Random arrays, and the expressions by which large ones are made again.
+
+No array of more than `LARGE` elements is written out as numbers: neither in a reproducer nor in a
+message. A large argument is made by evaluating an expression, which a reproducer then has in place
+of the numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections import OrderedDict
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+LARGE = 1000
+"""An array of more elements is not written out."""
+
+MOST = 1 << 25
+"""Elements that the arguments of one call may have: a check holds several sets of arguments."""
+
+PERIOD = 8191
+"""So many random numbers repeat in a large array, since to draw millions takes seconds. A prime, so
+that hardly ever two rows or columns are equal."""
+
+REMEMBERED = 4096
+"""Expressions that are kept."""
+
+
+def random(template: str, rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of random numbers.
+
+    Args:
+        template: an expression of `rng`, `shape` and `np`.
+        rng: a large array takes a seed of it, with which each `rng` of the template begins.
+    """
+    if math.prod(shape) <= LARGE:
+        numbers = eval(_compiled(template), {"np": np, "rng": rng, "shape": shape})
+        return np.asarray(numbers).astype(dtype)
+    own = f"np.random.default_rng({rng.integers(1 << 16)})"
+    name = f'"{dtype}"' if dtype.kind in "fiub" else f'np.dtype("{dtype}")'
+    numbers = template.replace("rng", own).replace("shape", str(PERIOD))
+    text = f"np.resize({numbers}.astype({name}), {shape})"
+    array = eval(text, {"np": np})
+    _made[_digest(array)] = text
+    if len(_made) > REMEMBERED:
+        _made.popitem(last=False)
+    return array
+
+
+def recipe(array: Any) -> str | None:
+    """The expression that gives a large array, bit by bit; None for one that none has made."""
+    return _made.get(_digest(array))
+
+
+def is_large(value: Any) -> bool:
+    """It holds an array that is not written out."""
+    if isinstance(value, tuple | list):
+        return any(map(is_large, value))
+    return isinstance(value, np.ndarray) and value.size > LARGE
+
+
+_made: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+"""By what an array holds, so that copies are recognised and changed arrays are not."""
+
+
+def _digest(array: Any) -> tuple[Any, ...]:
+    content = np.ascontiguousarray(array).reshape(-1).view("uint8").data
+    return array.shape, str(array.dtype), hashlib.blake2b(content, digest_size=16).digest()
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(template: str) -> CodeType:
+    return compile(template, "<random>", "eval")
