@@ -310,7 +310,7 @@ def test_shrinking_ends_at_a_small_module() -> None:
         return len(relax_functions(mod)) >= 2 and "relax.nn.conv2d" in ops(mod)
 
     found = hypothesis.find(ir_modules(), wanted, settings=settings(EXAMPLES, max_examples=2_000))
-    assert len(bindings(found)) <= 4
+    assert len(bindings(found)) <= 5
     assert calls <= 2_000
 
 
