@@ -15,8 +15,8 @@ from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
-from ...compat.structural import structural_map
 from ..rewrite.nodes import (
+    all_same,
     global_var,
     is_symbolic,
     reachable,
@@ -25,6 +25,7 @@ from ..rewrite.nodes import (
     substitute,
     used_vars,
     with_fresh_variables,
+    with_type,
 )
 from ..rewrite.scopes import Site, scopes_of
 from ..values import holds_function
@@ -186,12 +187,15 @@ def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
     """The bindings, with parameters for what they use, and all that they leave over as results."""
     used = set().union(*(used_vars([site.binding.value]) for site in sites))
     results = [site.var for site in sites if site.key not in used]
+    weights = _Weights()
     blocks = [
-        (relax.DataflowBlock if dataflow else relax.BindingBlock)([s.binding for s in group])
+        (relax.DataflowBlock if dataflow else relax.BindingBlock)(
+            [weights.replaced(site.binding) for site in group]
+        )
         for (_, dataflow), group in itertools.groupby(sites, lambda s: (s.block, s.dataflow))
     ]
     fields = relax.BlockBuilder().normalize(relax.Tuple(results))
-    body = _without_weights(sequence(blocks, fields if len(results) > 1 else results[0]))
+    body = sequence(blocks, fields if len(results) > 1 else results[0])
     free = [
         var
         for var in relax.analysis.free_vars(relax.Function([], body, body.ty))
@@ -212,14 +216,34 @@ def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
     return with_fresh_variables(relax.Function(params, whole.body, whole.ret_ty, pure))
 
 
-def _without_weights(body: Any) -> Any:
-    new: dict[int, relax.Var] = {}
+class _Weights:
+    """Parameters for large constants, one for each."""
 
-    def parameter(const: ir.GenericConst) -> Any:
-        if not isinstance(const.ty, relax.TensorType):
-            return const
-        if math.prod(ir.constant_data(const).shape) < WEIGHT:
-            return const
-        return new.setdefault(hash(const), relax.Var(f"w{len(new)}", const.ty))
+    def __init__(self) -> None:
+        self._params: dict[int, relax.Var] = {}
 
-    return structural_map(body, (ir.GenericConst, parameter))
+    def replaced(self, binding: relax.Binding) -> relax.Binding:
+        """The binding with parameters for the constants among its operands."""
+        value = self._operand(binding.value)
+        if value.same_as(binding.value):
+            return binding
+        if isinstance(binding, relax.MatchCast):
+            return relax.MatchCast(binding.var, value, binding.ty)
+        return relax.VarBinding(binding.var, value)
+
+    def _operand(self, value: Any) -> Any:
+        if isinstance(value, ir.GenericConst) and isinstance(value.ty, relax.TensorType):
+            if math.prod(ir.constant_data(value).shape) < WEIGHT:
+                return value
+            name = f"w{len(self._params)}"
+            return self._params.setdefault(hash(value), relax.Var(name, value.ty))
+        if isinstance(value, relax.Call):
+            args = [self._operand(arg) for arg in value.args]
+            if not all_same(args, value.args):
+                new = relax.Call(value.op, args, value.attrs, value.ty_args)
+                return with_type(new, value.ty)
+        if isinstance(value, relax.Tuple):
+            fields = [self._operand(field) for field in value.fields]
+            if not all_same(fields, value.fields):
+                return with_type(relax.Tuple(fields), value.ty)
+        return value

@@ -34,8 +34,12 @@ def structural_map(
     def descending(entry: Entry) -> tuple[Any, Callable[[Any, Any], Any]]:
         types, replaced = entry
         if order == "pre":
-            return types, lambda node, mutator: mutator.default_mutate(replaced(node))
+            return types, lambda node, mutator: inside(replaced(node), mutator)
         return types, lambda node, mutator: replaced(mutator.default_mutate(node))
+
+    def inside(node: Any, mutator: Any) -> Any:
+        is_constant = isinstance(node, ir.GenericConst)
+        return constant(node, mutator) if is_constant else mutator.default_mutate(node)
 
     def constant(const: Any, mutator: Any) -> Any:
         ty = mutator.mutate(const.ty)
