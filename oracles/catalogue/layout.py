@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import tvm
 from tvm import relax, tirx
@@ -69,7 +70,12 @@ TRANSFORMS: dict[int, tuple[tuple[str, str], ...]] = {
 }
 
 
-SUGGESTED = ("from collections.abc import Callable", "import tvm", "from tvm import relax")
+SUGGESTED = (
+    "from collections.abc import Callable",
+    "from typing import Any",
+    "import tvm",
+    "from tvm import relax",
+)
 
 
 def suggested(
@@ -84,20 +90,20 @@ def suggested(
         mod = mod.clone()
         mod.update_func(mod.get_global_var(name), func)
         try:
-            schedule, layouts = relaid(func)
+            made, params, layouts = relaid(func)
         except Exception:  # the analysis and the schedule refuse what they do not support
             return mod
         if not layouts:
             return mod
-        same = [tvm.tirx.IndexMap.from_func(lambda *i: i, len(each.shape)) for each in func.params]
-        chosen = [layouts.get(*each) for each in zip(func.params, same, strict=True)]
-        return make({name: schedule.mod["main"]}, {name: chosen})(mod)
+        same = [tvm.tirx.IndexMap.from_func(lambda *i: i, len(each.shape)) for each in params]
+        chosen = [layouts.get(*each) for each in zip(params, same, strict=True)]
+        return make({name: made}, {name: chosen})(mod)
 
-    def relaid(func: tvm.tirx.PrimFunc) -> tuple[tvm.s_tir.Schedule, dict[object, object]]:
+    def relaid(func: tvm.tirx.PrimFunc) -> tuple[tvm.tirx.PrimFunc, list[Any], dict[Any, Any]]:
         # Schedules change statements that two functions share.
         func = tvm.ir.load_json(tvm.ir.save_json(func.without_attr("global_symbol")))
         schedule = tvm.s_tir.Schedule(func)
-        layouts: dict[object, object] = {}
+        layouts: dict[Any, Any] = {}
         for block, changes in relax.analysis.suggest_layout_transforms(func, [layout]).items():
             for node, index_map in changes.items():
                 if node.same_as(block):
@@ -105,7 +111,7 @@ def suggested(
                 elif node not in layouts:
                     layouts[node] = index_map
                     schedule.transform_layout(block.name_hint, node, index_map)
-        return schedule, layouts
+        return schedule.mod["main"], list(func.params), layouts
 
     return tvm.transform.module_pass(run, opt_level=0, name=make.__name__)
 
