@@ -127,6 +127,12 @@ class _WithoutDevices(Rewriter):
     def constant(self, const: ir.GenericConst) -> Any:
         return ir.GenericConst(ir.constant_data(const), self.type(const.ty))
 
+    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
+        # What is moved to a device lives there; an annotation with less would be inferred again.
+        if isinstance(now, relax.TensorType) and now.vdevice is not None:
+            return now
+        return super().annotation(owner, old, before, now)
+
 
 class _Complete(Rewriter):
     infers_all = True

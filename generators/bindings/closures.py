@@ -32,7 +32,7 @@ class Target:
 
 def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A function inside the function, capturing a value or not, and a call of it."""
-    target = _recursive(c, s) if c.flag(0.2) else _local(c, s)
+    target = _recursive(c, s) if c.flag(0.2) and s.has(Trait.IF) else _local(c, s)
     s.bind(relax.Call(target.func, target.args))
 
 

@@ -39,8 +39,8 @@ def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     for _ in range(1 + c.below(4)):
         step = c.pick(_DIFFERENTIABLE)
         x = s.emit(step(s, x.expr, s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape).expr))
-    if pattern.flag(0.6):
-        Builder(pattern, s).emit(pattern.pick(_patterns()))
+    if pattern.flag(0.6) and (patterns := _patterns()):
+        Builder(pattern, s).emit(pattern.pick(patterns))
         floats = [value for value in s.values if value.dtype == DEFAULT_DTYPE]
         x = floats[-1]
     loss = s.emit(c.pick((relax_op.sum, relax_op.mean))(x.expr), export=True)

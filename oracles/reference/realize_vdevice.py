@@ -32,7 +32,7 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from ...compat import ir
-from ...generators.rewrite.nodes import global_var, substitute, with_functions
+from ...generators.rewrite.nodes import global_var, substitute, used_vars, with_functions
 from ..errors import NoAnswer
 from ..inspect import bindings_of, global_vars, nodes, op_name, ops_used, relax_functions
 
@@ -170,8 +170,15 @@ def _facts(mod: tvm.IRModule) -> _Facts:
     functions = dict(relax_functions(mod))
     for whole in functions.values():
         bound = {binding.var: binding.value for binding in bindings_of(whole)}
+        # A function that calls itself keeps its type, which stands inside of it, too.
+        recursive = {
+            hash(value)
+            for var, value in bound.items()
+            if isinstance(value, relax.Function) and hash(var) in used_vars([value])
+        }
         for func in nodes(whole, relax.Function):
-            facts.params += [p for p in func.params if isinstance(p.ty, relax.TensorType)]
+            if hash(func) not in recursive:
+                facts.params += [p for p in func.params if isinstance(p.ty, relax.TensorType)]
             for var, device in _returned(func.body.body, func.ret_ty, bound):
                 facts.known.setdefault(var, device)
         for var in (*facts.params, *bound):
