@@ -21,6 +21,9 @@ from ..user_input.options import EXEMPT_INSTEAD
 
 F = TypeVar("F", bound=Callable[..., int])
 
+END_SOON: set[str] = set()
+"""The commands that a signal ends within two seconds, see `system.ending`."""
+
 REPLACED = {
     **{f"--{old}": f"--exempt {oracle}" for old, oracle in EXEMPT_INSTEAD.items()},
     "--known-prune": "`relaxfuzz known --prune`",
@@ -66,19 +69,18 @@ def command(
     Args:
         of: the group that it belongs to.
         tvm: whether the command needs a working TVM.
-        ends_soon: a signal ends the command within two seconds, see `system.ending`. A campaign
-            confirms first what it has found.
+        ends_soon: it is one of `END_SOON`. A campaign first confirms what it has found.
         settings: those of `typer.Typer.command`.
     """
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def run(*args: Any, **options: Any) -> None:
-            if ends_soon:
-                ending.arm()
             finish(lambda: function(*args, **options), tvm=tvm)
 
         of.command(name, **settings)(run)
+        if ends_soon:
+            END_SOON.add(name or function.__name__)
         return function
 
     return decorate

@@ -85,7 +85,7 @@ def test_bounds_are_of_variables_in_the_signature_and_plan_memory() -> None:
 
 
 def test_local_functions_call_themselves() -> None:
-    strategy = ir_modules(force=("closures",), only=[])
+    strategy = ir_modules(force=("closures", "if"), only=[])
     mods = (example(strategy, 3, index) for index in range(MODULES))
     found = [b for mod in mods for _, func in relax_functions(mod) for b in bindings_of(func)]
     local = [b for b in found if isinstance(b.value, relax.Function)]
