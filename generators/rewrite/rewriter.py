@@ -28,6 +28,7 @@ from .nodes import (
     reachable,
     references,
     same_attrs,
+    same_functions,
     substitute_by_hash,
     unused_name,
     used_vars,
@@ -38,8 +39,7 @@ from .nodes import (
 )
 
 ROUNDS = 3
-"""How often a function is typed again, on average, before the rewrite fails: functions that call
-one another may change each other's types for ever."""
+"""How often a function is typed again, on average: types may change one another for ever."""
 
 Blocks: TypeAlias = list[tuple[bool, list[Any]]]
 """The blocks written so far: whether each is a dataflow block, and its bindings."""
@@ -235,7 +235,7 @@ class Rewriter:
             made = self.rewritten()
         except CannotRewrite:
             return None
-        return None if tvm_ffi.structural_equal(self.mod, made, map_free_vars=True) else made
+        return None if same_functions(self.mod, made) else made
 
     def rewritten(self) -> tvm.IRModule:
         """The rewritten module; the same object where nothing changed.

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import tvm
+from tvm import relax
 
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
+from relaxfuzz.generators.rewrite.dims import Resized
 from relaxfuzz.oracles.inspect import bindings_of, calls_of, ops_used
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -221,3 +223,17 @@ def test_the_input_is_left_alone(written: Written) -> None:
         for edit in reduction(mod):
             edit()
     assert tvm.ir.save_json(mod) == before
+
+
+def test_a_module_with_compiled_parts() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((5, 7), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.nn.relu(x)))
+    compiled = tvm.compile(builder.finalize(), "llvm").mod
+    mod = builder.finalize().with_attr("external_mods", [compiled])
+    small = Resized(mod, sizes={5: 2}).run()
+    assert small is not None
+    assert shapes(small)[0] == "[2, 7]"
+    assert "external_mods" in small.attrs
+    assert Resized(small, sizes={5: 2}).run() is None, "nothing changes"
