@@ -87,7 +87,11 @@ class Survey:
         samples = list(map(str, range(SAMPLES)))
         while True:
             ends = self.failed("walk", samples)
-            samples = [sample for sample in samples if sample not in self._died]
+            unmade = {sample for sample, why in ends.items() if why.partition(": ")[0] not in steps}
+            samples = [each for each in samples if each not in self._died | unmade]
+            if unmade and not samples:
+                raise TVMUnsupported(f"no module can be generated on this TVM: {ends[min(unmade)]}")
+            ends = {sample: why for sample, why in ends.items() if sample not in unmade}
             if not samples or len(ends) < len(samples):
                 break
             # None gets to the end: the last step that stops one is taken out of the way.

@@ -19,6 +19,7 @@ from ...compat import availability, ir
 from ...compat.availability import Availability
 from ...compat.drift import Drift, drift_of
 from ...generators import functions, idioms, stages
+from ...generators.bindings import KINDS
 from ...generators.choices import Choices
 from ...generators.module_scope import ModuleScope
 from ...generators.modules import ir_modules
@@ -147,21 +148,32 @@ def _trait(name: str, job: Try, step: Step) -> None:
     for implied in IMPLIES.get(Trait(name), ()):
         if implied in job.availability.traits:
             raise Drift(f"without the trait {implied} it has no meaning")
+    ops = [op for op in table.values() if op.needs is None and op.name not in job.availability.ops]
+    for kind in KINDS:
+        if kind.trait == name:  # of which many modules with the trait have none
+            _emitted(name, job, {kind.trait}, kind.emit, ops, ())
     _draw(name, MANY, force=[name], only=(), max_functions=3)
 
 
 def _idiom(name: str, job: Try, step: Step) -> None:
     idiom = next(each for each in idioms.IDIOMS if each.name == name)
-    traits = frozenset(Trait) - frozenset(map(Trait, job.availability.traits))
+    _emitted(name, job, set(), idiom.emit)
+
+
+def _emitted(
+    name: str, job: Try, force: set[Trait], emit: Callable[..., None], *more: object
+) -> None:
+    """Make functions of nothing but what `emit(choices, scope, *more)` emits."""
+    traits = sorted(frozenset(Trait) - frozenset(map(Trait, job.availability.traits)))
     for index in range(MANY):
         random = Random(entropy(_SEED, name, index))
         choices = Choices(random.randbytes(BYTES))
-        module = ModuleScope(frozenset(random.sample(sorted(traits), len(traits) // 2)))
+        module = ModuleScope(frozenset(random.sample(traits, len(traits) // 2)) | force)
         if Trait.VDEVICES in module.traits:
             module.vdevices = [ir.VDevice("llvm", 0, "global")]
         scope = functions.scope(choices, module)
-        idiom.emit(choices, scope)
-        functions.finish(choices, scope, scope.values[-1].expr)
+        emit(choices, scope, *more)
+        functions.finish(choices, scope, scope.tensor(choices).expr)
 
 
 def _draw(name: str, count: int, **settings: Any) -> None:

@@ -29,7 +29,8 @@ from relaxfuzz.fuzz.session.session import Output, Session
 
 HERE = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("resumed.py")
-go_on = runpy.run_path(str(SCRIPT))["go_on"]
+_script = runpy.run_path(str(SCRIPT))
+go_on, kill = _script["go_on"], _script["kill"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 PASSES = (f"{HERE / 'user_passes.py'}:raises_on_exp", "DeadCodeElimination")
 SEED, MODULES = 5, 48
@@ -54,19 +55,14 @@ def opened(out: Path, pool: LocalPool) -> Iterator[Session]:
             made.display.close()
 
 
-def start(out: Path, seed: int, modules: int, *passes: str) -> subprocess.Popen[bytes]:
+def start(
+    out: Path, seed: int, modules: int, *passes: str, dies: bool = False
+) -> subprocess.Popen[bytes]:
     arguments = [sys.executable, str(SCRIPT), str(out), str(seed), str(modules), *passes]
+    environment = {**ENVIRONMENT, "DIES": ""} if dies else ENVIRONMENT
     return subprocess.Popen(
-        arguments, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """The driver and its zygote, as a machine that loses power does."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    for pid in (process.pid, *map(int, children)):
-        os.kill(pid, signal.SIGKILL)
-    process.communicate()
 
 
 def runs_of(out: Path) -> list[Run]:
@@ -117,11 +113,9 @@ def test_a_killed_campaign_goes_on_and_loses_nothing(
     tmp_path: Path, pool: LocalPool, undisturbed: Path
 ) -> None:
     out = tmp_path / "out"
-    process = start(out, SEED, MODULES, *PASSES)
-    while not any(run.modules for run in runs_of(out)):
-        assert process.poll() is None
-        time.sleep(0.02)
-    kill(process)
+    process = start(out, SEED, MODULES, *PASSES, dies=True)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
     (run,) = runs_of(out)
     assert 0 < run.modules < MODULES
     assert not run.finished
@@ -192,7 +186,8 @@ def test_five_kills_at_random_moments_change_nothing(
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=moments.uniform(0.05, 0.3) * whole)
         assert process.returncode is None, "it came to its end before five kills"
-        kill(process)
+        kill(process.pid)
+        process.communicate()
         kills.append(sum(run.modules for run in runs_of(outs[1])))
     start(outs[1], 1, 300, *passes).communicate()
     state = ending(outs[1])
