@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -65,6 +66,22 @@ def uniform(shape: Sequence[int], number: float, dtype: str) -> relax.Expr:
     with np.errstate(over="ignore"):
         data = np.full(tuple(shape), number).astype(np.dtype(dtype))
     return relax.const(data, dtype)
+
+
+def elements(ty: relax.Type) -> int:
+    """Of a tensor, or of the largest one in a tuple; symbolic dims count as 1, what is not known
+    as 0.
+    """
+    if isinstance(ty, relax.TupleType):
+        return max(map(elements, ty.fields), default=0)
+    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
+        return 0
+    return static_product(ty.shape.values)
+
+
+def static_product(dims: Iterable[tvm.ir.Expr]) -> int:
+    """The product of the dims that are numbers."""
+    return math.prod(int(dim.value) for dim in dims if isinstance(dim, tirx.IntImm))
 
 
 def holds_function(ty: relax.Type) -> bool:

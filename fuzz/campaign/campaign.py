@@ -34,12 +34,13 @@ from ..process.protocol import (
 )
 from ..process.targets import Origin, Recipe, Target
 from ..user_input.errors import UserError
+from ..user_input.options import SEED_SHARE
 from . import focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
 from .named import recipe
-from .seeds import SHARE, with_pieces
+from .seeds import with_pieces
 from .state import Guide, State
 
 AHEAD = 2
@@ -74,7 +75,7 @@ class CampaignConfig:
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
     seeds: tuple[Piece, ...] = ()
     """Pieces of real modules, which a share of the blocks is made of."""
-    seed_share: float = SHARE
+    seed_share: float = SEED_SHARE
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:

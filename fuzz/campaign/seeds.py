@@ -10,8 +10,6 @@ from ...generators.seeds import Piece
 from ..process.targets import Recipe
 from .draw import entropy
 
-SHARE = 0.5
-"""Of the blocks, where there are seeds."""
 PIECES = 6
 """Pieces that the modules of one block are made of."""
 

@@ -103,13 +103,8 @@ Seeds = Annotated[
     ),
 ]
 SeedShare = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="The share of the modules that have pieces of --seeds. Default: 0.5.",
-        show_default=False,
-    ),
+    float,
+    typer.Option(min=0.0, max=1.0, help="The share of the modules that have pieces of --seeds."),
 ]
 Like = Annotated[
     str | None,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..system.limits import cores
+from ..user_input.options import SEED_SHARE
 from .app import command
 from .options import (
     OUT,
@@ -40,7 +41,7 @@ BUDGET = "60s"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
     "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
-    "  relaxfuzz run --seeds model.onnx --seeds my_models.py:llama   (fuzz around your models)\n\n"
+    "  relaxfuzz run --seeds model.onnx --seeds my_models:llama   (fuzz around your models)\n\n"
     "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
     "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h"
 )
@@ -68,7 +69,7 @@ def run(
     stage: Stages = None,
     exempt: Exempt = None,
     seeds: Seeds = None,
-    seed_share: SeedShare = None,
+    seed_share: SeedShare = SEED_SHARE,
     changed_since: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +96,6 @@ def run(
     from ..affected.passes import affected
     from ..campaign.campaign import CampaignConfig
     from ..campaign.schedule import MODULES_IN_BLOCK
-    from ..campaign.seeds import SHARE
     from ..cluster.where import asked
     from ..findings.known import Choice
     from ..session.fuzzing import Fuzzing
@@ -135,12 +135,11 @@ def run(
         calls=[target.call for target in chosen if target.call is not None],
         campaign="relaxfuzz run",
     ) as made:
-        pieces = pieces_of(tuple(seeds or ()), made)
         config = dataclasses.replace(
             config,
             avoid=made.expected.triggers(chosen),
-            seeds=pieces,
-            seed_share=SHARE if seed_share is None else seed_share,
+            seeds=pieces_of(seeds or (), made),
+            seed_share=seed_share,
         )
         named = tuple(target.name for target in chosen) if not everything else None
         finished = Fuzzing(config, made, command="run").run(named)

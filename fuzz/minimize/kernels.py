@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ...compat.structural import structural_map
-from ...generators.rewrite.nodes import references, with_functions
+from ...generators.rewrite.nodes import rebuilt, references, with_functions
 from ...oracles.inspect import nodes, prim_funcs
 from . import kernels_tree as tree
 from .kernels_tree import Change, Place
@@ -40,18 +40,6 @@ def places(mod: tvm.IRModule) -> Places:
     return [
         (name, place) for name, func in kernels(mod).items() for place in tree.places(func.body)
     ]
-
-
-def rebuilt(
-    func: tirx.PrimFunc, body: Any = None, params: Sequence[Any] | None = None
-) -> tirx.PrimFunc:
-    """The PrimFunc with another body or other parameters."""
-    return tirx.PrimFunc(
-        func.params if params is None else params,
-        func.body if body is None else body,
-        func.ret_type,
-        func.attrs,
-    )
 
 
 def with_changes(mod: tvm.IRModule, changes: Sequence[tuple[str, int, Change]]) -> tvm.IRModule:

@@ -12,7 +12,7 @@ import tvm_ffi
 from tvm import tirx
 
 from ...compat import ir
-from ...generators.rewrite.nodes import with_functions
+from ...generators.rewrite.nodes import rebuilt, with_functions
 from . import kernels_tree as tree
 from .kernels import (
     HAS_BLOCKS,
@@ -20,7 +20,6 @@ from .kernels import (
     changed_in_runs,
     kernels,
     places,
-    rebuilt,
     referring,
     with_changes,
     with_kernels,

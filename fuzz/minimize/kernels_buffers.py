@@ -13,9 +13,9 @@ from tvm import relax, tirx
 
 from ...compat import ir
 from ...compat.structural import structural_map
-from ...generators.rewrite.nodes import references, with_functions
+from ...generators.rewrite.nodes import rebuilt, references, with_functions
 from . import kernels_tree as tree
-from .kernels import kernels, rebuilt, with_kernels
+from .kernels import kernels, with_kernels
 from .kernels_bodies import outputs
 from .reduction import Edit, grouped, runs
 

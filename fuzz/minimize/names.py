@@ -10,10 +10,10 @@ from typing import Any
 
 import tvm
 
+from ...generators.rewrite.dims import symbols
 from ...oracles.metamorphic.graph import Graph
 from ...oracles.metamorphic.twins import unshared
 from .reduction import Edit, runs
-from .shapes import symbols
 
 FUNCTIONS = ("f", "g", "h")
 PARAMS = ("x", "y", "z", "u", "v")

@@ -9,7 +9,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
-from ...generators.rewrite.dims import Resized, dims, sizes_of
+from ...generators.rewrite.dims import Resized, dims, sizes_of, symbols
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
 from ...oracles.inspect import relax_functions
@@ -134,14 +134,6 @@ def _first_var(dim: Any) -> Any:
 
 
 # What dimensions there are
-
-
-def symbols(mod: tvm.IRModule) -> list[str]:
-    """The names of the symbolic dimensions of Relax functions, in the order of their first uses."""
-    names: dict[str, None] = {}
-    for dim in dims(mod):
-        tvm_ffi.structural_walk(dim, (tvm.ir.Var, lambda var: names.setdefault(str(var.name))))
-    return list(names)
 
 
 def _dims_of_kernels(mod: tvm.IRModule) -> Iterator[Any]:

@@ -15,9 +15,10 @@ from tvm.ir import PrimType
 from ...compat import ir
 from ...compat.structural import structural_map
 from ...generators.ops import table
+from ...generators.rewrite.nodes import rebuilt
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import nodes, op_name, relax_functions
-from .kernels import buffer_types, rebuilt
+from .kernels import buffer_types
 from .reduction import Edit, runs
 
 PLAIN = "float32"

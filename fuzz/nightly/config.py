@@ -19,7 +19,7 @@ from ..cluster.where import Where, asked
 from ..findings.replay import items
 from ..process.targets import Target
 from ..user_input.errors import UserError, parse_budget
-from ..user_input.options import CampaignOptions, Relaxations
+from ..user_input.options import SEED_SHARE, CampaignOptions, Relaxations
 from ..user_input.seeds import is_function, sources
 from ..user_input.settings import read
 from ..user_input.targets import oracles_of, targets
@@ -58,7 +58,7 @@ class Nightly(CampaignOptions):
     cluster: str | None = None
     until_first: bool = False
     seeds: tuple[str, ...] = ()
-    seed_share: float | None = None
+    seed_share: float = SEED_SHARE
     corpus: tuple[Path, ...] = ()
     shipped_knowns: bool = True
     bisect: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ def plan(written: Nightly, options: Mapping[str, Any], where: str) -> Plan:
                 pass
     with _at(f"{where}, seeds"):
         sources(settings.seeds)
-    if settings.seed_share is not None and not 0 <= settings.seed_share <= 1:
+    if not 0 <= settings.seed_share <= 1:
         raise UserError(f"{where}: expected 0 to 1 but got seed-share = {settings.seed_share}")
     for path in settings.known:
         if not path.is_dir():

@@ -15,7 +15,6 @@ from ...compat.release import BUILD
 from ..bisect.bisect import Bisection
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
-from ..campaign.seeds import SHARE
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
@@ -230,7 +229,7 @@ class _Phases:
                     modules_in_block=settings.block or MODULES_IN_BLOCK,
                     avoid=made.expected.triggers(targets),
                     seeds=pieces_of(settings.seeds, made),
-                    seed_share=SHARE if settings.seed_share is None else settings.seed_share,
+                    seed_share=settings.seed_share,
                 ),
                 made,
                 command=COMMAND,

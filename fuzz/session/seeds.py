@@ -31,7 +31,8 @@ def pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
     for seed in read_seeds(given, session.pool, progress):
         seeds.append(seed)
         if seed.problem is not None:
-            output.line(f"left out: {seed.problem}", {"event": "seed", **_about(seed)}, "yellow")
+            event = {"event": "seed", "source": seed.source, "pieces": 0, "problem": seed.problem}
+            output.line(f"left out: {seed.problem}", event, "yellow")
     pieces = distinct(seeds)
     if not pieces:
         raise UserError("none of the seeds could be used")
@@ -41,7 +42,3 @@ def pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
         {"event": "seeds", "read": read, "left_out": len(seeds) - read, "pieces": len(pieces)},
     )
     return pieces
-
-
-def _about(seed: Seed) -> dict[str, object]:
-    return {"source": seed.source, "pieces": len(seed.pieces), "problem": seed.problem}

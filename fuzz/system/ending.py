@@ -16,8 +16,7 @@ import threading
 import time
 from types import FrameType
 
-import psutil
-
+from .orphans import kill_descendants
 from .scratch import remove
 
 SECONDS = 1.8
@@ -25,10 +24,6 @@ SECONDS = 1.8
 
 INTERRUPTED = 130
 """The exit code of a command that did not end by itself; that of shells for Ctrl-C."""
-
-_ROUNDS = 20
-"""How often processes are looked for that were started while others were killed."""
-
 
 armed = False
 """Whether a signal ends this process."""
@@ -61,25 +56,6 @@ def _watch(read: int, numbers: bytes) -> None:
     time.sleep(SECONDS)
     with contextlib.suppress(OSError, ValueError):
         print("interrupted", file=sys.stderr, flush=True)
-    kill_started()
+    kill_descendants()
     remove()
     os._exit(INTERRUPTED)
-
-
-def kill_started() -> None:
-    """Kill all descendants of this process, and what they start meanwhile."""
-    process = psutil.Process()
-    for _ in range(_ROUNDS):
-        started = [each for each in process.children(recursive=True) if _runs(each)]
-        if not started:
-            return
-        for each in started:
-            with contextlib.suppress(psutil.Error):
-                each.kill()
-        time.sleep(0.005)
-
-
-def _runs(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    return False

@@ -23,6 +23,10 @@ EXEMPT_INSTEAD = {
 """Former options and settings, and the name that --exempt takes instead."""
 
 
+SEED_SHARE = 0.5
+"""The share of the blocks that have pieces of real modules, where such are given."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxations:
     """The contract of a user's own pass, where it is not the strict default."""

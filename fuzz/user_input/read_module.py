@@ -51,15 +51,28 @@ def load(
     inspect(path)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
         job = Read(str(path.absolute()), folder, well_formed, seconds)
-        answer = ask(pool or stack.enter_context(LocalPool(1)), job, limits=_LIMITS)
-        if isinstance(answer, Died):
-            raise BadModule(f"reading '{sentence(str(path))}' killed the worker process")
-        if answer is not None:
-            raise BadModule(answer.replace(sentence(job.path), sentence(str(path))))
-        result = Path(folder) / RESULT
+        result = result_of(job, str(path), pool or stack.enter_context(LocalPool(1)))
         if (size := result.lstat().st_size) > MOST:
             raise BadModule(f"the module of '{sentence(str(path))}' has {too_large(size)}")
         return result.read_text(encoding="utf-8")
+
+
+def result_of(job: Read, name: str, pool: Executor) -> Path:
+    """The file that a worker leaves in the folder of the job.
+
+    Args:
+        name: what the user calls the source.
+
+    Raises:
+        BadModule: there is no result; the message says why in one sentence.
+        ExecutorError: the worker failed.
+    """
+    answer = ask(pool, job, limits=_LIMITS)
+    if isinstance(answer, Died):
+        raise BadModule(f"reading '{sentence(name)}' killed the worker process")
+    if answer is not None:
+        raise BadModule(answer.replace(sentence(job.path), sentence(name)))
+    return Path(job.folder) / RESULT
 
 
 def inspect(path: Path) -> None:

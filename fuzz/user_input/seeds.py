@@ -13,21 +13,15 @@ from pathlib import Path
 
 from ...generators.seeds import Piece
 from ..output.readable import sentence
-from ..process.executor import Executor, ask
+from ..process.executor import Executor
 from ..process.jobs import Read
-from ..process.protocol import Died, Limits
 from ..process.serialize import typed
 from ..system.scratch import scratch
 from .errors import UserError
-from .module_file import RESULT
+from .read_module import SECONDS, BadModule, result_of
 
 SUFFIXES = (".json", ".onnx", ".py")
 """Of the files in a folder that are read."""
-
-SECONDS = 120.0
-"""The time limit for building and cutting one module."""
-
-_LIMITS = Limits(step_seconds=3 * SECONDS, memory_mb=8192)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +92,11 @@ def _read(source: str, pool: Executor) -> Seed:
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path = os.path.abspath(source) if os.path.exists(source) else source
         job = Read(path, folder, seconds=SECONDS, pieces=True)
-        answer = ask(pool, job, limits=_LIMITS)
-        if isinstance(answer, Died):
-            return Seed(source, problem=f"reading '{sentence(source)}' killed the worker process")
-        if answer is not None:
-            return Seed(source, problem=answer.replace(sentence(path), sentence(source)))
-        found = json.loads((Path(folder) / RESULT).read_text(encoding="utf-8"))
+        try:
+            result = result_of(job, source, pool)
+        except BadModule as error:
+            return Seed(source, problem=str(error))
+        found = json.loads(result.read_text(encoding="utf-8"))
     pieces = typed(found, tuple[Piece, ...])
     named = (dataclasses.replace(p, name=p.name.replace(path, source)) for p in pieces)
     return Seed(source, tuple(named))

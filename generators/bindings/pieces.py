@@ -19,7 +19,7 @@ from ..ops import FAMILIES, table
 from ..ops.variation import BYTES, Variation, Variations, accepted, varied
 from ..rewrite.nodes import equal_types, is_symbolic, references, substitute, used_vars
 from ..scope import Scope
-from ..seeds.piece import main_of
+from ..seeds.piece import bindings_of, main_of
 from .calls import argument
 from .kind import Callees, Ops
 from .repeats import other_operands, swapped_operands
@@ -72,7 +72,7 @@ class _Copy:
     def emit(self) -> None:
         c, s, func = self._c, self._s, self._func
         called = c.flag(CALLED)
-        inner = any(map(_has_blocks, _bindings(func)))
+        inner = any(map(_has_blocks, bindings_of(func)))
         if not func.is_pure or (inner and not called):
             s.dataflow(False)
             s.pure = s.pure and bool(func.is_pure)
@@ -85,7 +85,7 @@ class _Copy:
             return
         self._new |= dims | dict(zip(func.params, args, strict=True))
         exporting = s.exporting
-        for number, binding in enumerate(_bindings(func)):
+        for number, binding in enumerate(bindings_of(func)):
             own = c.again(number + 2)
             s.exporting = exporting or own.flag(EXPORTED)
             self._bind(binding, own)
@@ -198,10 +198,6 @@ def _changed(s: Scope, call: relax.Call, kind: Variations, first: int) -> relax.
         return call
     found = accepted(s, call, variations[first % len(variations)])
     return call if found is None else found[0]
-
-
-def _bindings(func: relax.Function) -> list[relax.Binding]:
-    return [binding for block in func.body.blocks for binding in block.bindings]
 
 
 def _is_tabulated(call: relax.Call) -> bool:

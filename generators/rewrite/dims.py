@@ -14,6 +14,7 @@ from tvm.ir import PrimType
 
 from ...compat import ir
 from ...compat.structural import structural_map
+from .nodes import rebuilt
 from .rewriter import Rewriter
 
 _LEAST = 2
@@ -36,6 +37,14 @@ def dims(mod: tvm.IRModule) -> Iterator[Any]:
 def sizes_of(mod: tvm.IRModule) -> Counter[int]:
     """The static dimensions, and how often each size occurs."""
     return Counter(int(dim.value) for dim in dims(mod) if isinstance(dim, tirx.IntImm))
+
+
+def symbols(mod: tvm.IRModule) -> list[str]:
+    """The names of the symbolic dimensions of Relax functions, in the order of their first uses."""
+    names: dict[str, None] = {}
+    for dim in dims(mod):
+        tvm_ffi.structural_walk(dim, (tvm.ir.Var, lambda var: names.setdefault(str(var.name))))
+    return list(names)
 
 
 class Resized(Rewriter):
@@ -104,8 +113,7 @@ class Resized(Rewriter):
         if not any(size >= _LEAST for size in self._sizes):
             return func
         new = structural_map(func, (tirx.IntImm, self._size_in_prim_func))
-        # By its constructor, which derives its type.
-        return tirx.PrimFunc(new.params, new.body, new.ret_type, new.attrs)
+        return rebuilt(new)  # by its constructor, which derives its type
 
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -44,6 +44,18 @@ def with_parts(
         func.body if body is None else body,
         func.ret_ty if ret_ty is None else ret_ty,
         func.is_pure,
+        func.attrs,
+    )
+
+
+def rebuilt(
+    func: tirx.PrimFunc, body: Any = None, params: Sequence[Any] | None = None
+) -> tirx.PrimFunc:
+    """The PrimFunc with another body or other parameters."""
+    return tirx.PrimFunc(
+        func.params if params is None else params,
+        func.body if body is None else body,
+        func.ret_type,
         func.attrs,
     )
 

@@ -80,16 +80,6 @@ def cut(mod: tvm.IRModule, most: int = MOST) -> Iterator[Cut]:
                 yield Cut(made, str(gvar.name_hint), chosen[0], chosen[-1], pairs)
 
 
-def pairs_of(mod: tvm.IRModule) -> set[Pair]:
-    """All pairs of neighbouring operators in the bodies of functions that are cut."""
-    bodies = [
-        _Body(func)
-        for func in mod.functions.values()
-        if isinstance(func, relax.Function) and not _is_part(func)
-    ]
-    return {pair for body in bodies for pair in body.pairs(range(len(body.sites)))}
-
-
 def _is_part(func: relax.Function) -> bool:
     return any(func.attrs is not None and name in func.attrs for name in _PARTS)
 

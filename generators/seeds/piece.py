@@ -42,3 +42,8 @@ class Piece:
 def main_of(mod: tvm.IRModule) -> relax.Function:
     """The function of a piece that holds its bindings."""
     return mod[MAIN]
+
+
+def bindings_of(func: relax.Function) -> list[relax.Binding]:
+    """The bindings in the body of a function, without those inside of their values."""
+    return [binding for block in func.body.blocks for binding in block.bindings]

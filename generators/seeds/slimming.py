@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax
 from tvm.ir import Op
 
 from ...compat.serialization import save_json
-from ..rewrite.dims import Resized, dims, sizes_of
+from ..rewrite.dims import Resized, sizes_of, symbols
+from ..values import elements
 from .cutting import cut
-from .piece import Piece, main_of
+from .piece import Piece, bindings_of, main_of
 
 SMALL = 8
 """Sizes up to this one stay."""
@@ -77,9 +77,7 @@ def _agrees(mod: tvm.IRModule) -> bool:
     """The module is well-formed, and would be with numbers for symbolic dimensions."""
     if not relax.analysis.check_well_formed(mod):
         return False
-    names: dict[str, None] = {}
-    for dim in dims(mod):
-        tvm_ffi.structural_walk(dim, (tvm.ir.Var, lambda var: names.setdefault(str(var.name))))
+    names = symbols(mod)
     if not names:
         return True
     probes = {name: _PROBES[at % len(_PROBES)] for at, name in enumerate(names)}
@@ -108,7 +106,7 @@ def pieces_of(mod: tvm.IRModule, name: str) -> Iterator[Piece]:
 
 def _ops(func: relax.Function) -> tuple[str, ...]:
     """The operators of the calls in the body of a function."""
-    calls = [b.value for block in func.body.blocks for b in block.bindings]
+    calls = [binding.value for binding in bindings_of(func)]
     ops = [call.op for call in calls if isinstance(call, relax.Call)]
     return tuple(str(op.name).removeprefix("relax.") for op in ops if isinstance(op, Op))
 
@@ -121,12 +119,4 @@ def largest(mod: tvm.IRModule) -> int:
         if isinstance(func, relax.Function)
         for var in relax.analysis.all_vars(func)
     ]
-    return max(map(_elements, types), default=0)
-
-
-def _elements(ty: relax.Type) -> int:
-    if isinstance(ty, relax.TupleType):
-        return max(map(_elements, ty.fields), default=0)
-    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
-        return 0
-    return math.prod(int(d) for d in ty.shape.values if isinstance(d, tirx.IntImm))
+    return max(map(elements, types), default=0)

@@ -6,7 +6,6 @@ costs half of what just-in-time compilation does; only bytecode is made for each
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 
 from ...compat.drift import Drift, drift_of
+from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
 from ..inspect import nodes, prim_funcs, relax_functions
@@ -153,23 +153,16 @@ LARGE = 10_000
 
 def _is_large(mod: tvm.IRModule) -> bool:
     """It has a large tensor: that it takes long is no sign of a hang."""
-    found: list[Any] = []
-    for _, func in relax_functions(mod):
-        found += [var.ty for var in nodes(func, relax.Var)]
-    for _, prim in prim_funcs(mod):
-        found += [buffer.ty for buffer in prim.params if isinstance(buffer.ty, tirx.BufferType)]
-    while found:
-        ty = found.pop()
-        if isinstance(ty, relax.TupleType):
-            found += ty.fields
-            continue
-        shape = getattr(ty, "shape", None)
-        dims = [
-            dim for dim in getattr(shape, "values", shape) or () if isinstance(dim, tirx.IntImm)
-        ]
-        if math.prod(int(dim.value) for dim in dims) > LARGE:
-            return True
-    return False
+    types = (var.ty for _, func in relax_functions(mod) for var in nodes(func, relax.Var))
+    shapes = (
+        buffer.ty.shape
+        for _, func in prim_funcs(mod)
+        for buffer in func.params
+        if isinstance(buffer.ty, tirx.BufferType)
+    )
+    return any(elements(ty) > LARGE for ty in types) or any(
+        static_product(getattr(shape, "values", shape) or ()) > LARGE for shape in shapes
+    )
 
 
 _LACKS = "lacks"

@@ -115,17 +115,9 @@ class _ChangedCall:
         return True  # it has a type: the call is right
 
     def text(self, whole: tvm.IRModule, apply: str) -> str:
-        return "\n".join(
-            [
-                f"# Here {self.broken}.",
-                to_source(self.module()),
-                'call = mod["main"].body.blocks[0].bindings[0].value',
-                "try:",
-                "    relax.BlockBuilder().normalize(call)",
-                "except Exception as error:",
-                '    print(f"refused: {error}")',
-            ]
-        )
+        call = 'call = mod["main"].body.blocks[0].bindings[0].value'
+        lines = [f"# Here {self.broken}.", to_source(self.module()), call]
+        return "\n".join([*lines, *_tried("relax.BlockBuilder().normalize(call)")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +145,8 @@ class _MisusedFunction:
         return True  # it takes them
 
     def text(self, whole: tvm.IRModule, apply: str) -> str:
-        return "\n".join(
-            [
-                "from tvm.relax import dpl\n",
-                f"# Here {self.broken}.",
-                "try:",
-                f"    {self.misuse.text}",
-                "except Exception as error:",
-                '    print(f"refused: {error}")',
-            ]
-        )
+        lines = ["from tvm.relax import dpl\n", f"# Here {self.broken}."]
+        return "\n".join([*lines, *_tried(self.misuse.text)])
 
 
 _Attempt = _BrokenModule | _ChangedCall | _MisusedFunction
@@ -250,6 +234,12 @@ def _text(example: tuple[_Attempt, tvm.IRModule] | None, apply: str) -> str:
     return attempt.text(whole, apply)
 
 
+def _tried(*statements: str) -> list[str]:
+    """Python that prints the error with which one of the statements is refused."""
+    indented = [f"    {statement}" for statement in statements]
+    return ["try:", *indented, "except Exception as error:", '    print(f"refused: {error}")']
+
+
 def _edited(attempt: _BrokenModule, whole: Graph, apply: str) -> str:
     """Python that edits `mod` in its JSON form, and raises if it is accepted then."""
     broken = attempt.graph
@@ -263,11 +253,7 @@ def _edited(attempt: _BrokenModule, whole: Graph, apply: str) -> str:
             f"# Now {attempt.broken}.",
             *lines,
             "broken = tvm.ir.load_json(json.dumps(document))",
-            "try:",
-            "    relax.analysis.well_formed(broken)",
-            f"    {apply}(broken)",
-            "except Exception as error:",
-            '    print(f"refused: {error}")',
+            *_tried("relax.analysis.well_formed(broken)", f"{apply}(broken)"),
             "else:",
             f'    raise AssertionError("no error, where {attempt.broken}")',
         ]

@@ -101,7 +101,7 @@ def leaves(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
 
 
 def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool:
-    if not want.dtype.hasobject and np.array_equal(_bits(want), _bits(got)):
+    if not want.dtype.hasobject and np.array_equal(bits(want), bits(got)):
         return True  # this takes no time even for millions of numbers
     if not is_float(want):
         firm = np.ones(want.shape, "bool")
@@ -117,7 +117,8 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
         return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
 
 
-def _bits(array: Any) -> Any:
+def bits(array: Any) -> Any:
+    """What an array of numbers holds, as bytes."""
     return np.ascontiguousarray(array).reshape(-1).view("uint8")
 
 

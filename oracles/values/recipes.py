@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .comparison import bits
+
 LARGE = 1000
 """An array of more elements is not written out."""
 
@@ -68,8 +70,8 @@ _made: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 
 
 def _digest(array: Any) -> tuple[Any, ...]:
-    content = np.ascontiguousarray(array).reshape(-1).view("uint8").data
-    return array.shape, str(array.dtype), hashlib.blake2b(content, digest_size=16).digest()
+    content = hashlib.blake2b(bits(array).data, digest_size=16).digest()
+    return array.shape, str(array.dtype), content
 
 
 @functools.lru_cache(maxsize=256)

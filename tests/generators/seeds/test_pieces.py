@@ -24,7 +24,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.bindings import pieces as emission
 from relaxfuzz.generators.rewrite.dims import sizes_of
 from relaxfuzz.generators.seeds import Piece, cut, pieces_of, slim
-from relaxfuzz.generators.seeds.cutting import pairs_of
+from relaxfuzz.generators.seeds.cutting import Pair, _Body
 from relaxfuzz.generators.seeds.piece import MAIN, main_of
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -77,6 +77,12 @@ def bodies(mod: tvm.IRModule) -> Iterator[relax.Binding]:
         if isinstance(func, relax.Function):
             for block in func.body.blocks:
                 yield from block.bindings
+
+
+def pairs_of(mod: tvm.IRModule) -> set[Pair]:
+    """All pairs of neighbouring operators in the bodies of the functions."""
+    found = (_Body(func) for func in mod.functions.values() if isinstance(func, relax.Function))
+    return {pair for body in found for pair in body.pairs(range(len(body.sites)))}
 
 
 @pytest.mark.parametrize("most", [2, 5, 24])
