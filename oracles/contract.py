@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import tvm
 from ..generators.choices import Choices
 from ..generators.stages import Stage
 from ..generators.traits import Trait
+from . import keys
 from .passcall import PassCall
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
@@ -75,6 +77,15 @@ class Rejection:
     pattern: str
     """Regular expression searched in the exception's text."""
     source: str
+    function: str = ""
+    """Regular expression: a function with such a name must be running when it is raised."""
+
+    def covers(self, error: Exception) -> bool:
+        """Whether the exception is this refusal."""
+        return bool(re.search(self.pattern, keys.text_of(error))) and (
+            not self.function
+            or any(re.search(self.function, frame.name) for frame in keys.frames_of(error))
+        )
 
 
 @dataclass(frozen=True, slots=True)

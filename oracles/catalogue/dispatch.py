@@ -174,8 +174,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         rejections=(
             Rejection(
                 r"The target VDevice in the GlobalInfos was not found"
-                r"|no such device was found in the IRModule's \"vdevice\" annotation",
-                "the message names what the module lacks",
+                r"|no such device was found in the IRModule's \"vdevice\" annotation"
+                r"|The device id in R\.hint_on_device must not be negative",
+                "the message names what the module lacks, or the device that there cannot be",
             ),
             Rejection(
                 r"Binary operators with Tensor arguments must have the same VDevice",

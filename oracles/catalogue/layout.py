@@ -86,6 +86,8 @@ def suggested(
     """
 
     def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        if name not in {gvar.name_hint for gvar in mod.get_global_vars()}:
+            return mod
         func = mod[name].with_attr("operator_name", name)
         mod = mod.clone()
         mod.update_func(mod.get_global_var(name), func)

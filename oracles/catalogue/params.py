@@ -400,8 +400,9 @@ CONTRADICTIONS = (
         "the message names the types that contradict each other for the bound extents",
     ),
     Rejection(
-        r"\A(?:In )?ir\.Op\(",
-        "type inference of an operator names the operator, and its operands that do not fit",
+        r"\A(?!Check failed)",
+        "type inference says which operands of an operator do not fit for the bound extents",
+        function="relax::Infer",
     ),
 )
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from ..errors import TooLarge, Undefined
 
-PATTERN = 0x7F
+PATTERN = ContextVar("PATTERN", default=0x7F)
 """Every byte of it: huge floats and integers, and NaN in float16, so that a read shows."""
+
+OTHER = 0x11
+"""Another pattern: results that differ with it depend on what nobody has written."""
 
 MAX_BYTES = 1 << 28
 
@@ -29,7 +33,7 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_BYTES:
         raise TooLarge(f"a tensor of {size} bytes")
-    memory = np.full(size, PATTERN, "uint8")
+    memory = np.full(size, PATTERN.get(), "uint8")
     _FRESH[id(memory)] = memory
     return memory.view(dtype).reshape(tuple(shape))
 

@@ -14,7 +14,7 @@ from tvm import relax
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
 from ..errors import Mismatch, Undefined, Unsupported
-from ..evaluate import Evaluator
+from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
 from ..inspect import global_vars, ops_used, public_functions
 from ..keys import computes
@@ -72,6 +72,18 @@ class Expectation:
         return self.plan()(Evaluator(self.mod, **options).run)
 
     @functools.cached_property
+    def arbitrary(self) -> bool:
+        """The result depends on memory that nothing has been written to."""
+        token = poison.PATTERN.set(poison.OTHER)
+        try:
+            again = self.evaluate()
+        except (Unsupported, Mismatch, Undefined):
+            return True
+        finally:
+            poison.PATTERN.reset(token)
+        return difference(self.result, again, (), TIGHT) is not None
+
+    @functools.cached_property
     def misuses(self) -> bool:
         """A tensor that is updated in place is aliased or live after the update."""
         evaluator = Evaluator(self.mod)
@@ -119,6 +131,8 @@ class Expectation:
     def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
         """What the first difference is: "values: expected ... but got ..."; or None.
 
+        A result that is arbitrary differs from none.
+
         Args:
             tolerance: see `bounds`.
         """
@@ -130,7 +144,8 @@ class Expectation:
         allowed, shaken = self.bounds(tolerance)
         if shaken is None:
             return None
-        return difference(self.result, actual, shaken, allowed)
+        found = difference(self.result, actual, shaken, allowed)
+        return None if found is None or self.arbitrary else found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]

@@ -275,6 +275,18 @@ def test_bound_extents_that_no_operator_takes_are_refused() -> None:
         def main(x: R.Tensor(("n", 2, 2), "float32"), y: R.Tensor((2, 2, 2), "float32")):
             return R.matmul(x, y)
 
+    @I.ir_module
+    class Vector:
+        @R.function
+        def main(x: R.Tensor((2, "n"), "float32"), y: R.Tensor((2,), "float32")):
+            return R.matmul(x, y)
+
     call = PassCall("BindSymbolicVars({'n': 4}, 'main')")
-    assert isinstance(attempt(call.run, Module).error, ValueError)
-    assert check(Case(Module, (call,))) == []
+    for mod in (Module, Vector):
+        assert isinstance(attempt(call.run, mod).error, ValueError)
+        assert check(Case(mod, (call,))) == []
+
+
+def test_only_type_inference_refuses_bound_extents() -> None:
+    (refusal,) = (each for each in catalogue["BindSymbolicVars"].rejections if each.function)
+    assert not refusal.covers(ValueError("the pass is wrong"))

@@ -1,0 +1,51 @@
+"""What a call must give, and when nothing can be said of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.oracles.values.expectation import Expectation
+
+
+@I.ir_module
+class Kernels:
+    @T.prim_func(private=True)
+    def first(x: T.Buffer((T.int64(2),), "int64"), y: T.Buffer((T.int64(2),), "int64")):
+        y[0] = x[0]
+
+    @T.prim_func(private=True)
+    def both(x: T.Buffer((T.int64(2),), "int64"), y: T.Buffer((T.int64(2),), "int64")):
+        for i in range(2):
+            y[i] = x[i]
+
+    @R.function
+    def partly(x: R.Tensor((2,), "int64")) -> R.Tensor((2,), "int64"):
+        return R.call_tir(Kernels.first, (x,), out_ty=R.Tensor((2,), "int64"))
+
+    @R.function
+    def whole(x: R.Tensor((2,), "int64")) -> R.Tensor((2,), "int64"):
+        return R.call_tir(Kernels.both, (x,), out_ty=R.Tensor((2,), "int64"))
+
+
+def expected(function: str) -> Expectation:
+    e = Expectation(Kernels, function, [np.array([3, 4])], None)
+    e.result = e.evaluate()
+    return e
+
+
+@pytest.mark.parametrize(("function", "arbitrary"), [("partly", True), ("whole", False)])
+def test_what_nobody_has_written_differs_from_nothing(function: str, arbitrary: bool) -> None:
+    e = expected(function)
+    assert e.arbitrary == arbitrary
+    assert (e.differs(np.array([3, 5])) is None) == arbitrary
+    assert e.differs(e.evaluate()) is None
+
+
+def test_memory_is_as_before_afterwards() -> None:
+    e = expected("partly")
+    assert e.arbitrary
+    assert np.array_equal(e.evaluate(), e.result)
