@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import tvm
 import tvm_ffi
@@ -11,7 +12,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops import table
-from ..ops.variation import TRIES, Variation, Variations, accepted, attributes
+from ..ops.variation import TRIES, Variation, Variations, accepted, attributes, operands_of
 from ..scope import Scope
 from ..values import Value, latest, value_of
 from .kind import ARITHMETIC, Callees, Ops
@@ -19,13 +20,17 @@ from .values import operator
 
 
 def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A pure call of the current block again: as it was, or with one thing changed."""
+    """A pure call of the current block again: as it was, with one thing changed, or on its result.
+
+    Passes merge two of a kind in a row where their attributes are alike.
+    """
     candidates = [each for each in reversed(s.bound()) if _repeatable(each)]
     if not candidates:
         operator(c, s, ops, callees)
         return
     binding = c.pick(candidates)
-    change, first, combined = c.pick(_CHANGES), c.below(256), c.flag()
+    changes: tuple[Variations, ...] = (*_CHANGES, partial(_on_its_result, binding.var))
+    change, first, combined = c.pick(changes), c.below(256), c.flag()
     call = binding.value
     variations = list(change(s, call))
     start = first % max(len(variations), 1)
@@ -73,6 +78,13 @@ def swapped_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Two operands in each other's place."""
     for at in range(1, len(call.args)):
         yield Variation({(at - 1,): call.args[at], (at,): call.args[at - 1]})
+
+
+def _on_its_result(result: relax.Var, s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """The result of the call in place of an operand."""
+    for place, arg in operands_of(call.args):
+        if isinstance(arg.ty, relax.TensorType):
+            yield Variation({place: result})
 
 
 _CHANGES: tuple[Variations, ...] = (

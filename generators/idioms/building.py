@@ -18,6 +18,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops import table
+from ..ops.variation import Variation, accepted
 from ..scope import Scope, Supplier
 from ..traits import Trait
 from ..values import Dim, Request, Value, latest, same_shape
@@ -49,6 +50,10 @@ LINKED = 0.1
 
 SWAPPED, EQUAL = 0.15, 0.04
 """How often two operands change places, or are one value."""
+
+ALIKE = 0.25
+"""How often a call on the result of the same operator has its attributes and other operands, too:
+passes merge two of a kind where these agree."""
 
 TRIES = 5
 """How often a record decides anew until its operands fit."""
@@ -120,6 +125,7 @@ class Plan(NamedTuple):
     link: int
     swapped: bool
     equal: bool
+    alike: bool
     decisions: Choices
     """Those of the record."""
 
@@ -180,9 +186,24 @@ class Builder:
             self.s.exporting = False  # who needs what comes on the way does not match a pattern
             plan = self._plans[tree.number]
             expr = self._call(tree, plan, plan.decisions, None, spine=True)
+            if plan.alike:
+                expr = self._like_the_one_before(expr)
             self.s.exporting = exporting
             yield step.name, expr
         self.s.device = device
+
+    def _like_the_one_before(self, expr: relax.Expr) -> relax.Expr:
+        """The call with all but its first operand as the call has them that makes this operand."""
+        for binding in self.s.bound() if isinstance(expr, relax.Call) and expr.args else ():
+            before = binding.value
+            if (
+                binding.var.same_as(expr.args[0])
+                and isinstance(before, relax.Call)
+                and before.op.same_as(expr.op)
+                and (found := accepted(self.s, before, Variation({(0,): binding.var})))
+            ):
+                return found[0]
+        return expr
 
     def _call(
         self,
@@ -472,7 +493,8 @@ def _plan(c: Choices, node: Node) -> Plan:
     stray, first, link, order = c.below(256), c.below(len(node.ops)), c.below(256), c.below(256)
     ops = [node.ops[(first + STRIDE * at) % len(node.ops)] for at in range(ALTERNATIVES)]
     swapped, equal = order >= 256 * (1 - SWAPPED), 1 <= order <= 256 * EQUAL
-    return Plan(ops, stray, link, swapped, equal, c.part(CALL))
+    alike = 256 * EQUAL < order <= 256 * (EQUAL + ALIKE)
+    return Plan(ops, stray, link, swapped, equal, alike, c.part(CALL))
 
 
 def _supplier(supply: Callable[[int, Choices, Request], Value | None], at: int) -> Supplier:

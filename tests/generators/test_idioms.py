@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from relaxfuzz.compat import ir
@@ -23,6 +24,7 @@ PLAIN = frozenset({Trait.NO_LEGALIZE, Trait.UNIT_DIMS, Trait.CONSTANTS, Trait.VD
 RICH = frozenset(Trait)
 PATTERNS = [each for each in dict.fromkeys(idioms.usable(PLAIN)) if each.code is None]
 DRAWS = 400
+SLICE = tvm.ir.Op.get("relax.strided_slice")
 
 Links = Callable[[], list[Link]]
 
@@ -176,3 +178,16 @@ def test_what_is_no_pattern(text: str) -> None:
 def test_no_pattern_stands_twice() -> None:
     texts = [text for texts in idioms.PATTERNS.values() for text in texts]
     assert len(texts) == len(set(texts))
+
+
+def test_two_of_a_kind_sometimes_agree_in_all_but_their_first_operand() -> None:
+    pattern, agreeing = row(["strided_slice", "strided_slice"]), 0
+    for draw in range(DRAWS):
+        _, func = built(pattern, f"alike {draw}")
+        values = [getattr(each, "value", None) for each in func.body.blocks[0].bindings]
+        slices = [each for each in values if getattr(each, "op", None) == SLICE]
+        agreeing += len(slices) > 1 and all(
+            tvm_ffi.structural_equal(one, other)
+            for one, other in zip(slices[0].args[1:], slices[1].args[1:], strict=False)
+        )
+    assert 0.1 * DRAWS < agreeing < 0.5 * DRAWS

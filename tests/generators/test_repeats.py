@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tvm_ffi
 from tvm import relax
 
 from relaxfuzz.generators.bindings.repeats import repeat
@@ -20,3 +21,15 @@ def test_what_has_a_negative_size_is_not_combined(end: int, calls: int) -> None:
     scope.bind(relax.op.strided_slice(x.expr, [0], [3], [end]))
     repeat(Choices(b"\x00\x00\xff"), scope, (), ())
     assert len(scope.bound()) == calls
+
+
+def test_a_call_may_come_on_its_own_result() -> None:
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    scope.dataflow(True)
+    x = scope.fresh(Choices(b""), (9,), "float32")
+    scope.bind(relax.op.strided_slice(x.expr, [0], [1], [9], [2]))
+    repeat(Choices(b"\x05"), scope, (), ())
+    inner, outer = scope.bound()
+    assert outer.value.args[0].same_as(inner.var)
+    for before, after in zip(inner.value.args[1:], outer.value.args[1:], strict=True):
+        assert tvm_ffi.structural_equal(before, after)
