@@ -98,7 +98,9 @@ def _read(source: str, pool: Executor) -> Seed:
             return Seed(source, problem=str(error))
         found = json.loads(result.read_text(encoding="utf-8"))
     pieces = typed(found, tuple[Piece, ...])
-    named = (dataclasses.replace(p, name=p.name.replace(path, source)) for p in pieces)
+    named = (
+        dataclasses.replace(p, name=p.name.replace(path, source), source=source) for p in pieces
+    )
     return Seed(source, tuple(named))
 
 
