@@ -19,7 +19,7 @@ class Piece:
     """A few connected bindings of a real module, and the functions that they refer to."""
 
     name: str
-    """Where it is from, "model.onnx, main, bindings 12 to 30", and what has been changed about it."""
+    """Where it is from: "model.onnx, main, bindings 12 to 30"; in what is stored with its edits."""
     text: str
     """The TVM JSON of a module whose function `MAIN` has what the bindings use as parameters."""
     ops: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ NAME = "size"
 
 
 @functools.lru_cache(maxsize=64)  # the pieces of a block come again in many of its modules
-def resized(piece: Piece, which: int, new: int | None) -> Piece | None:
+def resized(piece: Piece, which: int, new: int | None) -> tuple[Piece, str] | None:
     """The piece with one of its sizes changed wherever it occurs, in the PrimFuncs it calls too.
 
     Multiples of the size change with it, so that what is reshaped still can be; or they stay,
@@ -44,7 +44,7 @@ def resized(piece: Piece, which: int, new: int | None) -> Piece | None:
         new: another number; None for a new symbolic dimension.
 
     Returns:
-        None where the types of the piece or its kernels do not allow that.
+        The piece and the edit in words; None where types or kernels do not allow that.
     """
     mod = piece.load()
     sizes = sorted(size for size in sizes_of(mod) if size >= LEAST)
@@ -61,9 +61,7 @@ def resized(piece: Piece, which: int, new: int | None) -> Piece | None:
         made = _with_sizes(mod, dict(list(multiples.items())[:changed]))
         if made is not None:
             edit = f"{old} becomes {'symbolic' if new is None else new}"
-            return dataclasses.replace(
-                piece, name=f"{piece.name}: {edit}", text=save_json(made), digest=""
-            )
+            return dataclasses.replace(piece, text=save_json(made)), edit
     return None
 
 
