@@ -83,9 +83,7 @@ def _read(path: Path) -> Claim:
     return claim
 
 
-def text(
-    finding: Finding, store: Store, claim: Claim, claims: Claims, seeds: Sequence[str]
-) -> str:
+def text(finding: Finding, store: Store, claim: Claim, claims: Claims, seeds: Sequence[str]) -> str:
     """A finding as the text of a failed item.
 
     Args:

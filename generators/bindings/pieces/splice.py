@@ -10,8 +10,6 @@ import tvm
 from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
-from ....compat import ir
-from ....compat.structural import structural_map
 from ...choices import Choices
 from ...idioms.building import BLOCK, RETURNED, TWICE, Builder, Link
 from ...rewrite.nodes import (
@@ -20,9 +18,9 @@ from ...rewrite.nodes import (
     references,
     substitute,
     used_vars,
-    with_functions,
 )
 from ...scope import Scope
+from ...seeds.devices import on_devices
 from ...seeds.piece import Piece, bindings_of, main_of
 from ...seeds.record import record
 from ...seeds.sizes import resized
@@ -138,21 +136,7 @@ class _Splice:
             if found is not None:
                 piece, edit = found
                 self.edits.append(edit)
-        mod = piece.load()
-        named = list(mod.global_infos.get("vdevice", ()))
-        if not named:
-            return mod
-        devices = s.module.vdevices
-        devices += [] if devices else named
-        new = {device: devices[at % len(devices)] for at, device in enumerate(named)}
-        replaced = (ir.VDevice, lambda device: new.get(device, device))
-        return with_functions(
-            mod,
-            {
-                gvar: structural_map(func, replaced) if isinstance(func, relax.Function) else func
-                for gvar, func in mod.functions_items()
-            },
-        )
+        return on_devices(piece.load(), s.module.vdevices)
 
     def emit(self) -> None:
         """Bind the piece in the scope.
@@ -175,7 +159,9 @@ class _Splice:
             s.dataflow(True)
         self._add_functions()
         dims = {var: self._dim(var) for var in relax.analysis.defined_symbolic_vars(func)}
+        exporting, s.exporting = s.exporting, s.exporting or bool(ends)
         args = self._arguments(dims)
+        s.exporting = exporting
         if called:
             gvar = add(c, s, substitute(func, self._new))
             s.bind(relax.Call(gvar, args))
