@@ -33,6 +33,8 @@ class Run:
     """By variable of the piece, what they use."""
     emit: Callable[[Scope, Mapping[Any, relax.Expr], Choices], relax.SeqExpr]
     """Binds them in a scope, on these operands; the sequence ends with what is used later."""
+    pure: bool
+    """Their piece is: they may stand in a dataflow block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def _in_local_function(c: Choices, s: Scope, run: Run) -> relax.Var:
 def _in_private_function(c: Choices, s: Scope, run: Run) -> relax.Var:
     f = Scope(s.module, s.dims, s.dtypes)
     params = {old: f.param(arg.ty) for old, arg in run.operands.items()}
-    f.dataflow(c.flag())
+    f.dataflow(c.flag() and run.pure)
     body = s.module.builder.normalize(run.emit(f, params, c.again(1)))
     types = [param.ty for param in f.params]
     func = _with_purity(relax.Function(f.params, body, body.ty))

@@ -396,7 +396,7 @@ class _Splice:
             return relax.SeqExpr(inner.blocks, relax.Tuple(fields) if fields[1:] else fields[0])
 
         with _outside(s, wanted=not holder.dataflow):
-            made = holder.hold(c, s, Run(operands, emit))
+            made = holder.hold(c, s, Run(operands, emit, bool(self._func.is_pure)))
             if len(results) == 1:
                 self._new[results[0]] = made
             else:

@@ -272,3 +272,19 @@ def test_the_same_module_has_the_same_names() -> None:
     first, again = ([names for _, names in made(20, [Kernels])] for _ in range(2))
     assert first == again
     assert any(": " in name for names in first for name in names)
+
+
+def test_effects_stay_outside_of_dataflow_blocks() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((3, 5), "float32"))
+    with builder.function("main", [x], pure=False):
+        y = builder.emit(relax.op.exp(x))
+        builder.emit(relax.op.print(y, format="{}"))
+        builder.emit_func_output(builder.emit(relax.op.cos(y)))
+    mod = builder.finalize()
+    assert any(not main_of(piece.load()).is_pure for piece in pieces_of(mod, "model"))
+    kinds: Counter[str] = Counter()
+    for made_of, names in made(100, [mod], *TRAITS):
+        assert flaw(made_of) is None, names
+        kinds.update(kind for kind in KINDS if re.search(KINDS[kind], "\n".join(names)))
+    assert {"a private function", "a local function", "branches"} <= set(kinds)
