@@ -62,7 +62,7 @@ State: TypeAlias = tuple[
     list[relax.Var],
     set[tirx.Var],
     list[relax.Var],
-    int,
+    tuple[int, int],
     tuple[bool, bool, int, bool],
 ]
 
@@ -399,13 +399,13 @@ class Scope:
             list(self.shapes),
             set(self._found),
             list(self.params),
-            len(self.module.functions),
+            (len(self.module.functions), len(self.module.vdevices)),
             (self.pure, self._dataflow, self._local_from, self._exports),
         )
 
     def restore(self, state: State) -> None:
         """Take back what was bound, and what was added to the module, since the state."""
-        bindings, blocks, values, tuples, shapes, found, params, functions, flags = state
+        bindings, blocks, values, tuples, shapes, found, params, (functions, devices), flags = state
         self._bindings, self.blocks = list(bindings), list(blocks)
         self.values, self.tuples, self.shapes = list(values), list(tuples), list(shapes)
         self._found = set(found)
@@ -413,6 +413,7 @@ class Scope:
         self.pure, self._dataflow, self._local_from, self._exports = flags
         while len(self.module.functions) > functions:
             self.module.functions.popitem()
+        del self.module.vdevices[devices:]
 
     def dataflow(self, on: bool) -> None:
         """Go on in a dataflow block (or an ordinary one), closing the current one if need be."""

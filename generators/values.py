@@ -84,6 +84,12 @@ def static_product(dims: Iterable[tvm.ir.Expr]) -> int:
     return math.prod(int(dim.value) for dim in dims if isinstance(dim, tirx.IntImm))
 
 
+def static_size(shape: Sequence[Dim]) -> int | None:
+    """The number of elements of a tensor of this shape; None where a dim is no number."""
+    dims = [dim for dim in shape if isinstance(dim, int)]
+    return math.prod(dims) if len(dims) == len(shape) else None
+
+
 def holds_function(ty: relax.Type) -> bool:
     """Among the fields of a tuple, or of one inside it, is a function: no caller can use that."""
     if isinstance(ty, relax.TupleType):

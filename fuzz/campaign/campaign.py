@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import itertools
 import queue
 import threading
@@ -310,13 +311,15 @@ class _Campaign:
             part = block.part
             origin = Origin(part.seed, place.index, place.stage, part.recipe)
             try:
-                module = ask(self._executor, Regenerate(origin), limits=self._config.limits)
+                made = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:
                 yield from self._fault(f"Cannot generate {origin} again: {error}", place)
                 return
-            if isinstance(module, Died):
-                yield from self._fault(f"Cannot generate {origin} again: {module}", place)
+            if isinstance(made, Died):
+                yield from self._fault(f"Cannot generate {origin} again: {made}", place)
             else:
+                module, names = made
+                origin = dataclasses.replace(origin, recipe=part.recipe.made_of(names))
                 yield Found(violation, module, origin, place.calls, place.pipeline)
 
     def _fault(self, text: str, place: Position | None) -> Iterator[Event]:

@@ -39,6 +39,7 @@ class Found:
     module: str
     """TVM JSON of the module that the pass was given."""
     origin: Origin
+    """Its recipe names the pieces of the module, each with its edits."""
     calls: tuple[PassCall, ...]
     pipeline: str | None
 
@@ -57,7 +58,7 @@ class Found:
             seed=self.origin.seed,
             index=self.origin.index,
             stage=str(self.origin.stage),
-            recipe=self.origin.recipe.named,
+            recipe=self.origin.recipe,
             exempt=exempt,
         )
 

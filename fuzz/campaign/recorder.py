@@ -22,6 +22,7 @@ from ..findings.runs import Run, Runs, Sample, sampled
 from ..process.serialize import parse, plain, typed
 from .campaign import CampaignConfig
 from .events import Finished
+from .seeds import changed_sources, digests
 from .state import BadState, State
 
 EVERY = 1.0
@@ -36,10 +37,14 @@ _SETTINGS = {
     "compositions": "whether sequences of passes are fuzzed",
     "modules_in_block": "the number of modules in a block",
     "limits": "the limits",
+    "seed_share": "the share of the seeds",
     "versions": "the version of TVM or of a library it uses",
     "relaxfuzz": "the version of relaxfuzz",
 }
 """By field, what must be the same for a campaign to be resumed, in words."""
+
+SEEDS = "seeds"
+"""The setting that has the digest of each source of pieces: it must be the same, too."""
 
 
 def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Recorder:
@@ -53,6 +58,7 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Reco
         **{field: plain(getattr(config, field)) for field in _SETTINGS if hasattr(config, field)},
         "versions": dict(run.versions),
         "relaxfuzz": version("relaxfuzz"),
+        SEEDS: digests(config.seeds),
     }
     settings = json.loads(json.dumps(settings))
     last = runs.unfinished(run.command) if resume else None
@@ -64,11 +70,9 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Reco
         except BadState as error:
             why_new = str(error)
         else:
-            differ = [
-                words
-                for key, words in _SETTINGS.items()
-                if checkpoint.settings.get(key) != settings[key]
-            ]
+            before = checkpoint.settings
+            differ = [words for key, words in _SETTINGS.items() if before.get(key) != settings[key]]
+            differ += changed_sources(before.get(SEEDS, {}), settings[SEEDS])
             if not differ:
                 config = dataclasses.replace(config, avoid=checkpoint.avoid)
                 return Recorder(

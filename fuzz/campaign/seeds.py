@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from ...generators.seeds import Piece
+from ..output.readable import sentence
 from ..process.targets import Recipe
 from .draw import entropy
 
@@ -31,3 +34,25 @@ def with_pieces(
     Random(entropy("pieces", seed)).shuffle(order)
     chosen = [order[(number * PIECES + at) % len(order)] for at in range(min(PIECES, len(order)))]
     return dataclasses.replace(made, pieces=tuple(chosen))
+
+
+def digests(pieces: Sequence[Piece]) -> dict[str, str]:
+    """By source of pieces, a digest of them: another one means other modules."""
+    of: dict[str, list[str]] = defaultdict(list)
+    for piece in pieces:
+        of[piece.source].append(piece.digest)
+    return {
+        source: hashlib.sha256(" ".join(each).encode()).hexdigest()[:16]
+        for source, each in of.items()
+    }
+
+
+def changed_sources(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """The sources that give other pieces than before, in words."""
+    for source in {**before, **now}:
+        if source not in now:
+            yield f"{sentence(source)} is missing"
+        elif source not in before:
+            yield f"{sentence(source)} is new"
+        elif before[source] != now[source]:
+            yield f"{sentence(source)} has changed since"

@@ -19,8 +19,8 @@ from ..cluster.where import Where, asked
 from ..findings.replay import items
 from ..process.targets import Target
 from ..user_input.errors import UserError, parse_budget
-from ..user_input.options import SEED_SHARE, CampaignOptions, Relaxations
-from ..user_input.seeds import is_function, sources
+from ..user_input.options import CampaignOptions, Relaxations, seeds_under
+from ..user_input.seeds import sources
 from ..user_input.settings import read
 from ..user_input.targets import oracles_of, targets
 from .disk import parse_size
@@ -57,8 +57,6 @@ class Nightly(CampaignOptions):
     scheduler: str | None = None
     cluster: str | None = None
     until_first: bool = False
-    seeds: tuple[str, ...] = ()
-    seed_share: float = SEED_SHARE
     corpus: tuple[Path, ...] = ()
     shipped_knowns: bool = True
     bisect: tuple[str, ...] = ()
@@ -111,7 +109,7 @@ def within(settings: Nightly, folder: Path) -> Nightly:
         out=folder / settings.out,
         corpus=tuple(folder / path for path in settings.corpus),
         known=tuple(folder / path for path in settings.known),
-        seeds=tuple(seed if is_function(seed) else str(folder / seed) for seed in settings.seeds),
+        seeds=seeds_under(folder, settings.seeds),
         report=report,
     )
 

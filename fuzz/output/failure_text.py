@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..findings.finding import Finding
 from ..findings.store import Store
 from ..reproducer.description import promised, title, without_own_frames
-from .readable import short_path
+from .readable import sentence, short_path
 from .terminal import clipped
 
 DETAIL = 30
@@ -52,8 +52,8 @@ def whole(finding: Finding, hints: Sequence[str] = ()) -> str:
 
 
 def hints(finding: Finding, store: Store) -> list[str]:
-    """Where the reproducer is, and how to run it again."""
-    found = []
+    """What it was found in, where the reproducer is, and how to run it again."""
+    found = [f"Made of:      {sentence(piece.name)}" for piece in finding.recipe.pieces]
     path = store.reproducer(finding)
     if path is not None:
         found.append(f"Reproducer:   {short_path(path)}")

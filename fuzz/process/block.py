@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, TypeAlias
@@ -18,6 +18,7 @@ from ...compat.serialization import save_json
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.modules import ir_modules
+from ...generators.seeds import recorded
 from ...generators.stages import Stage
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
@@ -116,16 +117,18 @@ class Block(Job[BlockResult]):
 
 
 @dataclass(frozen=True, slots=True)
-class Regenerate(Job[str]):
-    """Generate a module again; the result is its TVM JSON."""
+class Regenerate(Job[tuple[str, tuple[str, ...]]]):
+    """Generate a module again; the result is its TVM JSON, and the names of its pieces."""
 
     origin: Origin
 
 
-def regenerate(job: Regenerate, context: Context[str]) -> None:
+def regenerate(job: Regenerate, context: Context[tuple[str, tuple[str, ...]]]) -> None:
     """Report the module."""
     context.journal.position(job.origin.index, job.origin.stage)
-    context.report(save_json(regenerated(job.origin)))
+    with recorded() as names:
+        text = save_json(regenerated(job.origin))
+    context.report((text, tuple(names)))
 
 
 def regenerated(origin: Origin) -> tvm.IRModule:
@@ -169,6 +172,8 @@ class _Run:
         self._items = schedule.items(job.targets, self._contracts, job.compositions, job.yields)
         self._strategy = _modules(job.recipe)
         self._ops: tuple[str, ...] = ()
+        self._names: Sequence[str] = ()
+        """Of the pieces of real modules in the module."""
         self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
         self._visited = Counter(job.visited)
@@ -191,7 +196,8 @@ class _Run:
         self._journal.step("generate")
         self._ops = ()
         self._changed.clear()
-        mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
+        with recorded() as self._names:
+            mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
         self._ops = tuple(sorted(name.removeprefix("relax.") for name in ops_used(mod)))
         random = Random(entropy("destination", self._job.seed, index))
         to = schedule.destination(self._items, self._visited, random)
@@ -371,7 +377,7 @@ class _Run:
         pristine: Given,
     ) -> bool:
         """Report the violations; true where one of them is new to the block."""
-        origin = dataclasses.replace(origin, recipe=origin.recipe.named)
+        origin = dataclasses.replace(origin, recipe=origin.recipe.made_of(self._names))
         any_new = False
         for violation in violations:
             known_by = identity(violation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...generators.seeds import Piece
@@ -88,12 +88,9 @@ class Recipe:
     pieces: tuple[Piece, ...] = ()
     """Pieces of real modules that functions are partly made of."""
 
-    @property
-    def named(self) -> Recipe:
-        """The same with the names of the pieces alone, for what is stored."""
-        return dataclasses.replace(
-            self, pieces=tuple(Piece(piece.name, "") for piece in self.pieces)
-        )
+    def made_of(self, names: Sequence[str]) -> Recipe:
+        """For what is stored about one module: the names of its pieces, each with its edits."""
+        return dataclasses.replace(self, pieces=tuple(Piece(name, "") for name in names))
 
 
 @dataclass(frozen=True, slots=True)

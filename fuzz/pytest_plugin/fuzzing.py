@@ -27,6 +27,7 @@ from ..findings.store import Store
 from ..process.local_pool import LocalPool
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
+from ..user_input.seeds import read_seeds, usable
 from . import results
 from .options import SETTINGS
 from .plan import PLAN, RESULT, SPLIT, Failure, Shard
@@ -90,6 +91,8 @@ class Resources:
             sys.path.append(str(config.rootpath))  # where a repository's own packages are
             self.store = Store(self.settings.out)
             self.pool = LocalPool(1)
+            given = self.settings.seeds
+            self.seeds = usable(list(read_seeds(given, self.pool))) if given else ()
 
     @classmethod
     def of(cls, config: pytest.Config) -> Resources:
@@ -124,7 +127,8 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
         failed.add(finding.oracle)
         item.user_properties.extend(results.junit_properties(finding, resources.store))
         with subtests.test(finding.oracle):
-            raise Failure(results.text(finding, resources.store, claim, resources.claims))
+            seeds = resources.settings.seeds
+            raise Failure(results.text(finding, resources.store, claim, resources.claims, seeds))
 
     campaign = _ItemCampaign(resources, shard, report)
     try:
@@ -170,6 +174,8 @@ class _ItemCampaign:
             modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
             compositions=False,
             avoid=self.expected.triggers((self._target,)),
+            seeds=resources.seeds,
+            seed_share=settings.seed_share,
         )
         self._runner = CampaignRunner(
             self._config, resources.pool, self._triage, stop=self._stop, listen=self._listen

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ..user_input.errors import UserError
-from ..user_input.options import CampaignOptions
+from ..user_input.options import CampaignOptions, seeds_under
 from ..user_input.settings import read
 
 BUDGET = "60s"
@@ -89,6 +89,13 @@ def add(parser: pytest.Parser) -> None:
         "may be repeated.",
     )
     group.addoption(
+        "--relaxfuzz-seeds",
+        metavar="PATH",
+        action="append",
+        help="Fuzz around this real module too: a file, a folder or package.module:function; "
+        "may be repeated.",
+    )
+    group.addoption(
         "--relaxfuzz-corpus",
         metavar="PATH",
         action="append",
@@ -113,6 +120,7 @@ def settings(config: pytest.Config) -> Settings:
             "seed": config.getoption("relaxfuzz_seed"),
             "out": here / out if out else None,
             "known": _under(here, known or ()),
+            "seeds": seeds_under(here, config.getoption("relaxfuzz_seeds") or ()),
             "corpus": _under(here, corpus or ()),
         }
         given = {name: value for name, value in given.items() if value not in (None, ())}
@@ -155,6 +163,7 @@ def _pyproject(root: Path) -> Settings:
         promises={_spelled(each, root): own for each, own in found.promises.items()},
         out=root / found.out,
         known=_under(root, found.known),
+        seeds=seeds_under(root, found.seeds),
         corpus=_under(root, found.corpus),
     )
 

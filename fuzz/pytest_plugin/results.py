@@ -15,6 +15,7 @@ from ...corpus.knowns import Known
 from ..findings.finding import Finding
 from ..findings.store import Store
 from ..output import failure_text
+from ..output.readable import short_path
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats
 
@@ -82,13 +83,18 @@ def _read(path: Path) -> Claim:
     return claim
 
 
-def text(finding: Finding, store: Store, claim: Claim, claims: Claims) -> str:
-    """A finding as the text of a failed item."""
+def text(finding: Finding, store: Store, claim: Claim, claims: Claims, seeds: Sequence[str]) -> str:
+    """A finding as the text of a failed item.
+
+    Args:
+        seeds: of the session; with others the modules are others.
+    """
     hints = failure_text.hints(finding, store)
     if finding.seed is not None and finding.index is not None:
         hints.append(
             f"Run it again: pytest --relaxfuzz {shlex.quote(claim.spelling)} "
             f"--relaxfuzz-seed {finding.seed} --relaxfuzz-modules {finding.index + 1}"
+            + "".join(f" --relaxfuzz-seeds {shlex.quote(short_path(Path(seed)))}" for seed in seeds)
         )
     if claim.row != finding.id:
         hints.append(f"Same bug as:  {claim.row}")

@@ -34,7 +34,7 @@ from ..user_input.options import Relaxations
 from ..user_input.targets import by_spelling
 from . import results
 from .items import GATHERED, Gathered, item_id
-from .options import SETTINGS
+from .options import SETTINGS, Settings
 from .plan import PLAN, Plan
 from .results import Claim, Claims, ItemResult
 
@@ -131,7 +131,7 @@ def finish(config: pytest.Config) -> None:
         id: typed(data, ItemResult) for id, data in gathered.results.items()
     }
     with Store(settings.out) as store:
-        recovered = _recover(gathered, plan, Choice(folders=settings.known), store, claims)
+        recovered = _recover(gathered, plan, settings, store, claims)
         run = store.runs.all()[plan.run]
         by_end = sorted(done.values(), key=lambda result: result.ended)
         store.runs.save(plan.run, _completed(run, plan, by_end, claims.all()))
@@ -163,7 +163,7 @@ def finish(config: pytest.Config) -> None:
 
 
 def _recover(
-    gathered: Gathered, plan: Plan, knowns: Choice, store: Store, claims: Claims
+    gathered: Gathered, plan: Plan, settings: Settings, store: Store, claims: Claims
 ) -> dict[str, list[str]]:
     """Confirm and reduce what is pending of the passes whose items were killed; what to print."""
     shards = {item_id(shard): shard for shard in plan.all_shards()}
@@ -177,7 +177,7 @@ def _recover(
         item, row = names[finding.pass_name], store.rows.of(finding.id) or finding.id
         claim = Claim(f"{item} (killed)", shards[item].spelling, row, finding.id)
         if claims.claim(claim).finding == finding.id:  # or its item claimed it, and was killed
-            texts[item].append(results.text(finding, store, claim, claims))
+            texts[item].append(results.text(finding, store, claim, claims, settings.seeds))
 
     end = time.monotonic() + MOST_RECOVERY_SECONDS
 
@@ -187,7 +187,8 @@ def _recover(
 
     # What is not confirmed then stays pending in the store.
     with contextlib.suppress(ExecutorError, TimeoutError), LocalPool(1) as pool:
-        triage = Triage(store, pool, publish, expected=knowns.load(versions()["tvm"]))
+        expected = Choice(folders=settings.known).load(versions()["tvm"])
+        triage = Triage(store, pool, publish, expected=expected)
         triage.take_up(names)
         triage.drain(RECOVERY_SECONDS, tick)
     return texts

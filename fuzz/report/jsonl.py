@@ -105,6 +105,7 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "seed": finding.seed,
         "index": finding.index,
         "stage": finding.stage,
+        "pieces": [piece.name for piece in finding.recipe.pieces],
         "reduced": finding.reduced,
         "first_bad": finding.first_bad,
         "versions": dict(finding.versions),

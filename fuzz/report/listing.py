@@ -106,6 +106,7 @@ def description(entry: Entry, finding: Finding) -> str:
     lines = [
         f"{finding.id}: {finding.label}, {finding.oracle}: {finding.title}",
         f"status: {entry.status}",
+        *(f"made of: {piece.name}" for piece in finding.recipe.pieces),
         *([f"note: {entry.note}"] if entry.note else []),
     ]
     if len(entry.evidence) > 1:

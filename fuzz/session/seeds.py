@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ...generators.seeds import Piece
 from ..output.terminal import counted
-from ..user_input.errors import UserError
-from ..user_input.seeds import Seed, distinct, read_seeds
+from ..user_input.seeds import Seed, read_seeds, usable
 from .session import Session
 
 
@@ -33,9 +32,7 @@ def pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
         if seed.problem is not None:
             event = {"event": "seed", "source": seed.source, "pieces": 0, "problem": seed.problem}
             output.line(f"left out: {seed.problem}", event, "yellow")
-    pieces = distinct(seeds)
-    if not pieces:
-        raise UserError("none of the seeds could be used")
+    pieces = usable(seeds)
     read = sum(seed.problem is None for seed in seeds)
     output.line(
         f"{counted(read, 'seed')} cut into {counted(len(pieces), 'piece')}",

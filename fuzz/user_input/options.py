@@ -6,7 +6,7 @@ marker, and mean the same everywhere. Nothing here imports TVM.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -25,6 +25,17 @@ EXEMPT_INSTEAD = {
 
 SEED_SHARE = 0.5
 """The share of the blocks that have pieces of real modules, where such are given."""
+
+
+def is_function(source: str) -> bool:
+    """A seed is `package.module:function`, no path."""
+    module, _, function = source.partition(":")
+    return function.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def seeds_under(folder: Path, seeds: Iterable[str]) -> tuple[str, ...]:
+    """The seeds with paths relative to this folder."""
+    return tuple(seed if is_function(seed) else str(folder / seed) for seed in seeds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +69,9 @@ class CampaignOptions:
     out: Path = Path("relaxfuzz-out")
     known: tuple[Path, ...] = ()
     """Folders of the user's known bugs."""
+    seeds: tuple[str, ...] = ()
+    """Files, folders and functions that give real modules."""
+    seed_share: float = SEED_SHARE
 
     def time_budget(self, default: str, spelling: str = "--budget") -> float | None:
         """The time budget; None: the number of modules ends the campaign.

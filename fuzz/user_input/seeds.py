@@ -18,6 +18,7 @@ from ..process.jobs import Read
 from ..process.serialize import typed
 from ..system.scratch import scratch
 from .errors import UserError
+from .options import is_function
 from .read_module import SECONDS, BadModule, result_of
 
 SUFFIXES = (".json", ".onnx", ".py")
@@ -33,12 +34,6 @@ class Seed:
     pieces: tuple[Piece, ...] = ()
     problem: str | None = None
     """Why there are none, in one sentence."""
-
-
-def is_function(source: str) -> bool:
-    """The source is `package.module:function`, no path."""
-    module, _, function = source.partition(":")
-    return function.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
 def sources(given: Sequence[str]) -> list[str]:
@@ -98,10 +93,25 @@ def _read(source: str, pool: Executor) -> Seed:
             return Seed(source, problem=str(error))
         found = json.loads(result.read_text(encoding="utf-8"))
     pieces = typed(found, tuple[Piece, ...])
-    named = (dataclasses.replace(p, name=p.name.replace(path, source)) for p in pieces)
+    named = (
+        dataclasses.replace(p, name=p.name.replace(path, source), source=source) for p in pieces
+    )
     return Seed(source, tuple(named))
 
 
 def distinct(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
     """All pieces, equal ones once."""
     return tuple({piece.digest: piece for seed in seeds for piece in seed.pieces}.values())
+
+
+def usable(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
+    """All pieces, equal ones once.
+
+    Raises:
+        UserError: there are none.
+    """
+    pieces = distinct(seeds)
+    if not pieces:
+        problems = [seed.problem for seed in seeds if seed.problem is not None]
+        raise UserError(f"none of the seeds could be used: {problems[0] if problems else 'empty'}")
+    return pieces

@@ -32,7 +32,7 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 def _if(
     c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees, body: Callable[..., relax.SeqExpr]
 ) -> relax.Var:
-    condition = _condition(c, s)
+    decided = condition(c, s)
     alike = c.below(8)
     common = [c.pick(SAME_TYPE) for _ in range((0, 0, 1, 2)[alike % 4])]
     first = last = s.module.bindings
@@ -43,10 +43,10 @@ def _if(
         branches.append(body(c, s, x, ops, callees, common))
         last = max(last, s.module.bindings)
     s.module.bindings = last
-    return s.bind(relax.If(condition, *branches))
+    return s.bind(relax.If(decided, *branches))
 
 
-def _condition(c: Choices, s: Scope) -> relax.Expr:
+def condition(c: Choices, s: Scope) -> relax.Expr:
     """A scalar in scope, a parameter, or one computed here."""
     if c.flag(0.3):
         x = s.tensor(c, dtype=ARITHMETIC)

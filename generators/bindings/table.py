@@ -32,6 +32,11 @@ def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     idiom.emit(c, s, lambda: links_between(s, ops, callees))
 
 
+def seed_piece(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A piece of a real module."""
+    piece(c, s, ops, callees, lambda: links_between(s, ops, callees))
+
+
 def links_between(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
     """Kinds of bindings between the calls of a pattern; what has effects would end its block."""
     pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
@@ -102,4 +107,4 @@ def kinds(s: Scope) -> list[Kind]:
         if kind.trait is None or s.has(kind.trait)
         for _ in range(kind.weight)
     ]
-    return usual + [Kind(piece)] * (len(usual) // (PIECES - 1)) if s.module.pieces else usual
+    return usual + [Kind(seed_piece)] * (len(usual) // (PIECES - 1)) if s.module.pieces else usual

@@ -74,7 +74,7 @@ class Link:
 
     name: str
     emit: Callable[[Choices, Scope], object] | None = None
-    """Emits bindings, with the value as the first operand that it fits; None: see `_passed_on`."""
+    """Emits bindings, with the value as the first operand that it fits; None: see `passed_on`."""
     trait: Trait | None = None
     dataflow: bool = True
     """May stand in a dataflow block."""
@@ -346,7 +346,7 @@ class Builder:
             turned = None if turned or hint is None else turned_round(hint, value, aim)
         if value is None or not request.fits(value):
             return value
-        return value if link is None else self._passed_on(link, value, expr, request, body.again(2))
+        return value if link is None else self.passed_on(link, value, expr, request, body.again(2))
 
     def _bound(self, expr: relax.Expr, at: int | None, c: Choices) -> Value | None:
         var = self.s.bind(expr)
@@ -435,16 +435,20 @@ class Builder:
     def _link(self, plan: Plan, spine: bool) -> Link | None:
         if plan.stray < 256 * (1 - LINKED):
             return None
+        fit = self.fitting(spine=spine)
+        return fit[plan.link % len(fit)]
+
+    def fitting(self, *, spine: bool) -> list[Link]:
+        """The links that may stand here; `spine`: those too that end a dataflow block."""
         s = self.s
-        fit = [
+        return [
             link
             for link in (*OWN, *self.links())
             if (link.trait is None or s.has(link.trait))
             and (spine or (link is not BLOCK and (link.dataflow or not s.in_dataflow)))
         ]
-        return fit[plan.link % len(fit)]
 
-    def _passed_on(
+    def passed_on(
         self, link: Link, value: Value, expr: relax.Expr, request: Request, c: Choices
     ) -> Value:
         """The value, or what the link makes of it."""

@@ -15,7 +15,7 @@ from tvm.ir import PrimType
 from ...compat import ir
 from ...compat.structural import structural_map
 from .nodes import rebuilt
-from .rewriter import Rewriter
+from .rewriter import CannotRewrite, Rewriter
 
 _LEAST = 2
 """Numbers below mean many things in a PrimFunc besides dimensions."""
@@ -54,13 +54,13 @@ class Resized(Rewriter):
         self,
         mod: tvm.IRModule,
         *,
-        sizes: Mapping[int, int] | None = None,
+        sizes: Mapping[int, Any] | None = None,
         symbols: Mapping[str, int] | None = None,
         composite: Sequence[tuple[Any, Any]] = (),
     ) -> None:
         """
         Args:
-            sizes: other numbers for numbers.
+            sizes: other numbers for numbers, or symbolic dimensions for them.
             symbols: numbers for symbolic dimensions, by name.
             composite: other dimensions for composite ones.
         """
@@ -95,6 +95,8 @@ class Resized(Rewriter):
     def constant(self, const: ir.GenericConst) -> Any:
         shape = [int(dim) for dim in ir.constant_data(const).shape]
         new = [self._sizes.get(dim, dim) for dim in shape]
+        if not all(isinstance(dim, int) for dim in new):
+            raise CannotRewrite(f"a constant has no symbolic shape {new}")
         if new == shape:
             return const
         data = ir.constant_data(const).numpy()
@@ -118,7 +120,9 @@ class Resized(Rewriter):
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))
         same = new is None or str(dim.ty.dtype) not in ("int64", "int32")
-        return dim if same else tirx.IntImm(dim.ty, new)
+        if same:
+            return dim
+        return tirx.IntImm(dim.ty, new) if isinstance(new, int) else new
 
     def _size_in_prim_func(self, dim: Any) -> Any:
         return self._size(dim) if dim.value >= _LEAST else dim

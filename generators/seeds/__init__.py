@@ -2,13 +2,17 @@
 
 - `cutting`: a module is cut into pieces: a few bindings that belong together, as a function.
 - `slimming`: the dimensions and constants of a piece become small.
+- `sizes`: one size of a piece becomes symbolic, 1 or 0.
+- `devices`: the virtual devices of a piece become those of a module.
 - `piece`: a piece, as text with a name.
+- `record`: which pieces are put into a module.
 
 `bindings.pieces` puts pieces into the functions that are generated.
 """
 
 from .cutting import cut
 from .piece import Piece
+from .record import recorded
 from .slimming import pieces_of, slim
 
-__all__ = ["Piece", "cut", "pieces_of", "slim"]
+__all__ = ["Piece", "cut", "pieces_of", "recorded", "slim"]

@@ -153,18 +153,22 @@ def _label(binding: relax.Binding) -> str:
 
 
 def _module(mod: tvm.IRModule, func: relax.Function, sites: Sequence[Site]) -> tvm.IRModule | None:
-    """The bindings as a function of what they use; None where that is a local function, or where
-    they name a virtual device: devices are those of one module.
+    """The bindings as a function of what they use; None where that is a local function.
+
+    Where functions of the module name virtual devices, the devices come along.
     """
     made = _function(func, sites)
-    devices: list[Any] = []
-    tvm_ffi.structural_walk(made, (ir.VDevice, devices.append))
-    if devices or any(holds_function(param.ty) for param in made.params):
+    if any(holds_function(param.ty) for param in made.params):
         return None
     calls = {str(gvar.name_hint): references(each) for gvar, each in mod.functions_items()}
     kept = reachable(calls, references(made))
     rest = {gvar: _private(each) for gvar, each in mod.functions_items() if gvar.name_hint in kept}
-    return tvm.IRModule({global_var(MAIN, made.ty): made, **rest})
+    functions = {global_var(MAIN, made.ty): made, **rest}
+    devices: list[Any] = []
+    for each in functions.values():
+        if isinstance(each, relax.Function):
+            tvm_ffi.structural_walk(each, (ir.VDevice, devices.append))
+    return tvm.IRModule(functions, global_infos=mod.global_infos if devices else None)
 
 
 def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:

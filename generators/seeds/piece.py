@@ -19,13 +19,15 @@ class Piece:
     """A few connected bindings of a real module, and the functions that they refer to."""
 
     name: str
-    """Where it is from: "model.onnx, main, bindings 12 to 30"."""
+    """Where it is from: "model.onnx, main, bindings 12 to 30"; in what is stored with its edits."""
     text: str
     """The TVM JSON of a module whose function `MAIN` has what the bindings use as parameters."""
     ops: tuple[str, ...] = ()
     """The operators of its calls, in order, without `relax.`."""
     digest: str = ""
     """Equal for structurally equal pieces."""
+    source: str = ""
+    """The file or function whose module it is from."""
 
     def __repr__(self) -> str:
         return f"Piece({self.name!r})"

@@ -43,7 +43,7 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
     if large:
         for sizes in (_together(set(sizes_of(mod))), *_one_by_one(large)):
             made = Resized(small, sizes=sizes).run()
-            if made is not None and _agrees(made):
+            if made is not None and agrees(made):
                 small = made
                 if len(sizes) == len(large):
                     break
@@ -73,7 +73,7 @@ def _one_by_one(large: list[int]) -> Iterator[Mapping[int, int]]:
             yield {size: small}
 
 
-def _agrees(mod: tvm.IRModule) -> bool:
+def agrees(mod: tvm.IRModule) -> bool:
     """The module is well-formed, and would be with numbers for symbolic dimensions."""
     if not relax.analysis.check_well_formed(mod):
         return False
@@ -101,7 +101,7 @@ def pieces_of(mod: tvm.IRModule, name: str) -> Iterator[Piece]:
         if small is not None:
             where = f"{name}, {each.function}, bindings {each.first} to {each.last}"
             digest = int(tvm_ffi.structural_hash(small, map_free_vars=True))
-            yield Piece(where, save_json(small), _ops(main_of(small)), f"{digest:016x}")
+            yield Piece(where, save_json(small), _ops(main_of(small)), f"{digest:016x}", name)
 
 
 def _ops(func: relax.Function) -> tuple[str, ...]:

@@ -21,10 +21,17 @@ from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.session.fuzzing import Fuzzing
 from relaxfuzz.fuzz.session.session import Session, session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
+from relaxfuzz.generators.seeds import Piece
 
 
 def go_on(
-    made: Session, seed: int, modules: int, passes: Sequence[str], *, stop_at_first: bool = False
+    made: Session,
+    seed: int,
+    modules: int,
+    passes: Sequence[str],
+    *,
+    stop_at_first: bool = False,
+    seeds: Sequence[Piece] = (),
 ) -> Finished:
     chosen = targets(passes, Relaxations())
     config = CampaignConfig(
@@ -33,6 +40,7 @@ def go_on(
         modules=modules,
         compositions=not passes,
         avoid=made.expected.triggers(chosen),
+        seeds=tuple(seeds),
     )
     fuzzing = Fuzzing(config, made, command="test", resume=True, stop_at_first=stop_at_first)
     return fuzzing.run(())

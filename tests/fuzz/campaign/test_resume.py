@@ -26,6 +26,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.session import fuzzing
 from relaxfuzz.fuzz.session.session import Output, Session
+from relaxfuzz.generators.seeds import Piece
 
 HERE = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("resumed.py")
@@ -143,6 +144,26 @@ def test_what_is_asked_for_has_to_be_the_same(
         "a new campaign: the last one had other settings: the seed",
         "a new campaign: the last one had other settings: the passes, the number of modules, "
         "whether sequences of passes are fuzzed",
+    ]
+
+
+def test_the_seeds_have_to_be_the_same(
+    tmp_path: Path, pool: LocalPool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def piece(source: str, digest: str) -> Piece:
+        return Piece(f"{source}, main, bindings 0 to 1", "{}", (), digest, source)
+
+    same = [piece("a.onnx", "1"), piece("b.json", "2")]
+    others = [piece("a.onnx", "3"), piece("c.py", "4")]
+    with opened(tmp_path / "out", pool) as made:
+        made.interrupt.stop.set()
+        for seeds in (same, same, others):
+            go_on(made, 1, 16, PASSES[1:], seeds=seeds)
+        assert len(made.store.runs.all()) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if "a new campaign" in line]
+    assert lines == [
+        "a new campaign: the last one had other settings: a.onnx has changed since, "
+        "b.json is missing, c.py is new"
     ]
 
 

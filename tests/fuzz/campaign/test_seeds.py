@@ -80,5 +80,6 @@ def test_a_campaign_finds_what_only_the_seeds_have(own: tuple[Target, ...]) -> N
     (only,) = found[seeds]
     assert "a softmax and a cumsum" in only.violation.detail
     stored = only.finding({"tvm": "1"}, ()).recipe
-    assert [piece.name for piece in stored.pieces] == ["model, main, bindings 0 to 1"]
-    assert [piece.text for piece in stored.pieces] == [""], "stored without the user's module"
+    assert stored.pieces
+    assert all(p.name.startswith("model, main, bindings 0 to 1") for p in stored.pieces)
+    assert not any(piece.text for piece in stored.pieces), "stored without the user's module"

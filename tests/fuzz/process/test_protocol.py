@@ -115,7 +115,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         ],
     ),
     (CHECK, [(VIOLATION, VIOLATION), ()]),
-    (Regenerate(ORIGIN), ['{"root": 1}']),
+    (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
     (REDUCE, [Shrunk("{}", EditId(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
     (dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2), [Tried(19, True)]),

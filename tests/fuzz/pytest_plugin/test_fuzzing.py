@@ -14,7 +14,7 @@ import pytest
 from relaxfuzz.fuzz.findings.known import add
 from relaxfuzz.fuzz.findings.store import Store
 
-from .foreign import Foreign, foreign
+from .foreign import PASSES, Foreign, foreign
 
 pytestmark = pytest.mark.session
 
@@ -105,6 +105,46 @@ def test_a_known_bug_is_expected_and_the_printed_command_repeats_it(
     assert second.returncode == 0, second.stdout
     assert f"SUBXFAIL[raises-crash-{finding.id}] relaxfuzz::" in second.stdout, second.stdout
     assert "2 passed, 2 xfailed" in second.stdout, "the known, and what met it"
+
+
+MODEL = """
+from tvm import relax
+
+def model():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 512), "float32"))
+    with builder.function("main", [x]):
+        y = builder.emit(relax.op.nn.softmax(builder.emit(relax.op.cumsum(x, axis=1))))
+        builder.emit_func_output(y)
+    return builder.finalize()
+"""
+
+PARTICULAR = """
+
+@tvm.transform.module_pass(opt_level=0)
+def Particular(mod, ctx):
+    if "R.cumsum" in (text := mod.script(show_meta=False)) and "R.nn.softmax" in text:
+        raise RuntimeError("a softmax and a cumsum")
+    return mod
+"""
+
+
+def test_seeds(tmp_path: Path) -> None:
+    repository = foreign(tmp_path)
+    repository.write("my_pkg/passes.py", PASSES + PARTICULAR)
+    repository.write("my_pkg/model.py", MODEL)
+    session = repository.pytest(
+        "--relaxfuzz=my_pkg.passes:Particular",
+        "--relaxfuzz-modules=24",
+        "--relaxfuzz-seed=1",
+        "--relaxfuzz-seeds=my_pkg.model:model",
+    )
+    assert session.returncode == 1, session.stdout + session.stderr
+    assert "a softmax and a cumsum" in session.stdout
+    assert re.search(r"Made of: +my_pkg.model:model, main, bindings 0 to 1", session.stdout, re.M)
+    again = re.search(r"Run it again: pytest .*$", session.stdout, re.M)
+    assert again is not None
+    assert again[0].endswith("--relaxfuzz-seeds my_pkg.model:model")
 
 
 LIGHT = """

@@ -11,7 +11,8 @@ import pytest
 from relaxfuzz.compat.serialization import load_json
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.errors import UserError
-from relaxfuzz.fuzz.user_input.seeds import distinct, is_function, read_seeds, sources
+from relaxfuzz.fuzz.user_input.options import is_function
+from relaxfuzz.fuzz.user_input.seeds import distinct, read_seeds, sources
 from relaxfuzz.oracles.structural.checkers import flaw
 
 MODELS = """\

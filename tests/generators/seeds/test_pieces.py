@@ -21,7 +21,7 @@ from tvm.script import tirx as T
 from relaxfuzz import ir_modules
 from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.generators.bindings import pieces as emission
+from relaxfuzz.generators.bindings.pieces.splice import _Splice
 from relaxfuzz.generators.rewrite.dims import sizes_of
 from relaxfuzz.generators.seeds import Piece, cut, pieces_of, slim
 from relaxfuzz.generators.seeds.cutting import Pair, _Body
@@ -174,17 +174,17 @@ def seeds(modules: int, strategy_of: Sequence[Piece | tvm.IRModule]) -> Iterator
 def tried(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Counts of pieces that are put into functions, changed and as they are, and that fail."""
     counts = {"changed": 0, "changed fails": 0, "plain fails": 0}
-    emit = emission._Copy.emit
+    emit = _Splice.emit
 
-    def counted(copy: emission._Copy) -> None:
-        counts["changed"] += copy._changed
+    def counted(splice: _Splice) -> None:
+        counts["changed"] += splice._edited
         try:
-            emit(copy)
+            emit(splice)
         except Exception:
-            counts["changed fails" if copy._changed else "plain fails"] += 1
+            counts["changed fails" if splice._edited else "plain fails"] += 1
             raise
 
-    monkeypatch.setattr(emission._Copy, "emit", counted)
+    monkeypatch.setattr(_Splice, "emit", counted)
     return counts
 
 

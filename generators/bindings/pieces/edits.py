@@ -1,0 +1,138 @@
+"""Changes of one call of a piece."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import tvm_ffi
+from tvm import relax
+from tvm.ir import GlobalVar, Op
+
+from ....compat import availability
+from ... import idioms
+from ...choices import Choices
+from ...module_scope import ModuleScope
+from ...ops import FAMILIES, table
+from ...ops.variation import BYTES, Variation, Variations, accepted, varied
+from ...scope import Scope
+from ..repeats import other_operands, swapped_operands
+
+EXCHANGED = 0.06
+"""The share of calls whose operator becomes another one of its family."""
+REWIRED = 0.06
+"""The share of calls that get other values of the same type as operands."""
+OTHER_KERNEL = 0.3
+"""The share of calls of PrimFuncs that call another one, where there is one that fits."""
+
+
+def changed(c: Choices, s: Scope, call: relax.Call) -> tuple[relax.Expr, list[str]]:
+    """The call, now and then with another operator, other operands, or varied; and the edits."""
+    edits = []
+    own = c.part(BYTES)
+    name = _name(call)
+    if c.flag(EXCHANGED) and (others := _other_operators(s, call)):
+        other = relax.Call(c.pick(others), call.args, call.attrs, call.ty_args)
+        found = accepted(s, other, Variation())
+        if found is not None:
+            call = found[0]
+            edits.append(f"{name} becomes {_name(call)}")
+    if c.flag(REWIRED):
+        rewire = other_operands if c.flag() else swapped_operands
+        rewired = _with(s, call, rewire, c.below(256))
+        if rewired is not None:
+            call = rewired
+            edits.append(f"{_name(call)} has other operands")
+    made = varied(own, s, call)
+    if not made.same_as(call):
+        edits.append(f"{_name(call)} varies")
+    return made, edits
+
+
+def _name(call: relax.Call) -> str:
+    return str(call.op.name).removeprefix("relax.")
+
+
+def _other_operators(s: Scope, call: relax.Call) -> list[Op]:
+    """Those of its family that take as many operands and the same kind of attributes."""
+    name = _name(call)
+    group = next((group for group in _groups().values() if name in group), ())
+    return [
+        Op.get(f"relax.{each}")
+        for each in group
+        if each != name and idioms.suits(table[each], s.module.traits)
+    ]
+
+
+@functools.cache
+def _groups() -> dict[tuple[Any, ...], list[str]]:
+    """Pure operators by family, class of attributes and number of operands, as records build them.
+
+    TVM does not ask whether attributes are of the class that an operator needs.
+    """
+    groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    off = availability.current().ops
+    for family, records in FAMILIES.items():
+        for record in records:
+            if record.pure and record.name not in off:
+                with contextlib.suppress(Exception):  # some need what only whole modules have
+                    call = record.build(
+                        Choices(b""), Scope(ModuleScope(frozenset()), (2,), ("float32",))
+                    )
+                    if isinstance(call, relax.Call):
+                        key = family, type(call.attrs), len(call.args)
+                        groups[key].append(record.name)
+    return groups
+
+
+def _with(s: Scope, call: relax.Call, kind: Variations, first: int) -> relax.Call | None:
+    """The call with one change of this kind; None if there is none that type inference accepts."""
+    variations = list(kind(s, call))
+    if not variations:
+        return None
+    found = accepted(s, call, variations[first % len(variations)])
+    return None if found is None else found[0]
+
+
+def is_tabulated(call: relax.Call) -> bool:
+    """Type inference knows all about its operands: not so where it calls a PrimFunc."""
+    return isinstance(call.op, Op) and _name(call) in table
+
+
+# Calls of PrimFuncs
+
+
+def kernel_of(call: Any) -> tuple[GlobalVar, int] | None:
+    """The PrimFunc that is called by `call_tir`, and the number of its operands."""
+    if isinstance(call, relax.Call) and isinstance(call.op, Op) and _name(call) == "call_tir":
+        return call.args[0], len(call.args[1].fields) + len(call.args) - 2
+    return None
+
+
+def with_other_kernel(
+    c: Choices, call: relax.Call, kernels: Mapping[GlobalVar, int]
+) -> relax.Call | None:
+    """The call of another PrimFunc of the same type, which is called with as many operands.
+
+    Where an operand is written to, and where a result is read, would be undefined otherwise.
+
+    Args:
+        kernels: by the PrimFuncs that are called, the number of their operands.
+    """
+    called = kernel_of(call)
+    if called is None or any(isinstance(ty, relax.AnyType) for ty in called[0].ty.params):
+        return None
+    gvar, operands = called
+    others = [
+        other
+        for other, number in kernels.items()
+        if not other.same_as(gvar)
+        and number == operands
+        and tvm_ffi.structural_equal(other.ty, gvar.ty, map_free_vars=True)
+    ]
+    if not others:
+        return None
+    return relax.Call(call.op, [c.pick(others), *call.args[1:]], call.attrs, call.ty_args)

@@ -1,0 +1,54 @@
+"""The virtual devices of a piece exchanged for those of the module that it is put into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...compat import ir
+from ...compat.structural import structural_equal, structural_map
+from ..rewrite.nodes import with_functions, with_type
+
+
+def on_devices(mod: tvm.IRModule, devices: list[ir.VDevice]) -> tvm.IRModule:
+    """The module on these devices; it adds its own ones to them where there are none.
+
+    TVM takes devices for the same only if they are the same node.
+    """
+    named = list(mod.global_infos.get("vdevice", ()))
+    if not named:
+        return mod
+    devices += [] if devices else named
+
+    def device(old: ir.VDevice) -> ir.VDevice:
+        at = next(at for at, each in enumerate(named) if structural_equal(each, old))
+        return devices[at % len(devices)]
+
+    def call(old: relax.Call) -> relax.Call:
+        attrs = _on_devices(old.attrs, device)
+        if attrs is None:
+            return old
+        return with_type(relax.Call(old.op, old.args, attrs, old.ty_args), old.ty)
+
+    return with_functions(
+        mod,
+        {
+            gvar: structural_map(func, [(ir.VDevice, device), (relax.Call, call)])
+            if isinstance(func, relax.Function)
+            else func
+            for gvar, func in mod.functions_items()
+        },
+    )
+
+
+def _on_devices(attrs: Any, device: Callable[[ir.VDevice], ir.VDevice]) -> Any:
+    """The attributes on other devices, which no map of nodes reaches; None: they name none."""
+    if attrs is None:
+        return None
+    fields = [str(field.name) for field in type(attrs).__tvm_ffi_type_info__.fields]
+    named = {name: getattr(attrs, name) for name in fields}
+    new = {name: device(old) for name, old in named.items() if isinstance(old, ir.VDevice)}
+    return ir.with_fields(attrs, **new) if new else None

@@ -1,0 +1,290 @@
+"""Edits of pieces: each occurs, and gives well-formed modules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz import ir_modules
+from relaxfuzz.compat import ir
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators.bindings.pieces.edits import with_other_kernel
+from relaxfuzz.generators.bindings.pieces.operands import glued
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.module_scope import ModuleScope
+from relaxfuzz.generators.rewrite.dims import sizes_of, symbols
+from relaxfuzz.generators.rewrite.nodes import equal_types
+from relaxfuzz.generators.scope import Scope
+from relaxfuzz.generators.seeds import Piece, pieces_of, recorded
+from relaxfuzz.generators.seeds.piece import bindings_of, main_of
+from relaxfuzz.generators.seeds.sizes import resized
+from relaxfuzz.oracles.structural.checkers import flaw
+
+
+@I.ir_module
+class Kernels:
+    """Two kernels of one type, a function that is called, and a reshape."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def twice(
+        X: T.Buffer((T.int64(3), T.int64(5)), "float32"),
+        Y: T.Buffer((T.int64(3), T.int64(5)), "float32"),
+    ):
+        for i, j in T.grid(T.int64(3), T.int64(5)):
+            with T.sblock("twice"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[vi, vj] = X[vi, vj] * T.float32(2)
+
+    @T.prim_func(private=True, s_tir=True)
+    def more(
+        X: T.Buffer((T.int64(3), T.int64(5)), "float32"),
+        Y: T.Buffer((T.int64(3), T.int64(5)), "float32"),
+    ):
+        for i, j in T.grid(T.int64(3), T.int64(5)):
+            with T.sblock("more"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[vi, vj] = X[vi, vj] + T.float32(1)
+
+    @R.function(private=True)
+    def layer(x: R.Tensor((3, 5), "float32")) -> R.Tensor((3, 5), "float32"):
+        with R.dataflow():
+            y = R.nn.gelu(x)
+            z = R.multiply(y, x)
+            R.output(z)
+        return z
+
+    @R.function
+    def main(x: R.Tensor((3, 5), "float32")) -> R.Tensor((15,), "float32"):
+        cls = Kernels
+        with R.dataflow():
+            a = R.call_tir(cls.twice, (x,), out_ty=R.Tensor((3, 5), "float32"))
+            b = R.call_tir(cls.more, (a,), out_ty=R.Tensor((3, 5), "float32"))
+            c = cls.layer(b)
+            d = R.add(c, a)
+            e = R.reshape(d, R.shape([15]))
+            out = R.nn.softmax(e)
+            R.output(out)
+        return out
+
+
+@I.ir_module
+class Devices:
+    """A tensor on one device, and a copy of it on another."""
+
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @R.function
+    def main(
+        x: R.Tensor((3, 5), "float32", "llvm:0"),
+    ) -> R.Tensor((3, 5), "float32", "llvm:1"):
+        with R.dataflow():
+            y: R.Tensor((3, 5), "float32", "llvm:0") = R.exp(x)
+            z = R.to_vdevice(y, "llvm:1")
+            out: R.Tensor((3, 5), "float32", "llvm:1") = R.cos(z)
+            R.output(out)
+        return out
+
+
+def made(
+    count: int, seeds: Sequence[tvm.IRModule], *force: str
+) -> Iterator[tuple[tvm.IRModule, list[str]]]:
+    """Modules with the pieces of the seeds, and the names of these pieces."""
+    strategy = ir_modules(seeds=seeds, force=force, only=(), max_functions=2)
+    for index in range(count):
+        with recorded() as names:
+            mod = example(strategy, 3, index)
+        yield mod, names
+
+
+KINDS = {
+    "a symbolic size": r"\d becomes symbolic",
+    "a size of 1": r"\d becomes 1\b",
+    "no elements": r"\d becomes 0\b",
+    "another operator": r"\badd becomes \w+",
+    "another kernel": r"\bmore becomes twice\b",
+    "other operands": r"has other operands",
+    "a variation": r"varies",
+    "an inlined call": r"layer inlined",
+    "a private function": r"in a private function",
+    "branches": r"in the branches of an If",
+    "a local function": r"in a local function",
+    "a call of the piece": r"\bcalled\b",
+    "a duplicate": r"\w+ twice\b",
+    "glue": r"an operand that nearly fits",
+    "a cast": r"cast behind",
+    "a tuple": r"tuple behind",
+    "another block": r"block behind",
+    "a match_cast": r"match_cast behind",
+}
+TRAITS = ("if", "closures", "private-functions", "symbolic-shapes", "unit-dims", "zero-size")
+TRAITS += ("tuples", "match-cast", "non-dataflow")
+
+
+def test_each_edit_occurs_and_gives_well_formed_modules() -> None:
+    found: Counter[str] = Counter()
+    whole = pieces = 0
+    for mod, names in made(300, [Kernels], *TRAITS):
+        assert flaw(mod) is None, names
+        pieces += len(names)
+        whole += sum(": " not in name for name in names)
+        text = "\n".join(names)
+        found.update(kind for kind, pattern in KINDS.items() if re.search(pattern, text))
+    assert set(found) == set(KINDS), found
+    assert 0.25 < whole / pieces < 0.75, "many pieces are not changed"
+
+
+def test_attributes_of_fusion_and_of_backends() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((3, 5), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.nn.softmax(x)))
+    forms: Counter[str] = Counter()
+    force = ("composite", "codegen", "private-functions")
+    for mod, _ in made(120, [builder.finalize()], *force):
+        assert flaw(mod) is None
+        for gvar, func in mod.functions_items():
+            if str(gvar.name_hint).startswith("piece") and func.attrs is not None:
+                forms.update(set(func.attrs.keys()) & {"Composite", "Codegen"})
+    assert set(forms) == {"Composite", "Codegen"}
+
+
+def piece_of(mod: tvm.IRModule) -> Piece:
+    return next(each for each in pieces_of(mod, "model") if "main" in each.name)
+
+
+def which(mod: tvm.IRModule, size: int) -> int:
+    return sorted(sizes_of(mod)).index(size)
+
+
+@pytest.mark.parametrize(("new", "product"), [(None, None), (1, 5), (0, 0)])
+def test_a_size_changes_everywhere_at_once(new: int | None, product: int | None) -> None:
+    piece = piece_of(Kernels)
+    found = resized(piece, which(piece.load(), 3), new)
+    assert found is not None
+    changed, edit = found
+    assert edit == f"3 becomes {'symbolic' if new is None else new}"
+    mod = changed.load()
+    assert flaw(mod) is None
+    assert 3 not in sizes_of(mod)
+    assert 15 not in sizes_of(mod), "the product changes with it"
+    if product is not None:
+        assert product in sizes_of(mod)
+    else:
+        assert symbols(mod) == ["size"]
+    kernel = next(f for g, f in mod.functions_items() if g.name_hint == "twice")
+    assert not re.search(r"T\.int64\(3\)", kernel.script()), "kernels too"
+
+
+def test_a_size_that_a_kernel_has_in_tiles_stays() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 5), "float32"))
+
+    @T.prim_func(private=True, s_tir=True)
+    def tiled(
+        X: T.Buffer((T.int64(4), T.int64(5)), "float32"),
+        Y: T.Buffer((T.int64(4), T.int64(5)), "float32"),
+    ):
+        for i, k, j in T.grid(T.int64(2), T.int64(2), T.int64(5)):
+            with T.sblock("tiled"):
+                vi = T.axis.spatial(T.int64(4), i * T.int64(2) + k)
+                vj = T.axis.spatial(T.int64(5), j)
+                Y[vi, vj] = X[vi, vj]
+
+    gvar = builder.add_func(tiled, "tiled")
+    with builder.function("main", [x]):
+        call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((4, 5), "float32"))
+        builder.emit_func_output(builder.emit(call))
+    piece = piece_of(builder.finalize())
+    mod = piece.load()
+    assert resized(piece, which(mod, 4), None) is None
+    assert resized(piece, which(mod, 5), None) is not None
+
+
+def test_pieces_bring_their_devices() -> None:
+    piece = piece_of(Devices)
+    assert len(piece.load().global_infos["vdevice"]) == 2
+    several = 0
+    for mod, names in made(60, [Devices], "function-calls"):
+        assert flaw(mod) is None, names
+        if names:
+            devices = mod.global_infos["vdevice"]
+            assert "to_vdevice" in mod.script(show_meta=False)
+            several += len(devices) > 1
+        mod = relax.transform.Normalize()(mod)
+        assert flaw(mod) is None, "every device is one of the module"
+    assert several > 5
+
+
+def test_without_pieces_no_devices_are_left() -> None:
+    module = ModuleScope(frozenset())
+    s = Scope(module, (2,), ("float32",))
+    start = s.state()
+    module.vdevices.append(ir.VDevice("llvm", 0, "global"))
+    s.restore(start)
+    assert module.vdevices == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "calls"),
+    [
+        ((2, 6), "int32", ["relax.astype"]),
+        ((3, 4), "float32", ["relax.reshape"]),
+        ((3, 2, 6), "float32", ["relax.broadcast_to"]),
+        ((12,), "float16", ["relax.reshape", "relax.astype"]),
+        ((2, 6), "float32", None),
+        ((5, 5), "float32", None),
+    ],
+)
+def test_a_value_that_nearly_fits(
+    shape: tuple[int, ...], dtype: str, calls: list[str] | None
+) -> None:
+    s = Scope(ModuleScope(frozenset()), (2, 6), ("float32",))
+    s.fresh(Choices(b""), (2, 6), "float32")
+    wanted = relax.TensorType(shape, dtype)
+    found = glued(Choices(b""), s, wanted)
+    if calls is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert equal_types(found.ty, wanted)
+        assert [str(each.value.op.name) for each in s.bound()] == calls
+
+
+def test_a_kernel_that_writes_elsewhere_does_not_take_its_place() -> None:
+    func = main_of(piece_of(Kernels).load())
+    calls = [each.value for each in bindings_of(func)][:2]
+    one, other = (call.args[0] for call in calls)
+    exchanged = with_other_kernel(Choices(b""), calls[0], {one: 1, other: 1})
+    assert exchanged is not None
+    assert exchanged.args[0].same_as(other)
+    assert with_other_kernel(Choices(b""), calls[0], {one: 1, other: 2}) is None
+
+
+def test_the_same_module_has_the_same_names() -> None:
+    first, again = ([names for _, names in made(20, [Kernels])] for _ in range(2))
+    assert first == again
+    assert any(": " in name for names in first for name in names)
+
+
+def test_effects_stay_outside_of_dataflow_blocks() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((3, 5), "float32"))
+    with builder.function("main", [x], pure=False):
+        y = builder.emit(relax.op.exp(x))
+        builder.emit(relax.op.print(y, format="{}"))
+        builder.emit_func_output(builder.emit(relax.op.cos(y)))
+    mod = builder.finalize()
+    assert any(not main_of(piece.load()).is_pure for piece in pieces_of(mod, "model"))
+    kinds: Counter[str] = Counter()
+    for made_of, names in made(100, [mod], *TRAITS):
+        assert flaw(made_of) is None, names
+        kinds.update(kind for kind in KINDS if re.search(KINDS[kind], "\n".join(names)))
+    assert {"a private function", "a local function", "branches"} <= set(kinds)
