@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from ...oracles.violation import Violation
 from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
-from .jobs import Check
+from .jobs import Check, CheckEach
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
 
 R = TypeVar("R")
@@ -127,3 +127,49 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
     """
     answer = ask(executor, job, limits=limits)
     return [death.violation(answer)] if isinstance(answer, Died) else list(answer)
+
+
+def check_each(
+    executor: Executor, job: CheckEach, *, limits: Limits = LIMITS
+) -> Iterator[list[Violation] | JobFailed]:
+    """The violations of each pass, as they come, or why the harness could not find them out.
+
+    A pass that kills its process is repeated in a fresh one: only there the death is a violation.
+
+    Raises:
+        ExecutorError: see `ask`.
+    """
+    limits = limits.for_module(job.module)
+    left = job.calls
+    while left:
+        replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        executor.submit(replace(job, calls=left), replies.put, limits=limits)
+        done = here = 0  # answers that the caller has, and those of the process that runs now
+        end: Reply | None = None
+        while end is None:
+            answer: list[Violation] | JobFailed
+            match reply := replies.get():
+                case None:
+                    here = 0
+                    continue
+                case Result(value=value):
+                    answer = list(value)
+                case Failed(traceback=text, drift=drift):
+                    answer = Lacking(text) if drift else JobFailed(text)
+                case Broken(reason=reason):
+                    raise ExecutorError(reason)
+                case Died() | Ended():
+                    end = reply
+                    continue
+                case _:
+                    continue
+            here += 1
+            if here > done:
+                done = here
+                yield answer
+        if isinstance(end, Ended) and done == 0:
+            raise ExecutorError(f"The executor was closed during a {type(job).__name__} job")
+        if isinstance(end, Died) and done == 0:
+            yield [death.violation(end)]
+            done = 1
+        left = left[done:]

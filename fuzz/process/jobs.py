@@ -21,7 +21,7 @@ from ...oracles import explain as oracle_explain
 from ...oracles.check import BUILDS, VALUES
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
-from ...oracles.pass_runs import PassRuns
+from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.tiers import ORACLES
@@ -90,6 +90,43 @@ def check(job: Check, context: Context[tuple[Violation, ...]]) -> None:
         journal.changed(what)
         violations.append(death.violation(Died(context.id, Death.CHANGED, 1, journal.last())))
     context.report(tuple(violations))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEach(Job[tuple[Violation, ...]]):
+    """Check one module with each of several passes, none of them the user's own.
+
+    There is a result for each, in their order. What all of them need to know of the module, e.g.
+    what it computes, is found out once.
+    """
+
+    module: str
+    """TVM JSON."""
+    calls: tuple[PassCall, ...]
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones."""
+
+
+def check_each(job: CheckEach, context: Context[tuple[Violation, ...]]) -> None:
+    """Report the violations of each pass; a fault in place of those that cannot be found out."""
+    mod: tvm.IRModule | None = None
+    for number, call in enumerate(job.calls):
+        context.journal.position(0, Stage.RAW, number, "check", (call,))
+        if mod is None:
+            mod = load_json(job.module)
+            mark = digest(mod)
+        one = Check(module=job.module, calls=(call,), oracles=job.oracles)
+        try:
+            violations = violations_of(one, mod, context.journal)
+        except MemoryError:
+            raise
+        except Exception as error:
+            context.fail(error)
+            mod = None
+            continue
+        context.report(tuple(violations))
+        if violations or digest(mod) != mark:  # the pass may have changed it
+            mod = None
 
 
 def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import queue
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tvm
@@ -20,10 +21,11 @@ from ...oracles.catalogue import catalogue
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
+from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
-from ..process.executor import check
-from ..process.jobs import Check
+from ..process.executor import JobFailed, check, check_each
+from ..process.jobs import Check, CheckEach
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
@@ -33,6 +35,10 @@ from .session import Session, session
 
 VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
+
+SHARES = 2
+"""Batches of checks for each worker: with more, what the module computes is found out more often;
+with fewer, a worker waits longer for the others at the end."""
 
 TRIAGE_SECONDS = 120.0
 
@@ -132,25 +138,25 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
 def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
-    done = 0
+    answers: queue.SimpleQueue[tuple[Check, list[Violation] | Exception]] = queue.SimpleQueue()
     threads = ThreadPoolExecutor(session.pool.workers)
-    futures: dict[Future[list[Finding]], Check] = {
-        threads.submit(_findings, job, session): job for job in jobs
-    }
-    left = set(futures)
-    while left and not session.interrupt.stop.is_set():
-        ended, left = wait(left, TICK, FIRST_COMPLETED)
-        for future in ended:
-            error = future.exception()
-            if isinstance(error, UserError):
-                session.user_error(str(error))
-            elif error is not None:
-                session.fault(f"{_label(futures[future])}: {error}")
-            else:
-                for finding in future.result():
-                    session.triage.report(finding)
-            done += 1
-            session.display.progress(f"{done} of {len(jobs)} checks  {_label(futures[future])}")
+    for batch in _batches(jobs, session.pool.workers):
+        threads.submit(_answer, batch, session.pool, answers.put)
+    done = 0
+    while done < len(jobs) and not session.interrupt.stop.is_set():
+        try:
+            job, answer = answers.get(timeout=TICK)
+        except queue.Empty:
+            continue
+        if isinstance(answer, UserError):
+            session.user_error(str(answer))
+        elif isinstance(answer, Exception):
+            session.fault(f"{_label(job)}: {answer}")
+        else:
+            for violation in answer:
+                session.triage.report(_finding(job, violation, session))
+        done += 1
+        session.display.progress(f"{done} of {len(jobs)} checks  {_label(job)}")
     # What is still running is killed when the pool is closed.
     threads.shutdown(wait=False, cancel_futures=True)
     seconds = time.monotonic() - began
@@ -159,18 +165,45 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
     return session.conclude(1, done, seconds)
 
 
-def _findings(job: Check, session: Session) -> list[Finding]:
-    return [
-        Finding(
-            violation=violation,
-            module=job.module,
-            versions=session.versions,
-            calls=job.calls,
-            pipeline=job.pipeline,
-            exempt=job.exempt,
-        )
-        for violation in check(session.pool, job)
-    ]
+def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
+    """Checks that share a process: those of one pass of TVM's; each of the others has its own."""
+    together = [job for job in jobs if len(job.calls) == 1 and job.calls[0].factory is None]
+    count = min(len(together), SHARES * workers)
+    # Variants of one pass take about as long: each batch gets some of them.
+    batches = [together[first::count] for first in range(count)]
+    return [[job] for job in jobs if job not in together] + batches
+
+
+def _answer(
+    batch: Sequence[Check],
+    pool: LocalPool,
+    report: Callable[[tuple[Check, list[Violation] | Exception]], None],
+) -> None:
+    """Report the violations of each check, or why there is no answer."""
+    first, left = batch[0], iter(batch)
+    try:
+        if len(batch) == 1:
+            answers: Iterable[list[Violation] | JobFailed] = [check(pool, first)]
+        else:
+            calls = tuple(call for job in batch for call in job.calls)
+            each = CheckEach(module=first.module, calls=calls, oracles=first.oracles)
+            answers = check_each(pool, each)
+        for answer in answers:
+            report((next(left), answer))
+    except Exception as error:
+        for job in left:
+            report((job, error))
+
+
+def _finding(job: Check, violation: Violation, session: Session) -> Finding:
+    return Finding(
+        violation=violation,
+        module=job.module,
+        versions=session.versions,
+        calls=job.calls,
+        pipeline=job.pipeline,
+        exempt=job.exempt,
+    )
 
 
 def _label(job: Check) -> str:
