@@ -1,7 +1,8 @@
 """Execution in TVM's VM: a real build for the CPU, loaded, run on NumPy arguments.
 
-Each distinct PrimFunc is compiled once (`kernels`), by LLVM at O0 into a shared library, which
-costs half of what just-in-time compilation does; only bytecode is made for each module.
+Each distinct PrimFunc is compiled once (`kernels`), by LLVM into a shared library, which costs half
+of what just-in-time compilation does; only bytecode is made for each module. LLVM optimises nothing
+but modules whose arithmetic would take long.
 """
 
 from __future__ import annotations
@@ -61,6 +62,9 @@ Plan = Callable[[Run], Any]
 """What is to be called: `lambda run: run("main", args)`."""
 
 TARGET = tvm.target.Target({"kind": "llvm", "opt-level": 0})
+
+OPTIMIZING = tvm.target.Target({"kind": "llvm", "opt-level": 2})
+"""Runs loops four times as fast, and compiles them a third slower."""
 
 DEVICES = 4
 """A module may place values on several devices; all of them are the CPU."""
@@ -147,6 +151,9 @@ def execute(
     return [value for _, value in steps[2:]]
 
 
+MANY = 5_000_000
+"""Iterations that take longer than it takes to optimise them."""
+
 LARGE = 10_000
 """A tensor with more elements may take kernels that are not optimised longer than `CPU_SECONDS`."""
 
@@ -191,10 +198,11 @@ def _machine(mod: tvm.IRModule, mode: str) -> Run:
     """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
     attrs = mod.attrs or {}
     builder = relax.ExecBuilder()
-    libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), TARGET)
+    target = OPTIMIZING if kernels.iterations(mod) > MANY else TARGET
+    libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), target)
     executable = vm_build._vmlink(
         builder,
-        TARGET,
+        target,
         ext_libs=[*attrs.get("external_mods", []), *libraries],
         params=dict(attrs.get("const_name_to_constant", {})),
     )

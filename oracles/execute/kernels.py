@@ -18,17 +18,22 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import tvm
 import tvm_ffi
 from tvm import tirx
 
-from ..inspect import attr, global_vars
+from ...compat import ir
+from ..inspect import attr, global_vars, prim_funcs
 from .guard import Function, guarded
 from .linker import linker
 
 KEPT_KILOBYTES = 256 * 1024
 """What the folder holds at the most, about 15,000 PrimFuncs; later ones are not kept."""
+
+USUAL = 4
+"""The extent of a loop that depends on symbolic sizes, which are small where values are drawn."""
 
 COMPILED = "__vmtir__"
 """How names of PrimFuncs begin that exec mode "compiled" makes of Relax functions. They call others
@@ -66,6 +71,24 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def iterations(mod: tvm.IRModule) -> int:
+    """How many iterations the innermost loops of all PrimFuncs have, about."""
+    return sum(_iterations(func.body) for _, func in prim_funcs(mod))
+
+
+def _iterations(stmt: Any) -> int:
+    if isinstance(stmt, ir.For):
+        extent = stmt.extent.value if isinstance(stmt.extent, tirx.IntImm) else USUAL
+        return max(1, int(extent)) * _iterations(stmt.body)
+    if isinstance(stmt, ir.SeqStmt):
+        return sum(map(_iterations, stmt.seq))
+    if isinstance(stmt, ir.SBlockRealize):
+        return _iterations(stmt.block.body)
+    if isinstance(stmt, ir.IfThenElse):
+        return _iterations(stmt.then_case)
+    return _iterations(stmt.body) if isinstance(stmt, ir.AttrStmt) else 1
 
 
 def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Module]:
