@@ -29,7 +29,7 @@ from ..process.jobs import Check, CheckEach
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
-from ..user_input.read_module import inspect, load
+from ..user_input.read_module import load
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
 
@@ -40,7 +40,8 @@ SHARES = 2
 """Batches of checks for each worker: with more, what the module computes is found out more often;
 with fewer, a worker waits longer for the others at the end."""
 
-TRIAGE_SECONDS = 120.0
+TRIAGE_SECONDS = 30.0
+"""A user waits for it: `relaxfuzz minimize` reduces further."""
 
 TICK = 0.1
 """How often it is looked whether the user wants to stop."""
@@ -54,7 +55,7 @@ def check_module(
     stage: str,
     oracles: tuple[str, ...] | None,
     own: Relaxations,
-    workers: int,
+    pool: LocalPool,
     out: Path,
     knowns: Choice,
     as_json: bool,
@@ -64,6 +65,7 @@ def check_module(
     Args:
         passes: their spellings; none and no pipeline: all pipelines and all passes of the stage.
         own: the contract of passes of the user's.
+        pool: may still be starting.
 
     Raises:
         UserError: a name is unknown, or the file has no module.
@@ -76,22 +78,20 @@ def check_module(
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
-    inspect(path)
-    with LocalPool(workers) as pool:
-        module = load(path, pool)
-        mod = load_json(module)
-        make = functools.partial(Check, module=module, oracles=names)
-        jobs = [] if pipeline is None else [make(pipeline=pipeline)]
-        found, notes = _named(make, calls, mod, own.exempt)
-        jobs += found
-        if not calls and pipeline is None:
-            off = availability.current().pipelines
-            jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
-            jobs += _all(make, mod, at)
-        with session(out, workers, knowns, as_json=as_json, pool=pool) as made:
-            for note in notes:
-                made.display.line(note)
-            return _run(jobs, made)
+    module = load(path, pool)
+    mod = load_json(module)
+    make = functools.partial(Check, module=module, oracles=names)
+    jobs = [] if pipeline is None else [make(pipeline=pipeline)]
+    found, notes = _named(make, calls, mod, own.exempt)
+    jobs += found
+    if not calls and pipeline is None:
+        off = availability.current().pipelines
+        jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
+        jobs += _all(make, mod, at)
+    with session(out, pool.workers, knowns, as_json=as_json, pool=pool) as made:
+        for note in notes:
+            made.display.line(note)
+        return _run(jobs, made)
 
 
 def _named(
